@@ -1,0 +1,184 @@
+"""The only place where jfi touches JAX beyond its documented interface.
+
+One function per difference. Each says what it relies on and in which release of
+JAX it was checked, proves itself at first use, and falls back on public functions
+when it fails: a new release of JAX is a change of this file and of no other.
+"""
+
+import functools
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
+
+import jax
+
+
+# `jax.Device` comes from jaxlib, which ships no types: this is what checkers see of it.
+if TYPE_CHECKING:
+
+    class Device:
+        """A device: `id`, `platform` ("cpu", "gpu", "tpu"), `device_kind`."""
+
+        id: int
+        platform: str
+        device_kind: str
+        process_index: int
+else:
+    Device = jax.Device
+
+T = TypeVar("T")
+
+
+class JitKeyState(Protocol, Generic[T]):
+    """A value that every jit cache takes into account, with a thread-local form."""
+
+    @property
+    def value(self) -> T:
+        """The value for this thread."""
+        ...
+
+    def set_global(self, new_value: T) -> None:
+        """Change the value for every thread that has none of its own."""
+        ...
+
+    def __call__(self, new_value: T) -> AbstractContextManager[None]:
+        """Change the value for this thread, until the context ends."""
+        ...
+
+
+class _ClearingState(Generic[T]):
+    """`JitKeyState` on public functions alone: each change empties JAX's caches."""
+
+    def __init__(self, default: T) -> None:
+        self._global = default
+        self._local = threading.local()
+
+    @property
+    def value(self) -> T:
+        return cast("T", getattr(self._local, "value", self._global))
+
+    def set_global(self, new_value: T) -> None:
+        self._global = new_value
+        jax.clear_caches()
+
+    def __call__(self, new_value: T) -> AbstractContextManager[None]:
+        return _ClearingContext(self._local, new_value)
+
+
+class _ClearingContext(AbstractContextManager[None]):
+    def __init__(self, local: threading.local, new_value: object) -> None:
+        self._local, self._new = local, new_value
+
+    def __enter__(self) -> None:
+        self._old = dict(vars(self._local))
+        self._local.value = self._new
+        jax.clear_caches()
+
+    def __exit__(self, *exc: object) -> None:
+        vars(self._local).clear()
+        vars(self._local).update(self._old)
+        jax.clear_caches()
+
+
+def jit_key_state(default: T) -> JitKeyState[T]:
+    """A value of which compiled functions depend: a change is a cache miss.
+
+    `jax.make_user_context` (documented since JAX 0.8) makes the thread-local form;
+    the global setter of what it returns is not documented (checked in 0.10.2).
+    Without it the caches are emptied at each change: slow, and still right.
+    """
+    try:
+        state = cast("JitKeyState[T]", jax.make_user_context(default))
+        if state.value == default and callable(state.set_global):
+            return state
+    except (AttributeError, TypeError):
+        pass
+    return _ClearingState(default)
+
+
+@functools.cache
+def _top_level_test() -> Callable[[], bool]:
+    """Choose the test behind `at_top_level`: the first that proves itself.
+
+    First `jax._src.core.trace_ctx.is_top_level` (0.15 us; checked in 0.10.2), then a
+    comparison with the trace state of a fresh thread (`jax.extend.core`, 1 us).
+    """
+    for candidate in (_trace_context_test, _trace_state_test):
+        try:
+            at_top_level = candidate()
+            if _tells_tracing(at_top_level):
+                return at_top_level
+        except (ImportError, AttributeError, TypeError):
+            continue
+    message = (
+        "this release of JAX hides from jfi whether a function is being traced; "
+        "install a release listed in jfi's constraints.txt"
+    )
+    raise ImportError(message)
+
+
+def _trace_context_test() -> Callable[[], bool]:
+    from jax._src.core import trace_ctx
+
+    return trace_ctx.is_top_level
+
+
+def _trace_state_test() -> Callable[[], bool]:
+    from jax.extend.core import get_opaque_trace_state
+
+    fresh: list[Any] = []
+    # A new thread is outside of every transformation, wherever this one is.
+    thread = threading.Thread(target=lambda: fresh.append(get_opaque_trace_state()))
+    thread.start()
+    thread.join()
+    return lambda: bool(get_opaque_trace_state() == fresh[0])
+
+
+def _tells_tracing(at_top_level: Callable[[], bool]) -> bool:
+    """Whether a test answers right at top level and under three transformations."""
+    seen: list[bool] = []
+
+    def probe(x: Any) -> Any:
+        seen.append(at_top_level())
+        return x
+
+    def run() -> None:
+        seen.append(at_top_level())
+        one = jax.ShapeDtypeStruct((2,), "float32")
+        jax.eval_shape(probe, one)
+        jax.eval_shape(jax.vmap(probe), one)
+        jax.eval_shape(jax.grad(lambda x: probe(x).sum()), one)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    return seen == [True, False, False, False]
+
+
+def at_top_level() -> bool:
+    """Whether the caller is outside of every transformation (jit, grad, vmap, ...)."""
+    return _top_level_test()()
+
+
+def setting(name: str) -> Any:
+    """The value of a JAX option for this thread, such as "jax_enable_x64".
+
+    The attributes of `jax.config` are documented, and unknown to type checkers.
+    """
+    return getattr(jax.config, name)
+
+
+def backend_started() -> bool:
+    """Whether JAX has already looked for its devices.
+
+    `jax._src.xla_bridge.backends_are_initialized` (checked in 0.10.2). There is no
+    public way to ask without starting the backend; without it the answer is no, and
+    a setting that came too late is not warned about.
+    """
+    try:
+        from jax._src.xla_bridge import backends_are_initialized
+
+        return bool(backends_are_initialized())
+    except ImportError:
+        return False

@@ -1,0 +1,99 @@
+"""The exceptions and warnings that jfi raises.
+
+Every one derives from `JfiError` (or `JfiWarning`) and from the builtin that a
+Python user would expect, so that either can be caught:
+
+    JfiError
+    ├── AutoJitError (TypeError)            autojit can't compile this
+    ├── BatchError (ValueError)             vmap_automatically finds no batch
+    │   └── AmbiguousBatchError             ... or finds several
+    ├── CallbackError (RuntimeError)        a host function can't run inside of JAX
+    ├── DefaultsError (ValueError)          a device or dtype that is not there
+    ├── FingerprintError (ValueError)       a function whose identity can't be told
+    ├── LoopError (TypeError)               a loop body that does not fit its state
+    ├── MissingDependencyError (ImportError)  an optional package is not installed
+    ├── RandomError (RuntimeError)          no fresh random number can be given here
+    └── ServerError (RuntimeError)          the compilation server refused or broke
+
+    JfiWarning (UserWarning)
+    ├── LateDefaultsWarning                 jfi was imported too late to set a default
+    └── LocalFallbackWarning                a persistent function runs in this process
+"""
+
+__all__ = [
+    "AmbiguousBatchError",
+    "AutoJitError",
+    "BatchError",
+    "CallbackError",
+    "DefaultsError",
+    "FingerprintError",
+    "JfiError",
+    "JfiWarning",
+    "LateDefaultsWarning",
+    "LocalFallbackWarning",
+    "LoopError",
+    "MissingDependencyError",
+    "RandomError",
+    "ServerError",
+]
+
+
+class JfiError(Exception):
+    """Base of every error that jfi raises itself."""
+
+
+class AutoJitError(JfiError, TypeError):
+    """`autojit` can't compile these arguments or this function."""
+
+
+class BatchError(JfiError, ValueError):
+    """`vmap_automatically` finds no batch dimension that fits."""
+
+
+class AmbiguousBatchError(BatchError):
+    """`vmap_automatically` finds more than one batch dimension that fits."""
+
+
+class CallbackError(JfiError, RuntimeError):
+    """A host function can't be run inside of JAX."""
+
+
+class DefaultsError(JfiError, ValueError):
+    """A device or dtype was named that is not there."""
+
+
+class FingerprintError(JfiError, ValueError):
+    """A function has no identity that holds in another process."""
+
+
+class LoopError(JfiError, TypeError):
+    """The functions of a loop don't fit its state."""
+
+
+class MissingDependencyError(JfiError, ImportError):
+    """An optional package is needed and not installed."""
+
+
+class RandomError(JfiError, RuntimeError):
+    """A random number was asked for where jfi can't give a fresh one."""
+
+
+class ServerError(JfiError, RuntimeError):
+    """The compilation server refused a request or broke down."""
+
+
+class JfiWarning(UserWarning):
+    """Base of every warning that jfi gives itself."""
+
+
+class LateDefaultsWarning(JfiWarning):
+    """A default could not be set because JAX had already started."""
+
+
+class LocalFallbackWarning(JfiWarning):
+    """A persistent function runs in this process, without the server."""
+
+
+# The errors print, pickle and document as `jfi.AutoJitError`, where users find them.
+for _name in __all__:
+    globals()[_name].__module__ = "jfi"

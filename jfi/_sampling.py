@@ -1,0 +1,201 @@
+"""How a draw is made, and the checks of what random functions are given."""
+
+import functools
+import operator
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jax.typing import ArrayLike
+
+from ._compat import Device, at_top_level
+from ._config import DTypeLike, get_default_dtype, named_dtype
+from ._devices import DeviceLike
+from ._errors import RandomError
+from ._generator import current
+from ._placement import dtype_of_data, place, put
+
+
+Sampler: TypeAlias = Callable[..., jax.Array]
+Shape: TypeAlias = tuple[int, ...]
+
+
+def draw(
+    caller: str,
+    sampler: Sampler,
+    static: tuple[Any, ...],
+    dynamic: tuple[Any, ...],
+    key: jax.Array | None,
+    device: DeviceLike | None,
+) -> jax.Array:
+    """Sample once, with the key given or with the next one of the global generator."""
+    target = place(device, caller)
+    dynamic = tuple(_array_of(x, caller) for x in dynamic)
+    on_device = isinstance(target, Device) and at_top_level()
+    drawn: jax.Array
+    with jax.default_device(target) if on_device else nullcontext():
+        if key is not None:
+            drawn = _with_key(sampler, static, _one_key(key, caller), dynamic)
+        elif at_top_level():
+            drawn = _from_generator(sampler, static, dynamic)
+        else:
+            raise RandomError(
+                f"{caller}() was called under a JAX transformation (jit, grad, vmap, "
+                "scan, ...), where the global generator can't give fresh numbers. "
+                "Draw a key outside, `key = jnp.make_random_key()`, pass it as an "
+                f"argument, and write jnp.{caller}(..., key=key) inside."
+            )
+    return put(drawn, target, caller)
+
+
+def _from_generator(
+    sampler: Sampler, static: tuple[Any, ...], dynamic: tuple[Any, ...]
+) -> jax.Array:
+    generator = current()
+    ticket = generator.take()
+    try:
+        drawn: jax.Array = _with_ticket(
+            sampler, static, ticket.impl, ticket.words, dynamic
+        )
+    except Exception:
+        generator.give_back(ticket)  # a refused draw changes nothing
+        raise
+    return drawn
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1, 2))
+def _with_ticket(
+    sampler: Sampler,
+    static: tuple[Any, ...],
+    impl: Any,
+    words: jax.Array,
+    dynamic: tuple[Any, ...],
+) -> jax.Array:
+    base = jax.random.wrap_key_data(words[:-1], impl=impl)
+    return sampler(jax.random.fold_in(base, words[-1]), *static, *dynamic)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _with_key(
+    sampler: Sampler, static: tuple[Any, ...], key: jax.Array, dynamic: tuple[Any, ...]
+) -> jax.Array:
+    return sampler(key, *static, *dynamic)
+
+
+def _array_of(data: Any, caller: str) -> Any:
+    """Lists and tuples as arrays, as NumPy's random functions take them."""
+    if not isinstance(data, (list, tuple)):
+        return data
+    return jnp.asarray(data, dtype_of_data(None, data, caller))
+
+
+def _one_key(key: Any, caller: str) -> jax.Array:
+    if isinstance(key, jax.Array):
+        typed = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
+        if typed and key.ndim == 0:
+            return key
+        if not typed and key.dtype == np.uint32 and key.ndim == 1:
+            legacy: jax.Array = jax.random.wrap_key_data(key)
+            return legacy
+    what = f"shape {key.shape}" if isinstance(key, jax.Array) else repr(key)
+    raise RandomError(
+        f"{caller}() got key={what}, which is not one random key. Write "
+        "key=jnp.key(0), or jnp.vmap over an array of keys."
+    )
+
+
+def shape_from(caller: str, *size: Any) -> Shape:
+    """The shape given as ints or as one tuple of ints."""
+    if len(size) == 1 and isinstance(size[0], (tuple, list)):
+        size = tuple(size[0])
+    try:
+        shape = tuple(map(operator.index, size))
+    except TypeError as error:
+        if any(isinstance(n, Tracer) for n in size):
+            raise  # JAX tells best what a traced size means
+        raise TypeError(
+            f"{caller}() got the size {size}, whose parts are not all ints. "
+            f"Write {caller}(2, 3) or {caller}((2, 3))."
+        ) from error
+    if any(n < 0 for n in shape):
+        raise ValueError(f"{caller}() got the size {shape}; a size is 0 or more.")
+    return shape
+
+
+def shape_of(caller: str, size: Any, *parameters: ArrayLike) -> Shape:
+    """The shape asked for; if none, that of the parameters together."""
+    shapes = [np.shape(x) for x in parameters]
+    if size is None:
+        return np.broadcast_shapes(*shapes)
+    shape = shape_from(caller, *(size if isinstance(size, (tuple, list)) else (size,)))
+    for own in shapes:
+        if not _fits(own, shape):
+            raise ValueError(
+                f"{caller}() got a parameter of shape {own}, which does not fit the "
+                f"size {shape}. Leave the size out, or write one that ends in {own}."
+            )
+    return shape
+
+
+def _fits(own: Shape, shape: Shape) -> bool:
+    """Whether an array of one shape broadcasts to another, its dimensions last."""
+    return len(own) <= len(shape) and all(
+        a in (1, b) for a, b in zip(own[::-1], shape[::-1], strict=False)
+    )
+
+
+def float_for(dtype: DTypeLike, caller: str, *data: ArrayLike) -> np.dtype[Any]:
+    """The float dtype asked for, that of float arrays in the data, or the default."""
+    if dtype is not None:
+        return _of_kind(dtype, np.floating, "a float", caller)
+    own = [x.dtype for x in data if isinstance(x, (jax.Array, np.ndarray, np.generic))]
+    floats = [kind for kind in own if jnp.issubdtype(kind, np.floating)]
+    return jnp.result_type(*floats) if floats else get_default_dtype()
+
+
+def inexact_for(dtype: DTypeLike, caller: str) -> np.dtype[Any]:
+    """The float or complex dtype asked for, or the default float dtype."""
+    if dtype is None:
+        return get_default_dtype()
+    return _of_kind(dtype, np.inexact, "a float or complex", caller)
+
+
+def integer_for(dtype: DTypeLike, caller: str) -> np.dtype[Any]:
+    """The integer dtype asked for, or the widest that JAX allows."""
+    kind = np.int64 if dtype is None else dtype
+    return jax.dtypes.canonicalize_dtype(
+        _of_kind(kind, np.integer, "an integer", caller)
+    )
+
+
+def _of_kind(dtype: DTypeLike, kind: Any, words: str, caller: str) -> np.dtype[Any]:
+    named = named_dtype(dtype, caller)
+    if not jnp.issubdtype(named, kind):
+        raise TypeError(f"{caller}() got dtype={named.name}; it draws {words} dtype.")
+    return named
+
+
+def check(
+    value: ArrayLike, allowed: Callable[[Any], Any], caller: str, name: str, words: str
+) -> None:
+    """Refuse a parameter that is out of bounds; a traced one can't be looked at."""
+    if isinstance(value, Tracer):
+        return
+    if not np.all(allowed(np.asarray(value))):
+        raise ValueError(f"{caller}() got {name}={value}, which is not {words}.")
+
+
+def check_order(low: Any, high: Any, *, strict: bool, caller: str) -> None:
+    """Refuse an interval without numbers in it."""
+    if isinstance(low, Tracer) or isinstance(high, Tracer):
+        return
+    compare = np.less if strict else np.less_equal
+    if not np.all(compare(np.asarray(low), np.asarray(high))):
+        raise ValueError(
+            f"{caller}() got low={low} and high={high}; "
+            f"low is {'below' if strict else 'at most'} high."
+        )

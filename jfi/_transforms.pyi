@@ -1,0 +1,237 @@
+"""Types that keep the signature of a function through JAX's transformations.
+
+JAX's own annotations lose it: `jax.jit(f)` takes anything, `jax.grad(f)` is unknown.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, overload
+
+import jax
+from jax import custom_jvp as custom_jvp, custom_vjp as custom_vjp
+from jax.stages import Lowered, Traced
+from jax.typing import ArrayLike
+
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+S = TypeVar("S")
+A = TypeVar("A")
+T = TypeVar("T")
+X = TypeVar("X")
+Y = TypeVar("Y")
+Carry = TypeVar("Carry")
+Aux = TypeVar("Aux")
+
+class _Jitted(Generic[P, R_co]):
+    __wrapped__: Callable[P, R_co]
+    __name__: str
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+    def lower(self, *args: P.args, **kwargs: P.kwargs) -> Lowered: ...
+    def trace(self, *args: P.args, **kwargs: P.kwargs) -> Traced: ...
+    def eval_shape(self, *args: P.args, **kwargs: P.kwargs) -> Any: ...
+    def clear_cache(self) -> None: ...
+    @overload
+    def __get__(
+        self, instance: None, owner: type | None = None
+    ) -> _Jitted[P, R_co]: ...
+    @overload
+    def __get__(
+        self: _Jitted[Concatenate[S, Q], R_co], instance: S, owner: type | None = None
+    ) -> _Jitted[Q, R_co]: ...
+
+@overload
+def jit(
+    fun: Callable[P, R],
+    /,
+    *,
+    static_argnums: int | Sequence[int] | None = ...,
+    static_argnames: str | Iterable[str] | None = ...,
+    donate_argnums: int | Sequence[int] | None = ...,
+    donate_argnames: str | Iterable[str] | None = ...,
+    **options: Any,
+) -> _Jitted[P, R]: ...
+@overload
+def jit(
+    *,
+    static_argnums: int | Sequence[int] | None = ...,
+    static_argnames: str | Iterable[str] | None = ...,
+    donate_argnums: int | Sequence[int] | None = ...,
+    donate_argnames: str | Iterable[str] | None = ...,
+    **options: Any,
+) -> Callable[[Callable[P, R]], _Jitted[P, R]]: ...
+@overload
+def grad(
+    fun: Callable[Concatenate[A, P], tuple[Any, Aux]],
+    argnums: Literal[0] = 0,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[Concatenate[A, P], tuple[A, Aux]]: ...
+@overload
+def grad(
+    fun: Callable[Concatenate[A, P], Any],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[Concatenate[A, P], A]: ...
+@overload
+def grad(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, Any]: ...
+@overload
+def value_and_grad(
+    fun: Callable[Concatenate[A, P], R],
+    argnums: Literal[0] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[Concatenate[A, P], tuple[R, A]]: ...
+@overload
+def value_and_grad(
+    fun: Callable[P, R],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, tuple[R, Any]]: ...
+def jacfwd(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[P, Any]: ...
+def jacrev(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, Any]: ...
+def jacobian(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, Any]: ...
+def hessian(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[P, Any]: ...
+def vmap(
+    fun: Callable[P, R],
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_name: Hashable | None = None,
+    axis_size: int | None = None,
+    spmd_axis_name: Hashable | None = None,
+) -> Callable[P, R]: ...
+@overload
+def jvp(
+    fun: Callable[..., R],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: Literal[False] = False,
+) -> tuple[R, R]: ...
+@overload
+def jvp(
+    fun: Callable[..., tuple[R, Aux]],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: Literal[True],
+) -> tuple[R, R, Aux]: ...
+@overload
+def vjp(
+    fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = False
+) -> tuple[R, Callable[[R], tuple[Any, ...]]]: ...
+@overload
+def vjp(
+    fun: Callable[..., tuple[R, Aux]], *primals: Any, has_aux: Literal[True]
+) -> tuple[R, Callable[[R], tuple[Any, ...]], Aux]: ...
+@overload
+def linearize(
+    fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = False
+) -> tuple[R, Callable[..., R]]: ...
+@overload
+def linearize(
+    fun: Callable[..., tuple[R, Aux]], *primals: Any, has_aux: Literal[True]
+) -> tuple[R, Callable[..., R], Aux]: ...
+def checkpoint(
+    fun: Callable[P, R],
+    *,
+    prevent_cse: bool | Sequence[bool] = True,
+    policy: Callable[..., bool] | None = None,
+    static_argnums: int | tuple[int, ...] = (),
+    static_argnames: str | Iterable[str] = (),
+) -> Callable[P, R]: ...
+def eval_shape(fun: Callable[P, Any], *args: P.args, **kwargs: P.kwargs) -> Any: ...
+def make_jaxpr(
+    fun: Callable[P, Any],
+    static_argnums: int | Sequence[int] = (),
+    axis_env: Sequence[tuple[Hashable, int]] | None = None,
+    return_shape: bool = False,
+) -> Callable[P, Any]: ...
+def pure_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: Any,
+    *args: Any,
+    sharding: Any = None,
+    vmap_method: str | None = None,
+    **kwargs: Any,
+) -> Any: ...
+def block_until_ready(x: T) -> T: ...
+def device_put(
+    x: T,
+    device: Any = None,
+    *,
+    src: Any = None,
+    donate: Any = False,
+    may_alias: Any = None,
+) -> T: ...
+def key(seed: ArrayLike, *, impl: Any = None) -> jax.Array: ...
+def stop_gradient(x: T) -> T: ...
+def cond(
+    pred: ArrayLike,
+    true_fun: Callable[..., R],
+    false_fun: Callable[..., R],
+    *operands: Any,
+    operand: Any = ...,
+) -> R: ...
+def switch(
+    index: ArrayLike,
+    branches: Sequence[Callable[..., R]],
+    *operands: Any,
+    operand: Any = ...,
+) -> R: ...
+def scan(
+    f: Callable[[Carry, X], tuple[Carry, Y]],
+    init: Carry,
+    xs: X | None = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+) -> tuple[Carry, Y]: ...
+def while_loop(
+    cond_fun: Callable[[T], ArrayLike], body_fun: Callable[[T], T], init_val: T
+) -> T: ...
+def fori_loop(
+    lower: ArrayLike,
+    upper: ArrayLike,
+    body_fun: Callable[[Any, T], T],
+    init_val: T,
+    *,
+    unroll: int | bool | None = None,
+) -> T: ...
+def map(f: Callable[[X], Y], xs: X, *, batch_size: int | None = None) -> Y: ...
+def associative_scan(
+    fn: Callable[[T, T], T], elems: T, reverse: bool = False, axis: int = 0
+) -> T: ...

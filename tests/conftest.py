@@ -1,0 +1,25 @@
+"""What every test starts from: the same seed, the defaults of a fresh import."""
+
+import jax
+import pytest
+
+import jfi
+
+
+@pytest.fixture(autouse=True)
+def _fresh_state():
+    """The generator is seeded, and no test leaves other defaults behind."""
+    jfi.manual_seed(0)
+    before = jfi.get_default_dtype(), jax.config.jax_default_device
+    x64 = jax.config.jax_enable_x64
+    yield
+    jax.config.update("jax_enable_x64", x64)
+    jfi.set_default_dtype(before[0])
+    jax.config.update("jax_default_device", before[1])
+
+
+@pytest.fixture(params=[True, False], ids=["x64", "x32"])
+def x64(request):
+    """Run the test with 64-bit types allowed and not."""
+    with jax.enable_x64(request.param):
+        yield request.param

@@ -1,0 +1,139 @@
+"""The shape of the code itself: who imports whom, how long things get."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+
+ROOT = Path(__file__).parents[1]
+FILES = sorted((ROOT / "jfi").rglob("*.py")) + sorted((ROOT / "server").rglob("*.py"))
+
+# From the bottom up: a module imports only from the rows above its own in this list.
+ROWS = [
+    {"_errors", "_compat"},
+    {"_lazy", "_devices"},
+    {"_config"},
+    {"_trees", "_kinds", "_placement", "_generator", "_dispatch", "_torch_arguments"},
+    {"_opening", "_sampling"},
+    {
+        "_autojit", "_batching", "_callback", "_conversion", "_creation",
+        "_fingerprint", "_loops", "_random", "_ranges", "_torch_linalg",
+        "_torch_names", "_transforms",
+    },
+    {"_haiku", "_kdtree", "_persistent", "_torch"},
+    {"linalg", "fft", "nn", "random"},
+    {"__init__"},
+]  # fmt: skip
+ROW = {name: i for i, names in enumerate(ROWS) for name in names}
+PRIVATE_JAX = ("jax._src", "jax.extend", "jax.interpreters", "jaxlib")
+OPTIONAL = {"torch", "scipy", "rpyc", "haiku", "dask", "pytensor", "autoray"}
+
+
+def imported(tree, *, top_level=False):
+    """(module, line) of each import; names of `from . import x` come as `.x`."""
+    for node in tree.body if top_level else ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((a.name, node.lineno) for a in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            dots = "." * node.level
+            names = [node.module] if node.module else [a.name for a in node.names]
+            yield from ((dots + name, node.lineno) for name in names)
+
+
+def attribute_chains(tree):
+    """Dotted names that are used, such as `jax._src.core`, with their lines."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            yield ast.unparse(node), node.lineno
+
+
+def misplaced_imports(name, tree):
+    """Imports of a module of jfi that are not from a row below its own."""
+    for target, line in imported(tree):
+        if target.startswith(".") and not target.startswith(".."):
+            module = target[1:].split(".")[0]
+            if ROW[module] >= ROW[name]:
+                yield f"line {line}: {name} imports {module}"
+
+
+def private_uses(tree):
+    """Uses of what JAX does not document."""
+    for name, line in [*imported(tree), *attribute_chains(tree)]:
+        if name.startswith(PRIVATE_JAX):
+            yield f"line {line}: {name}"
+
+
+def long_functions(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            first = node.body[1 if ast.get_docstring(node) else 0 :]
+            length = node.end_lineno - first[0].lineno + 1 if first else 0
+            if length > 60:
+                yield f"line {node.lineno}: {node.name} has {length} lines"
+
+
+@pytest.fixture(params=FILES, ids=lambda file: str(file.relative_to(ROOT)))
+def module(request):
+    return request.param, ast.parse(request.param.read_text())
+
+
+def test_imports_point_down(module):
+    path, tree = module
+    if path.parent == ROOT / "jfi":
+        assert list(misplaced_imports(path.stem, tree)) == []
+
+
+def test_undocumented_jax_only_in_compat(module):
+    path, tree = module
+    if path != ROOT / "jfi" / "_compat.py":
+        assert list(private_uses(tree)) == []
+
+
+def test_optional_packages_are_imported_on_use(module):
+    path, tree = module
+    if path.is_relative_to(ROOT / "jfi"):
+        names = [name for name, _ in imported(tree, top_level=True)]
+        assert not OPTIONAL & {name.split(".")[0] for name in names}
+
+
+def test_jfi_names_the_server_only_on_use(module):
+    path, tree = module
+    if path.is_relative_to(ROOT / "jfi"):
+        assert not [n for n, _ in imported(tree) if n.startswith("jfi_server")]
+
+
+def test_sizes(module):
+    path, tree = module
+    assert len(path.read_text().splitlines()) <= 400
+    assert list(long_functions(tree)) == []
+
+
+def test_modules_say_what_they_hold(module):
+    path, tree = module
+    assert ast.get_docstring(tree), path
+
+
+def test_every_module_has_a_row():
+    stems = {f.stem for f in FILES if f.parent == ROOT / "jfi"}
+    assert stems == set(ROW) & stems
+
+
+# ------------------------------------------------------- the checks above can fail
+
+
+def test_a_misplaced_import_is_seen():
+    tree = ast.parse("from ._autojit import autojit")
+    assert list(misplaced_imports("_trees", tree)) != []
+
+
+@pytest.mark.parametrize(
+    "code", ["import jax._src.core", "from jaxlib import xla_client", "jax._src.config"]
+)
+def test_private_jax_is_seen(code):
+    assert list(private_uses(ast.parse(code))) != []
+
+
+def test_a_long_function_is_seen():
+    code = "def f():\n" + "    pass\n" * 61
+    assert list(long_functions(ast.parse(code))) == ["line 1: f has 61 lines"]

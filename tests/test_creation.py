@@ -1,0 +1,191 @@
+import jax
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import jfi as jnp
+
+
+FILLED = ["zeros", "ones", "empty"]
+NP64 = np.array([1.0, 2.0])
+
+
+@pytest.mark.parametrize("name", FILLED)
+@pytest.mark.parametrize("shape", [3, (2, 3), (), (0,), [2, 2]])
+def test_filled(name, shape):
+    x = getattr(jnp, name)(shape)
+    expected = getattr(jax.numpy, name)(shape)
+    assert x.dtype == np.float32
+    assert x.shape == expected.shape
+    assert (x == expected).all()
+
+
+@pytest.mark.parametrize("name", [*FILLED, "eye", "identity", "tri", "arange"])
+def test_the_default_dtype_and_an_explicit_one(name, x64):
+    make = getattr(jnp, name)
+    wide = np.float64 if x64 else np.float32
+    argument = 3.0 if name == "arange" else 3
+    with jnp.default_dtype("bfloat16"):
+        assert make(argument).dtype == jnp.bfloat16
+    assert make(argument).dtype == np.float32
+    assert make(argument, dtype="int16").dtype == np.int16
+    if x64:
+        assert make(argument, dtype=float).dtype == wide
+
+
+@pytest.mark.parametrize(
+    ("make", "dtype"),
+    [
+        (lambda: jnp.array(1.0), "float32"),
+        (lambda: jnp.array([1.0, 2]), "float32"),
+        (lambda: jnp.array([[1, 2], [3, 4.5]]), "float32"),
+        (lambda: jnp.array([1, 2]), "int64"),
+        (lambda: jnp.array([True, False]), "bool"),
+        (lambda: jnp.array(1j), "complex64"),
+        (lambda: jnp.array([1.0, 1j]), "complex64"),
+        (lambda: jnp.array([]), "float32"),
+        (lambda: jnp.array([[], []]), "float32"),
+        (lambda: jnp.array(NP64), "float64"),
+        (lambda: jnp.array([np.float64(1.0), 2.0]), "float64"),
+        (lambda: jnp.array([NP64, NP64]), "float64"),
+        (lambda: jnp.array(np.float16(1.0)), "float16"),
+        (lambda: jnp.array([jnp.zeros((), "bfloat16"), 1.0]), "bfloat16"),
+        (lambda: jnp.array([1.0], dtype="float64"), "float64"),
+        (lambda: jnp.asarray(1.0), "float32"),
+        (lambda: jnp.asarray(NP64), "float64"),
+        (lambda: jnp.asarray((1.0, 2.0)), "float32"),
+        (lambda: jnp.full(2, 1), "int64"),
+        (lambda: jnp.full(2, 1.0), "float32"),
+        (lambda: jnp.full(2, NP64), "float64"),
+        (lambda: jnp.full(2, 1j), "complex64"),
+        (lambda: jnp.arange(3), "int64"),
+        (lambda: jnp.arange(0, 1, 0.25), "float32"),
+        (lambda: jnp.arange(np.float64(3)), "float64"),
+        (lambda: jnp.linspace(0, 1, 3), "float32"),
+        (lambda: jnp.linspace(NP64, 1.0, 3), "float64"),
+        (lambda: jnp.linspace(0, 1j, 3), "complex64"),
+        (lambda: jnp.linspace(np.arange(2), 5, 3), "float32"),
+        (lambda: jnp.linspace(0, 9, 3, dtype=int), "int64"),
+        (lambda: jnp.logspace(0, 1, 3), "float32"),
+        (lambda: jnp.geomspace(1, 2, 3), "float32"),
+        (lambda: jnp.zeros_like(1.0), "float32"),
+        (lambda: jnp.zeros_like(NP64), "float64"),
+        (lambda: jnp.ones_like(jnp.arange(2)), "int64"),
+        (lambda: jnp.full_like(np.float64(1), 3), "float64"),
+        (lambda: jnp.empty_like(jnp.zeros(2, "float16")), "float16"),
+        (lambda: jnp.full_like(jnp.zeros(2), 3, dtype="int8"), "int8"),
+    ],
+)
+def test_created_floats_follow_the_default_and_data_keep_their_dtype(make, dtype):
+    assert make().dtype.name == dtype
+
+
+def test_created_numbers_are_not_weakly_typed():
+    assert not jnp.asarray(1.0).weak_type
+    assert not jnp.array([1.0]).weak_type
+
+
+@pytest.mark.parametrize("default", ["float64", "float16", "bfloat16"])
+def test_complex_follows_the_default(default):
+    with jnp.default_dtype(default):
+        expected = "complex128" if default == "float64" else "complex64"
+        assert jnp.array([1j]).dtype.name == expected
+        assert jnp.linspace(0, 1j, 2).dtype.name == expected
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(
+        st.one_of(
+            st.integers(-9, 9),
+            st.booleans(),
+            st.floats(-9, 9),
+            st.complex_numbers(max_magnitude=9),
+        ),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_array_of_python_numbers_has_numpys_kind_and_values(data):
+    made, numpys = jnp.array(data), np.array(data)
+    assert made.dtype.kind == numpys.dtype.kind
+    np.testing.assert_array_equal(made, numpys.astype(made.dtype))
+
+
+def test_under_jit():
+    def build(x):
+        return jnp.zeros(2), jnp.array([1.0]), jnp.arange(3.0), jnp.full_like(x, 2)
+
+    plain, jitted = build(NP64), jnp.jit(build)(NP64)
+    for a, b in zip(plain, jitted, strict=True):
+        assert a.dtype == b.dtype
+        assert (a == b).all()
+
+
+def test_explicit_64_bits_without_64_bit_types_warns_as_in_jax():
+    with jax.enable_x64(False), pytest.warns(UserWarning, match="float64"):
+        assert jnp.zeros(2, dtype="float64").dtype == np.float32
+
+
+def test_numpys_arguments():
+    assert jnp.array([1, 2], ndmin=2).shape == (1, 2)
+    assert jnp.array(object=[1], dtype=float, copy=True, order="K").dtype == np.float64
+    values, step = jnp.linspace(0, 1, 5, retstep=True)
+    assert values.shape == (5,)
+    assert step == 0.25
+    assert jnp.linspace(0, 1, 5, endpoint=False)[-1] == np.float32(0.8)
+    assert (jnp.eye(2, 3, k=1) == np.eye(2, 3, k=1)).all()
+    assert jnp.zeros_like(jnp.zeros(3), shape=(2,)).shape == (2,)
+
+
+# ---------------------------------------------------------------------------- to
+
+
+def test_to_a_dtype_converts_arrays_and_nothing_else():
+    marker = object()
+    tree = {"w": jnp.ones(2), "n": np.arange(3), "name": "a", "f": 1.5, "o": marker}
+    out = jnp.to(tree, "float16")
+    assert out["w"].dtype == out["n"].dtype == np.float16
+    assert isinstance(out["n"], jax.Array)
+    assert (out["name"], out["f"]) == ("a", 1.5)
+    assert out["o"] is marker
+    assert tree["w"].dtype == np.float32
+
+
+def test_to_takes_device_and_dtype():
+    x = jnp.to(np.ones(2), "cpu", dtype="float32")
+    assert x.dtype == np.float32
+    assert x.committed
+    y = jnp.to(np.ones(2), device="cpu:0", dtype=jnp.bfloat16)
+    assert y.dtype == jnp.bfloat16
+    assert jnp.to(jnp.ones(2), jax.devices()[0]).committed
+
+
+def test_to_leaves_words_and_keys_alone():
+    words, key = np.array(["a", "b"]), jnp.key(0)
+    out = jnp.to({"words": words, "key": key}, "float32")
+    assert out["words"] is words
+    assert out["key"].dtype == key.dtype
+
+
+def test_to_under_jit():
+    f = jnp.jit(lambda x: jnp.to({"x": x}, "cpu", dtype="float64"))
+    assert f(jnp.ones(2))["x"].dtype == np.float64
+    assert jax.grad(lambda x: jnp.to(x, "float64").sum())(1.0) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda x: jnp.to(x, "nowhere"),
+            "the device 'nowhere', which is not here.*'nowhere', which is no dtype",
+        ),
+        (lambda x: jnp.to(x, "cpu", device="cpu"), r"to\(\) got two devices, 'cpu'"),
+        (lambda x: jnp.to(x, "int8", dtype="int16"), "got two dtypes, 'int8'"),
+        (lambda x: jnp.to(x, 3), "got 3, which is no dtype of JAX"),
+    ],
+)
+def test_to_refuses(call, message):
+    with pytest.raises(jnp.DefaultsError, match=message):
+        call(jnp.ones(2))

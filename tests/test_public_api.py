@@ -1,0 +1,212 @@
+"""The namespace: what is in it, what importing it does, that it is documented."""
+
+import doctest
+import inspect
+import json
+
+import jax
+import jax.numpy
+import jedi
+import pytest
+from subprocesses import output_of, run_python
+
+import jfi
+
+
+PUBLIC = sorted(n for n in dir(jfi) if not n.startswith("_"))
+OWN = {
+    name: value
+    for name in PUBLIC
+    if (getattr(value := getattr(jfi, name), "__module__", None) or "").startswith(
+        "jfi"
+    )
+}
+# What jfi gives in place of jax.numpy's: creation with defaults, its own modules.
+REPLACED = {
+    "arange", "array", "asarray", "empty", "empty_like", "eye", "fft", "full",
+    "full_like", "geomspace", "identity", "linalg", "linspace", "logspace", "ones",
+    "ones_like", "tri", "zeros", "zeros_like",
+}  # fmt: skip
+ADDED = """
+    jit grad value_and_grad vmap jacfwd jacrev jacobian hessian jvp vjp linearize
+    checkpoint custom_jvp custom_vjp pure_callback stop_gradient eval_shape make_jaxpr
+    block_until_ready device_put ShapeDtypeStruct Array key cond switch scan while_loop
+    fori_loop associative_scan map lax nn tree scipy random linalg fft debug sharding
+    jax numpy jaxm cat norm t softmax clamp unsqueeze permute bmm topk gather
+    masked_fill flatten item detach to_numpy to lu_factor lu_solve cholesky_solve
+    cho_factor set_default_dtype get_default_dtype set_default_device
+    get_default_device resolve_device resolve_dtype default_dtype_for_device config
+    default_dtype default_device manual_seed seed randn rand randint randperm normal
+    uniform choice bernoulli make_random_key make_random_keys autojit AutoJIT
+    AdvancedAutoJIT vmap_automatically scan_while from_torch KDTree persistent
+    persistent_call from_haiku
+""".split()
+
+
+def test_every_name_of_jax_numpy_is_there():
+    assert set(dir(jax.numpy)) <= set(dir(jfi))
+
+
+def test_names_of_jax_numpy_are_the_same_objects():
+    names = {n for n in dir(jax.numpy) if not n.startswith("_")}
+    other = {n for n in names if getattr(jfi, n) is not getattr(jax.numpy, n)}
+    assert other == REPLACED
+
+
+@pytest.mark.parametrize("name", ADDED)
+def test_names_beside_jax_numpy(name):
+    assert name in dir(jfi)
+    assert getattr(jfi, name) is not None
+
+
+@pytest.mark.parametrize(
+    "name",
+    "jit grad value_and_grad vmap jacfwd jacrev jacobian hessian jvp vjp linearize "
+    "checkpoint custom_jvp custom_vjp pure_callback eval_shape make_jaxpr Array "
+    "block_until_ready device_put ShapeDtypeStruct lax tree debug sharding "
+    "numpy".split(),
+)
+def test_names_of_jax_are_the_same_objects(name):
+    assert getattr(jfi, name) is getattr(jax, name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    "cond switch scan while_loop fori_loop associative_scan map stop_gradient".split(),
+)
+def test_names_of_lax_are_the_same_objects(name):
+    assert getattr(jfi, name) is getattr(jax.lax, name)
+
+
+def test_jaxm_is_the_module_itself():
+    from jfi import jaxm
+
+    assert jaxm is jfi
+    assert jfi.jax is jax
+    assert jfi.key is jax.random.key
+
+
+def test_modules_can_be_imported():
+    code = """
+from jfi.linalg import norm
+import jfi.nn, jfi.fft, jfi.random
+from jfi.scipy.linalg import cho_factor
+import jax, jax.scipy.linalg
+assert norm is jax.numpy.linalg.norm
+assert jfi.nn.relu is jax.nn.relu and jfi.nn.initializers.zeros
+assert cho_factor is jax.scipy.linalg.cho_factor
+"""
+    run_python(code)
+
+
+def test_names_in_errors_and_docs_are_those_of_users():
+    for name, value in OWN.items():
+        if inspect.isclass(value) and issubclass(value, (Exception, Warning)):
+            assert value.__module__ == "jfi", name
+
+
+@pytest.mark.parametrize("name", sorted(OWN))
+def test_is_documented_with_an_example(name):
+    value = OWN[name]
+    doc = inspect.getdoc(value)
+    assert doc
+    assert doc.splitlines()[0].endswith((".", ":"))
+    if callable(value) and not (
+        inspect.isclass(value) and issubclass(value, (Exception, Warning, tuple))
+    ):
+        sections = ("Returns:", "Yields:", "Args:", "Attributes:")
+        assert any(section in doc for section in sections), name
+        if name != "Config":
+            assert doctest.DocTestParser().get_examples(doc), f"{name}: no example"
+
+
+def test_unknown_names():
+    with pytest.raises(AttributeError, match="has no attribute 'nope'"):
+        _ = jfi.nope
+
+
+@pytest.mark.parametrize("name", ["randn", "sin", "autojit", "KDTree", "norm", "jit"])
+def test_jedi_completes(name):
+    source = f"import jfi as jnp\njnp.{name[:3]}"
+    found = jedi.Script(source).complete(2, len(f"jnp.{name[:3]}"))
+    assert name in {completion.name for completion in found}
+
+
+def test_jedi_shows_documentation():
+    source = "import jfi as jnp\njnp.randn"
+    (found,) = jedi.Script(source).infer(2, 6)
+    assert "standard normal" in found.docstring()
+
+
+# ------------------------------------------------------------- what importing does
+
+
+SNAPSHOT = """
+import json, sys
+import jax, jax.numpy, numpy
+def state():
+    return {
+        name: {k: id(v) for k, v in vars(module).items()}
+        for name, module in list(sys.modules.items())
+        if module is not None and not name.startswith(("jfi", "__main__"))
+    }
+before = state()
+import jfi
+after = state()
+changed = {}
+for name in before:
+    for attribute in before[name].keys() | after[name].keys():
+        old, new = before[name].get(attribute), after[name].get(attribute)
+        submodule = f"{name}.{attribute}" in after.keys() - before.keys()
+        if old != new and not submodule:
+            changed.setdefault(name, []).append(attribute)
+print(json.dumps(changed))
+"""
+
+
+def test_importing_changes_no_other_module():
+    assert json.loads(output_of(SNAPSHOT)) == {}
+
+
+def test_a_changed_module_is_seen():
+    code = SNAPSHOT.replace("import jfi", "import jfi; jax.numpy.sin = None", 1)
+    assert json.loads(output_of(code)) == {"jax.numpy": ["sin"]}
+
+
+def test_importing_starts_no_backend_and_creates_no_array():
+    code = """
+import jfi
+from jfi._compat import backend_started
+assert not backend_started()
+import jax
+assert jax.live_arrays() == []
+"""
+    run_python(code)
+
+
+UNWANTED = ["torch", "haiku", "rpyc", "scipy.spatial", "scipy", "jfi_server", "dask"]
+
+
+def test_optional_packages_are_not_imported():
+    code = f"import jfi, sys; print([m for m in {UNWANTED} if m in sys.modules])"
+    assert output_of(code) == "[]"
+
+
+def test_an_imported_package_is_seen():
+    code = f"import rpyc, sys; print([m for m in {UNWANTED} if m in sys.modules])"
+    assert output_of(code) == "['rpyc']"
+
+
+def test_a_missing_package_is_told_with_its_extra():
+    code = """
+sys.modules["torch"] = None
+import jfi
+try:
+    jfi.from_torch(abs)
+except jfi.MissingDependencyError as error:
+    print(error)
+"""
+    assert output_of(code) == (
+        "from_torch needs the package 'torch', which is not installed. "
+        "Install it with: pip install 'jfi[torch]'"
+    )

@@ -1,0 +1,413 @@
+import contextlib
+import pickle
+import threading
+
+import jax
+import numpy as np
+import pytest
+from scipy import stats
+from subprocesses import output_of
+
+import jfi as jnp
+
+
+DRAWS = {
+    "randn": lambda **k: jnp.randn(4, **k),
+    "rand": lambda **k: jnp.rand(4, **k),
+    "normal": lambda **k: jnp.normal(size=4, **k),
+    "uniform": lambda **k: jnp.uniform(size=4, **k),
+    "randint": lambda **k: jnp.randint(0, 10**6, 4, **k),
+    "randperm": lambda **k: jnp.randperm(100, **k),
+    "choice": lambda **k: jnp.choice(10**6, 4, **k),
+    "bernoulli": lambda **k: jnp.bernoulli(size=64, **k),
+    "make_random_key": lambda **k: jax.random.key_data(jnp.make_random_key(**k)),
+    "make_random_keys": lambda **k: jax.random.key_data(jnp.make_random_keys(4, **k)),
+}
+TRANSFORMS = {
+    "jit": lambda f: jax.jit(f)(1.0),
+    "grad": lambda f: jax.grad(lambda x: f(x).astype("float32").sum())(1.0),
+    "jvp": lambda f: jax.jvp(f, (1.0,), (1.0,)),
+    "vmap": lambda f: jax.vmap(f)(np.ones(3)),
+    "scan": lambda f: jax.lax.scan(lambda c, x: (c, f(x)), 0, np.ones(3)),
+    "while": lambda f: jax.lax.while_loop(
+        lambda i: i < 3, lambda i: i + 1 + 0 * f(i).sum().astype(int), 0
+    ),
+    "cond": lambda f: jax.lax.cond(True, f, f, 1.0),
+    "checkpoint": lambda f: jax.checkpoint(f)(1.0),
+    "eval_shape": lambda f: jax.eval_shape(f, 1.0),
+    "jit of grad": lambda f: jax.jit(jax.grad(lambda x: f(x).astype("float32").sum()))(
+        1.0
+    ),
+    "compile-time eval": lambda f: jax.jit(lambda: eagerly(f))(),
+}
+
+
+def eagerly(f):
+    with jax.ensure_compile_time_eval():
+        return f(1.0)
+
+
+@pytest.fixture(params=DRAWS)
+def draw(request):
+    return DRAWS[request.param]
+
+
+def same(a, b):
+    return bool((np.asarray(a) == np.asarray(b)).all())
+
+
+def test_fresh_at_each_call_and_reproducible(draw):
+    first, second = draw(), draw()
+    assert not same(first, second)
+    jnp.manual_seed(0)
+    assert same(draw(), first)
+    assert same(draw(), second)
+    jnp.manual_seed(1)
+    assert not same(draw(), first)
+
+
+def test_key_is_used_and_leaves_the_stream_alone(draw):
+    expected = [draw(), draw()]
+    jnp.manual_seed(0)
+    key = jnp.key(5)
+    assert same(draw(), expected[0])
+    assert same(draw(key=key), draw(key=key))
+    assert same(draw(key=key), draw(key=jax.random.key_data(key)))
+    assert not same(draw(key=key), draw(key=jnp.key(6)))
+    assert same(draw(), expected[1])
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS)
+def test_refused_under_a_transformation(draw, transform):
+    before = jnp.randn(3)
+    jnp.manual_seed(0)
+    with pytest.raises(
+        jnp.RandomError,
+        match=r"called under a JAX transformation .*"
+        r"`key = jnp.make_random_key\(\)`, pass it as an argument, and write jnp\.\w+"
+        r"\(..., key=key\) inside",
+    ):
+        TRANSFORMS[transform](lambda x: draw() + x)
+    assert same(jnp.randn(3), before)  # nothing was drawn, nothing leaked
+
+
+@pytest.mark.parametrize("transform", set(TRANSFORMS) - {"compile-time eval"})
+def test_a_key_works_under_a_transformation(draw, transform):
+    key = jnp.key(3)
+    with jax.checking_leaks():
+        TRANSFORMS[transform](lambda x: draw(key=key) * x)
+
+
+def test_a_key_gives_the_same_eagerly_and_under_jit(draw):
+    key = jnp.key(3)
+    assert same(draw(key=key), jax.jit(lambda k: draw(key=k))(key))
+
+
+def test_keys_under_vmap_give_different_rows():
+    rows = jax.vmap(lambda k: jnp.randn(2, key=k))(jnp.make_random_keys(3))
+    assert len(np.unique(rows)) == 6
+
+
+def test_draw_number_c_uses_fold_in_of_the_seed_and_c():
+    jnp.manual_seed(7)
+    for c in range(3):
+        key = jax.random.fold_in(jax.random.key(7), c)
+        assert same(jnp.randn(3), jax.random.normal(key, (3,), "float32"))
+
+
+def test_disable_jit_draws_the_same(draw):
+    expected = draw()
+    jnp.manual_seed(0)
+    with jax.disable_jit():
+        np.testing.assert_allclose(draw(), expected, rtol=1e-6)
+
+
+# ------------------------------------------------------------------------- seeds
+
+
+def test_seed_context_is_restored_after_an_exception():
+    a = jnp.randn(2)
+    b = jnp.randn(2)
+    jnp.manual_seed(0)
+    assert same(jnp.randn(2), a)
+    with contextlib.suppress(ZeroDivisionError), jnp.seed(0):
+        assert same(jnp.randn(2), a)
+        with jnp.seed(5):
+            jnp.randn(2)
+        assert same(jnp.randn(2), b)
+        1 / 0  # noqa: B018
+    assert same(jnp.randn(2), b)
+
+
+def test_manual_seed_inside_a_context_restarts_that_context():
+    a = jnp.randn(2)
+    with jnp.seed(0):
+        jnp.manual_seed(9)
+        c = jnp.randn(2)
+    assert not same(a, c)
+    with jnp.seed(9):
+        assert same(jnp.randn(2), c)
+
+
+def test_every_seed_has_its_own_stream(x64):
+    seeds = [0, 1, -1, 2**32, 2**32 - 1, 2**63 - 1, 2**63, 2**64 - 1, -(2**63), -2]
+    numbers = []
+    for s in seeds:
+        jnp.manual_seed(s)
+        numbers.append(float(jnp.randn()))
+    assert len(set(numbers)) == len(seeds)
+
+
+def test_a_seed_means_the_same_with_and_without_64_bits():
+    for s in (3, 2**40, -7):
+        jnp.manual_seed(s)
+        wide = jnp.randn(3)
+        with jax.enable_x64(False):
+            jnp.manual_seed(s)
+            assert same(jnp.randn(3), wide)
+
+
+def test_a_key_as_seed():
+    key = jax.random.fold_in(jnp.key(1), 2)
+    jnp.manual_seed(key)
+    a = jnp.randn(2)
+    jnp.manual_seed(jax.random.key_data(key))
+    assert same(jnp.randn(2), a)
+    assert same(a, jax.random.normal(jax.random.fold_in(key, 0), (2,), "float32"))
+
+
+def test_other_algorithms_of_jax():
+    with jax.default_prng_impl("rbg"):
+        jnp.manual_seed(1)
+        a, b = jnp.randn(2), jnp.randn(2)
+        assert not same(a, b)
+        key = jax.random.fold_in(jax.random.key(1), 0)
+        assert same(a, jax.random.normal(key, (2,), "float32"))
+
+
+@pytest.mark.parametrize(
+    "seed", [1.5, "a", None, 2**64, -(2**63) - 1, True, np.zeros(2)]
+)
+def test_wrong_seeds_are_refused_and_change_nothing(seed):
+    jnp.randn(2)
+    expected = jnp.randn(2)
+    jnp.manual_seed(0)
+    jnp.randn(2)
+    with pytest.raises(jnp.RandomError, match="Write an int from"):
+        jnp.manual_seed(seed)
+    with pytest.raises(jnp.RandomError, match="Write an int from"), jnp.seed(seed):
+        pass
+    assert same(jnp.randn(2), expected)
+
+
+def test_seeding_under_a_transformation_is_refused():
+    with pytest.raises(jnp.RandomError, match="run once, while tracing"):
+        jax.jit(lambda: jnp.manual_seed(0))()
+
+
+def test_an_unseeded_process_draws_fresh_numbers():
+    code = "import jfi; print(float(jfi.randn()))"
+    assert output_of(code) != output_of(code)
+
+
+def test_draws_beyond_32_bits_don_t_repeat():
+    jnp.manual_seed(0)
+    first = jnp.randn(3)
+    jnp._generator.current()._count = 2**32
+    beyond = jnp.randn(3)
+    assert not same(first, beyond)
+    jnp.manual_seed(0)
+    assert same(jnp.randn(3), first)
+
+
+def test_threads_get_every_number_once():
+    jnp.manual_seed(0)
+    expected = {float(jnp.rand(dtype="float64")) for _ in range(200)}
+    jnp.manual_seed(0)
+    seen = []
+
+    def work():
+        seen.extend([float(jnp.rand(dtype="float64")) for _ in range(50)])
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(seen) == 200
+    assert set(seen) == expected
+
+
+def test_a_forked_child_does_not_repeat_its_parent():
+    code = """
+import os, warnings
+import jfi as jnp
+warnings.simplefilter("ignore")  # JAX warns of every fork
+jnp.manual_seed(0)
+jnp.randn(2)
+child = os.fork()
+numbers = jnp.randn(2).tolist()
+print(numbers, flush=True)
+if child: os.waitpid(child, 0)
+"""
+    lines = output_of(code).splitlines()
+    assert len(set(lines)) == 2
+
+
+# ----------------------------------------------------------- sizes, dtypes, values
+
+
+@pytest.mark.parametrize("draw", [jnp.randn, jnp.rand])
+def test_sizes_as_pytorch_takes_them(draw):
+    for size, shape in [
+        ((2, 3), (2, 3)),
+        (((2, 3),), (2, 3)),
+        (([4],), (4,)),
+        ((3,), (3,)),
+        ((), ()),
+        (((),), ()),
+        ((0, 2), (0, 2)),
+        ((np.int64(2), jnp.array(3)), (2, 3)),
+    ]:
+        assert draw(*size).shape == shape
+
+
+@pytest.mark.parametrize(
+    ("call", "shape", "dtype"),
+    [
+        (lambda: jnp.randn(2, dtype="float64"), (2,), "float64"),
+        (lambda: jnp.randn(2, dtype="complex64"), (2,), "complex64"),
+        (lambda: jnp.rand(2, dtype=jnp.bfloat16), (2,), "bfloat16"),
+        (lambda: jnp.normal(np.zeros(3), 1.0), (3,), "float64"),
+        (lambda: jnp.normal(jnp.zeros(3), jnp.ones((2, 1))), (2, 3), "float32"),
+        (lambda: jnp.normal([0.0, 1.0], 1), (2,), "float32"),
+        (lambda: jnp.normal(0, 1, (2, 2)), (2, 2), "float32"),
+        (lambda: jnp.normal(np.zeros(2), 1, (3, 2)), (3, 2), "float64"),
+        (lambda: jnp.uniform(0, [1, 2]), (2,), "float32"),
+        (lambda: jnp.uniform(size=3, dtype="float16"), (3,), "float16"),
+        (lambda: jnp.randint(5), (), "int64"),
+        (lambda: jnp.randint(5, (2,)), (2,), "int64"),
+        (lambda: jnp.randint(0, 5), (), "int64"),
+        (lambda: jnp.randint(0, 5, (2, 3)), (2, 3), "int64"),
+        (lambda: jnp.randint(low=0, high=5, size=[4], dtype="int8"), (4,), "int8"),
+        (lambda: jnp.randint(np.array([0, 5]), 9), (2,), "int64"),
+        (lambda: jnp.randperm(0), (0,), "int64"),
+        (lambda: jnp.randperm(3, dtype="int32"), (3,), "int32"),
+        (lambda: jnp.choice(5), (), "int64"),
+        (lambda: jnp.choice([1.0, 2.0], 3), (3,), "float32"),
+        (lambda: jnp.choice(np.ones((4, 2)), (3,)), (3, 2), "float64"),
+        (lambda: jnp.choice(np.ones((4, 2)), 3, axis=1), (4, 3), "float64"),
+        (lambda: jnp.choice(5, 2, dtype="float32"), (2,), "float32"),
+        (lambda: jnp.bernoulli(0.5, 3), (3,), "float32"),
+        (lambda: jnp.bernoulli(np.full(3, 0.5)), (3,), "float64"),
+        (lambda: jnp.bernoulli(0.5, 3, dtype=bool), (3,), "bool"),
+        (lambda: jnp.make_random_keys(0), (0,), "key<fry>"),
+    ],
+)
+def test_shapes_and_dtypes(call, shape, dtype):
+    drawn = call()
+    assert drawn.shape == shape
+    assert str(drawn.dtype) == dtype
+    assert not drawn.committed
+
+
+def test_integers_without_64_bit_types():
+    with jax.enable_x64(False):
+        assert jnp.randint(0, 5, (2,)).dtype == np.int32
+        assert jnp.randperm(3).dtype == np.int32
+        with pytest.raises(
+            ValueError, match="high=4294967296, which is not 2147483648"
+        ):
+            jnp.randint(0, 2**32, (2,))
+
+
+def test_randint_covers_its_interval_and_no_more():
+    assert set(jnp.randint(-2, 2, (200,)).tolist()) == {-2, -1, 0, 1}
+    assert set(jnp.randint(0, 256, (5000,), dtype="uint8").tolist()) == set(range(256))
+
+
+def test_randperm_and_choice_without_replacement_are_permutations():
+    assert sorted(jnp.randperm(50).tolist()) == list(range(50))
+    assert sorted(jnp.choice(50, 50, replace=False).tolist()) == list(range(50))
+
+
+def test_choice_follows_its_probabilities():
+    drawn = jnp.choice(3, (2000,), p=[0.0, 0.25, 0.75])
+    counts = np.bincount(drawn, minlength=3)
+    assert counts[0] == 0
+    assert 400 < counts[1] < 600
+
+
+@pytest.mark.parametrize(
+    ("call", "cdf"),
+    [
+        (lambda: jnp.randn(4000), stats.norm.cdf),
+        (lambda: jnp.rand(4000), stats.uniform.cdf),
+        (lambda: jnp.normal(2.0, 3.0, 4000), stats.norm(2, 3).cdf),
+        (lambda: jnp.uniform(-1.0, 3.0, 4000), stats.uniform(-1, 4).cdf),
+    ],
+)
+def test_distributions(call, cdf):
+    assert stats.kstest(np.asarray(call()), cdf).pvalue > 0.001
+
+
+def test_successive_draws_are_independent():
+    rows = np.stack([np.asarray(jnp.rand(500)) for _ in range(20)])
+    off_diagonal = np.corrcoef(rows)[~np.eye(20, dtype=bool)]
+    assert abs(off_diagonal).max() < 5 / np.sqrt(500)
+    assert len(np.unique(rows)) > 0.99 * rows.size
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda: jnp.randn(2.0),
+            TypeError,
+            r"Write randn\(2, 3\) or randn\(\(2, 3\)\)",
+        ),
+        (lambda: jnp.randn("2"), TypeError, r"randn\(\) got the size \('2',\)"),
+        (lambda: jnp.rand(-1), ValueError, "a size is 0 or more"),
+        (lambda: jnp.rand(2, dtype=int), TypeError, "it draws a float dtype"),
+        (lambda: jnp.randn(2, dtype=bool), TypeError, "a float or complex dtype"),
+        (lambda: jnp.randint(0, 2, dtype=float), TypeError, "draws an integer dtype"),
+        (lambda: jnp.rand(2, dtype="float63"), jnp.DefaultsError, "no dtype of JAX"),
+        (lambda: jnp.rand(2, device="cuad"), jnp.DefaultsError, "'cuad'"),
+        (lambda: jnp.randint(3, 3), ValueError, "low=3 and high=3; low is below high"),
+        (lambda: jnp.randint(0), ValueError, "low=0 and high=0"),
+        (lambda: jnp.randint(0, 300, dtype="int8"), ValueError, "128 or less"),
+        (lambda: jnp.randint(-1, 3, dtype="uint8"), ValueError, "0 or more"),
+        (lambda: jnp.uniform(2, 1), ValueError, "low is at most high"),
+        (lambda: jnp.normal(0, -1), ValueError, "std=-1, which is not 0 or more"),
+        (lambda: jnp.normal(np.zeros(3), 1, (2,)), ValueError, r"ends in \(3,\)"),
+        (lambda: jnp.bernoulli(1.5), ValueError, "not between 0 and 1"),
+        (lambda: jnp.bernoulli(float("nan")), ValueError, "not between 0 and 1"),
+        (lambda: jnp.choice(2, p=[0.5, 0.6]), ValueError, "not of sum 1"),
+        (lambda: jnp.choice(2, p=[-1.0, 2.0]), ValueError, "not 0 or more"),
+        (lambda: jnp.choice(2, 3, replace=False), ValueError, "larger sample"),
+        (lambda: jnp.randperm(-1), ValueError, "a size is 0 or more"),
+        (lambda: jnp.randn(2, key=0), jnp.RandomError, "not one random key"),
+        (
+            lambda: jnp.randn(2, key=jnp.make_random_keys(2)),
+            jnp.RandomError,
+            r"key=shape \(2,\), which is not one random key.*jnp.vmap",
+        ),
+    ],
+)
+def test_wrong_arguments(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_a_refused_draw_leaves_the_stream_alone():
+    expected = jnp.randn(2)
+    jnp.manual_seed(0)
+    with pytest.raises(ValueError, match="larger sample"):
+        jnp.choice(2, 3, replace=False)
+    assert same(jnp.randn(2), expected)
+
+
+def test_errors_pickle():
+    with pytest.raises(jnp.RandomError) as raised:
+        jax.jit(jnp.randn)()
+    assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)

@@ -1,0 +1,70 @@
+"""Read by pyright and mypy, never run: they fail if the public types change."""
+
+from typing import Any, assert_type
+
+import numpy as np
+
+import jfi as jnp
+from jfi import jaxm
+from jfi.linalg import norm
+from jfi.scipy.linalg import cho_factor
+
+
+def scale(x: jnp.Array, factor: float = 2.0) -> jnp.Array:
+    """A function whose signature the transformations keep."""
+    return x * factor
+
+
+def loss(w: dict[str, jnp.Array], x: jnp.Array) -> jnp.Array:
+    """A function of a tree."""
+    return (w["a"] * x).sum()
+
+
+class Model:
+    """A class with compiled methods."""
+
+    @jnp.autojit
+    def step(self, x: jnp.Array, mode: str = "train") -> jnp.Array:
+        """A method compiled by autojit."""
+        return x if mode == "train" else -x
+
+    @jnp.jit
+    def apply(self, x: jnp.Array) -> jnp.Array:
+        """A method compiled by jit."""
+        return x
+
+
+x = jnp.zeros(3)
+assert_type(x, jnp.Array)
+assert_type(jnp.sin(x), jnp.Array)
+assert_type(jaxm.randn(2, 3), jnp.Array)
+assert_type(jnp.randn(2, key=jnp.key(0), dtype="float64", device="cpu"), jnp.Array)
+assert_type(jnp.cat([x, x], dim=-1), jnp.Array)
+assert_type(jnp.to({"x": x}, "cpu"), dict[str, jnp.Array])
+assert_type(jnp.resolve_dtype("float32"), np.dtype[Any])
+assert_type(jnp.linspace(0, 1), jnp.Array)
+assert_type(jnp.linspace(0, 1, retstep=True), tuple[jnp.Array, jnp.Array])
+
+assert_type(jnp.jit(scale)(x, factor=1.0), jnp.Array)
+assert_type(jnp.jit(static_argnames="factor")(scale)(x), jnp.Array)
+assert_type(jnp.vmap(scale)(x), jnp.Array)
+assert_type(jnp.grad(scale)(x, 1.0), jnp.Array)
+assert_type(jnp.grad(loss)({"a": x}, x), dict[str, jnp.Array])
+assert_type(
+    jnp.value_and_grad(loss)({"a": x}, x), tuple[jnp.Array, dict[str, jnp.Array]]
+)
+assert_type(jnp.checkpoint(scale)(x), jnp.Array)
+assert_type(jnp.stop_gradient({"a": x}), dict[str, jnp.Array])
+assert_type(Model().step(x, mode="test"), jnp.Array)
+assert_type(Model().apply(x), jnp.Array)
+assert_type(jnp.autojit(scale)(x, factor=1.0), jnp.Array)
+assert_type(jnp.persistent(scale)(x), jnp.Array)
+
+with jnp.seed(0), jnp.default_dtype("float64"), jnp.default_device("cpu"):
+    jnp.manual_seed(1)
+
+_ = norm(x), cho_factor(jnp.eye(2))
+jnp.jit(scale)("x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+jnp.autojit(scale)("x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+Model().step(1)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+_ = jnp.nope  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
