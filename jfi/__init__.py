@@ -5,8 +5,16 @@ they collide with nothing, random numbers without keys, and tools that take what
 researchers have. This file is the table of contents.
 """
 
-# All of jax.numpy, first: what follows may override it.
-from jax.numpy import *  # pyright: ignore[reportWildcardImportFromLibrary]
+import typing as _typing
+
+# All of jax.numpy, and what jfi has in its place. Python and pyright keep the last
+# definition of a name, mypy the first.
+from ._numpy import *  # isort: split
+
+
+from jax.numpy import *  # type: ignore[assignment,no-redef]  # pyright: ignore[reportWildcardImportFromLibrary]
+
+from ._numpy import *
 
 
 # isort: split
@@ -21,7 +29,9 @@ from jax import (
     tree as tree,
 )
 
-from jax import nn as nn, random as random  # TEMP
+from . import nn as nn, random as random, scipy as scipy
+from ._autojit import AutoJIT as AutoJIT, autojit as autojit
+from ._batching import vmap_automatically as vmap_automatically
 from ._config import (
     Config as Config,
     config as config,
@@ -31,24 +41,7 @@ from ._config import (
     resolve_dtype as resolve_dtype,
     set_default_dtype as set_default_dtype,
 )
-from ._conversion import (
-    array as array,
-    asarray as asarray,
-    empty_like as empty_like,
-    full_like as full_like,
-    ones_like as ones_like,
-    to as to,
-    zeros_like as zeros_like,
-)
-from ._creation import (
-    empty as empty,
-    eye as eye,
-    full as full,
-    identity as identity,
-    ones as ones,
-    tri as tri,
-    zeros as zeros,
-)
+from ._conversion import to as to
 from ._devices import (
     default_device as default_device,
     get_default_device as get_default_device,
@@ -72,6 +65,10 @@ from ._errors import (
     ServerError as ServerError,
 )
 from ._generator import manual_seed as manual_seed, seed as seed
+from ._haiku import from_haiku as from_haiku
+from ._kdtree import KDTree as KDTree
+from ._loops import scan_while as scan_while
+from ._persistent import persistent as persistent
 from ._random import (
     bernoulli as bernoulli,
     choice as choice,
@@ -84,12 +81,30 @@ from ._random import (
     randperm as randperm,
     uniform as uniform,
 )
-from ._ranges import (
-    arange as arange,
-    geomspace as geomspace,
-    linspace as linspace,
-    logspace as logspace,
+from ._torch import from_torch as from_torch
+from ._torch_indexing import (
+    gather as gather,
+    masked_fill as masked_fill,
+    topk as topk,
 )
+from ._torch_linalg import (
+    cho_factor as cho_factor,
+    cholesky_solve as cholesky_solve,
+    lu_factor as lu_factor,
+    lu_solve as lu_solve,
+)
+from ._torch_names import (
+    bmm as bmm,
+    cat as cat,
+    detach as detach,
+    flatten as flatten,
+    item as item,
+    permute as permute,
+    t as t,
+    to_numpy as to_numpy,
+    unsqueeze as unsqueeze,
+)
+from ._torch_numeric import clamp as clamp, norm as norm, softmax as softmax
 from ._transforms import (
     associative_scan as associative_scan,
     block_until_ready as block_until_ready,
@@ -125,4 +140,13 @@ from ._transforms import (
 import jfi as _jfi  # isort: skip
 
 
-jaxm = _jfi  # the module itself, for scripts that say `from jfi import jaxm`
+# Second names: the module itself for `from jfi import jaxm`, and those of old scripts.
+jaxm = _jfi
+AdvancedAutoJIT = AutoJIT
+persistent_call = persistent
+
+# Out of sight of type checkers, for which a `__getattr__` would excuse every typo.
+if not _typing.TYPE_CHECKING:
+    from jax.numpy import __array_api_version__, __array_namespace_info__
+
+    from ._compat import deprecated_numpy as _deprecations, from_numpy as __getattr__

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 import jax
+import jax.numpy as jnp
 
 
 # `jax.Device` comes from jaxlib, which ships no types: this is what checkers see of it.
@@ -182,3 +183,16 @@ def backend_started() -> bool:
         return bool(backends_are_initialized())
     except ImportError:
         return False
+
+
+def from_numpy(name: str) -> Any:
+    """A name that `jax.numpy` gives on demand: one that is deprecated there."""
+    try:
+        return getattr(jnp, name)
+    except AttributeError as error:
+        message = f"module 'jfi' has no attribute {name!r}"
+        raise AttributeError(message, name=name) from error
+
+
+# The table behind those names, so that `dir(jfi)` holds all that `dir(jax.numpy)` does.
+deprecated_numpy: dict[str, Any] = getattr(jnp, "_deprecations", {})

@@ -23,6 +23,7 @@ ROWS = [
     },
     {"_haiku", "_kdtree", "_persistent", "_torch"},
     {"linalg", "fft", "nn", "random"},
+    {"_numpy"},
     {"__init__"},
 ]  # fmt: skip
 ROW = {name: i for i, names in enumerate(ROWS) for name in names}

@@ -53,6 +53,13 @@ def test_names_of_jax_numpy_are_the_same_objects():
     assert other == REPLACED
 
 
+def test_deprecated_names_of_jax_numpy_come_with_its_warning(monkeypatch):
+    monkeypatch.setattr(
+        jax.numpy, "__getattr__", lambda name: ("old", name), raising=True
+    )
+    assert jfi.a_deprecated_name == ("old", "a_deprecated_name")
+
+
 @pytest.mark.parametrize("name", ADDED)
 def test_names_beside_jax_numpy(name):
     assert name in dir(jfi)
@@ -199,6 +206,7 @@ def test_an_imported_package_is_seen():
 
 def test_a_missing_package_is_told_with_its_extra():
     code = """
+import sys
 sys.modules["torch"] = None
 import jfi
 try:

@@ -42,6 +42,8 @@ assert_type(jnp.randn(2, key=jnp.key(0), dtype="float64", device="cpu"), jnp.Arr
 assert_type(jnp.cat([x, x], dim=-1), jnp.Array)
 assert_type(jnp.to({"x": x}, "cpu"), dict[str, jnp.Array])
 assert_type(jnp.resolve_dtype("float32"), np.dtype[Any])
+assert_type(jnp.zeros(3, device="cpu"), jnp.Array)
+assert_type(jnp.array([1.0], device="cuda:1"), jnp.Array)
 assert_type(jnp.linspace(0, 1), jnp.Array)
 assert_type(jnp.linspace(0, 1, retstep=True), tuple[jnp.Array, jnp.Array])
 
@@ -63,8 +65,12 @@ assert_type(jnp.persistent(scale)(x), jnp.Array)
 with jnp.seed(0), jnp.default_dtype("float64"), jnp.default_device("cpu"):
     jnp.manual_seed(1)
 
-_ = norm(x), cho_factor(jnp.eye(2))
+print(jnp.linalg.norm(x), jnp.fft.fft(x), jnp.scipy.linalg.expm(jnp.eye(2)))
+assert_type(
+    jnp.linalg.cholesky_solve(x, jnp.linalg.cho_factor(jnp.eye(3))), jnp.Array
+)
+print(norm(x), cho_factor(jnp.eye(2)))
 jnp.jit(scale)("x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 jnp.autojit(scale)("x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 Model().step(1)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-_ = jnp.nope  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+print(jnp.nope)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]

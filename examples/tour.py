@@ -1,0 +1,219 @@
+"""A tour of jfi on real data: handwritten digits.
+
+    python examples/tour.py
+
+A small network in plain classes is trained, compared with a haiku network and with the
+nearest neighbours, and attacked until it changes its mind. No key is split, no static
+argument listed, no in_axes spelled out. It prints a table and saves a picture.
+"""
+
+import time
+import warnings
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import haiku as hk
+import matplotlib as mpl
+import numpy as np
+import torch
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+from sklearn.datasets import load_digits
+
+import jfi as jnp
+
+
+Weights = list[dict[str, jnp.Array]]
+PICTURE = Path("tour.png")
+TEST = 360  # how many digits are kept for the test
+
+# PyTorch's own cross-entropy, inside of JAX, with its gradient.
+torch.set_num_threads(1)  # so small a network is slower on several
+cross_entropy = jnp.from_torch(torch.nn.functional.cross_entropy)
+
+
+class Network:
+    """Layers of weights; an ordinary class, as one would write it in NumPy."""
+
+    def __init__(self, sizes: list[int], activation: str = "relu") -> None:
+        self.activation = activation
+        self.weights: Weights = [
+            {"w": jnp.randn(n, m) * (2 / n) ** 0.5, "b": jnp.zeros(m)}
+            for n, m in pairwise(sizes)
+        ]
+
+    def scores(self, weights: Weights, x: jnp.Array) -> jnp.Array:
+        """The score of each digit, `(10,)` or `(batch, 10)`."""
+        activate = getattr(jnp.nn, self.activation)
+        for layer in weights[:-1]:
+            x = activate(x @ layer["w"] + layer["b"])
+        return x @ weights[-1]["w"] + weights[-1]["b"]
+
+    @jnp.autojit
+    def step(
+        self, images: jnp.Array, labels: jnp.Array, rate: float, regularize: str | None
+    ) -> tuple[jnp.Array, Weights]:
+        """One step of gradient descent: the loss, and the new weights."""
+
+        def loss(weights: Weights) -> jnp.Array:
+            value: jnp.Array = cross_entropy(self.scores(weights, images), labels)
+            if regularize == "l2":
+                value = value + 1e-4 * sum((w["w"] ** 2).sum() for w in weights)
+            return value
+
+        value, gradient = jnp.value_and_grad(loss)(self.weights)
+        return value, jnp.tree.map(lambda w, g: w - rate * g, self.weights, gradient)
+
+    @jnp.autojit
+    def predict(self, images: jnp.Array) -> jnp.Array:
+        """The most probable digits, `(batch,)` ints."""
+        return self.scores(self.weights, images).argmax(-1)
+
+
+def batches(n: int, size: int) -> Iterator[np.ndarray[Any, Any]]:
+    """The indices of one epoch, in a random order that needs no key."""
+    order = jnp.to_numpy(jnp.randperm(n))
+    yield from (order[i : i + size] for i in range(0, n - size + 1, size))
+
+
+def train(network: Network, images: Any, labels: Any, epochs: int) -> None:
+    """Train the network with a falling learning rate."""
+    for epoch in track(range(epochs), "a network of plain classes"):
+        rate = 0.2 * 0.9**epoch  # a new float each time compiles nothing
+        for rows in batches(len(images), 128):
+            _, network.weights = network.step(images[rows], labels[rows], rate, "l2")
+
+
+def train_haiku(images: Any, labels: Any, epochs: int) -> Any:
+    """Train a network written with dm-haiku; its keys come from the generator."""
+
+    def forward(x: Any) -> Any:
+        return hk.nets.MLP([64, 10])(x)
+
+    net = jnp.from_haiku(hk.transform(forward))
+    params = net.init(images[:1])
+
+    @jnp.jit
+    def step(params: Any, x: jnp.Array, y: jnp.Array) -> Any:
+        def loss(params: Any) -> jnp.Array:
+            scores = jnp.nn.log_softmax(net.apply(params, x))
+            return -jnp.take_along_axis(scores, y[:, None], axis=1).mean()
+
+        gradient = jnp.grad(loss)(params)
+        return jnp.tree.map(lambda p, g: p - 0.2 * g, params, gradient)
+
+    for _ in track(range(epochs), "a network of dm-haiku"):
+        for rows in batches(len(images), 128):
+            params = step(params, images[rows], labels[rows])
+    return lambda x: net.apply(params, x).argmax(-1)
+
+
+def attack(problem: dict[str, Any]) -> tuple[jnp.Array, jnp.Array]:
+    """Change one image step by step until the network takes it for another digit.
+
+    Returns the number of steps that it took, and the changed image.
+    """
+    network: Network = problem["network"]
+
+    def margin(image: jnp.Array) -> jnp.Array:
+        scores = network.scores(problem["weights"], image)
+        others = jnp.where(jnp.arange(10) == problem["label"], -jnp.inf, scores)
+        return scores[problem["label"]] - others.max()
+
+    def body(image: jnp.Array) -> tuple[jnp.Array, jnp.Array]:
+        downhill = -jnp.sign(jnp.grad(margin)(image))
+        image = jnp.clamp(image + problem["size"] * downhill, 0.0, 1.0)
+        return image, margin(image)
+
+    result = jnp.scan_while(
+        lambda image: margin(image) > 0, body, problem["image"], problem["max_steps"]
+    )
+    return result.length, result.carry
+
+
+@jnp.persistent
+def confusion(predicted: jnp.Array, actual: jnp.Array) -> jnp.Array:
+    """How often each digit, a row, is taken for each digit, a column."""
+    return jnp.zeros((10, 10), int).at[actual, predicted].add(1)
+
+
+def save_picture(
+    images: Any, changed: Any, labels: Any, before: Any, after: Any, steps: Any
+) -> None:
+    """Draw some digits with their predictions, and below what the attack made of them."""
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(2, 10, figsize=(12, 3.2))
+    for i, (top, bottom) in enumerate(axes.T):
+        top.imshow(images[i].reshape(8, 8), cmap="gray_r")
+        top.set_title(f"{before[i]}", color="green" if before[i] == labels[i] else "red")
+        bottom.imshow(changed[i].reshape(8, 8), cmap="gray_r")
+        bottom.set_title(f"{after[i]} after {steps[i]} steps", fontsize=7)
+        top.axis("off")
+        bottom.axis("off")
+    figure.suptitle("Predictions, and what it takes to change them")
+    figure.savefig(PICTURE, dpi=120)
+
+
+def main() -> None:
+    """Run the tour."""
+    start = time.perf_counter()
+    console = Console()
+    jnp.manual_seed(0)
+
+    data: Any = load_digits()
+    images = (data.data / 16).astype(np.float32)
+    order = jnp.to_numpy(jnp.randperm(len(images)))
+    train_x, test_x = images[order[TEST:]], images[order[:TEST]]
+    train_y, test_y = data.target[order[TEST:]], data.target[order[:TEST]]
+
+    network = Network([64, 64, 10])
+    train(network, train_x, train_y, epochs=25)
+    haiku_predict = train_haiku(train_x, train_y, epochs=25)
+    neighbours = jnp.KDTree(train_x)
+    _, nearest = neighbours.query(test_x, k=1)
+
+    console.print("attacking every test digit at once: vmap_automatically, scan_while")
+    problem = {
+        "image": test_x,
+        "label": test_y,
+        "weights": network.weights,
+        "network": network,
+        "size": 0.02,
+        "max_steps": 40,
+    }
+    steps, changed = jnp.vmap_automatically(attack, problem)
+
+    table = Table("way", "accuracy", title=f"{TEST} test digits")
+    predicted = network.predict(test_x)
+    ways = {
+        "network of plain classes (autojit, from_torch)": predicted,
+        "dm-haiku (from_haiku)": haiku_predict(test_x),
+        "nearest neighbour (KDTree)": train_y[nearest],
+    }
+    for name, digits in ways.items():
+        table.add_row(name, f"{np.mean(np.asarray(digits) == test_y):.1%}")
+    table.add_row("the network under attack", f"{np.mean(np.asarray(steps) == 0):.1%}")
+    console.print(table)
+
+    with warnings.catch_warnings():
+        # Without a server a persistent function runs here and says so once.
+        warnings.simplefilter("ignore", jnp.LocalFallbackWarning)
+        mistaken = confusion(predicted, test_y)
+    mistaken = mistaken.at[jnp.arange(10), jnp.arange(10)].set(0)
+    actual, taken_for = np.unravel_index(int(mistaken.argmax()), mistaken.shape)
+    console.print(f"The most frequent mistake: {actual} taken for {taken_for}.")
+    console.print(f"It takes {float(steps.mean()):.0f} small steps to fool the network.")
+
+    save_picture(
+        test_x, changed, test_y, predicted, network.predict(changed), jnp.to_numpy(steps)
+    )
+    console.print(f"The digits are in {PICTURE}; {time.perf_counter() - start:.0f} s.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""Every example runs, in a process of its own, as a user would run it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
+
+
+@pytest.fixture(scope="module", params=EXAMPLES, ids=lambda path: path.stem)
+def run(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp(request.param.stem)
+    drop = ("JAX_", "XLA_", "JFI_")
+    plain = {k: v for k, v in os.environ.items() if not k.startswith(drop)}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", request.param],
+        cwd=folder,
+        env={**plain, "COLUMNS": "100"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr
+    return request.param.stem, done.stdout, folder
+
+
+def test_example(run):
+    name, output, folder = run
+    assert output
+    if name == "tour":
+        accuracies = [float(word[:-1]) for word in output.split() if word[-1] == "%"]
+        plain, haiku, nearest, attacked = accuracies[-4:]
+        assert min(plain, haiku, nearest) > 90
+        assert attacked == 0
+        assert (folder / "tour.png").stat().st_size > 10_000
