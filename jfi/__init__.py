@@ -55,6 +55,7 @@ from ._errors import (
     CallbackError as CallbackError,
     DefaultsError as DefaultsError,
     FingerprintError as FingerprintError,
+    HaikuError as HaikuError,
     JfiError as JfiError,
     JfiWarning as JfiWarning,
     LateDefaultsWarning as LateDefaultsWarning,
@@ -65,9 +66,13 @@ from ._errors import (
     ServerError as ServerError,
 )
 from ._generator import manual_seed as manual_seed, seed as seed
-from ._haiku import from_haiku as from_haiku
+from ._haiku import (
+    HaikuNetwork as HaikuNetwork,
+    StatefulHaikuNetwork as StatefulHaikuNetwork,
+    from_haiku as from_haiku,
+)
 from ._kdtree import KDTree as KDTree
-from ._loops import scan_while as scan_while
+from ._loops import ScanWhileResult as ScanWhileResult, scan_while as scan_while
 from ._persistent import persistent as persistent
 from ._random import (
     bernoulli as bernoulli,

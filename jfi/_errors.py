@@ -10,6 +10,7 @@ Python user would expect, so that either can be caught:
     ├── CallbackError (RuntimeError)        a host function can't run inside of JAX
     ├── DefaultsError (ValueError)          a device or dtype that is not there
     ├── FingerprintError (ValueError)       a function whose identity can't be told
+    ├── HaikuError (TypeError)              what from_haiku can't wrap
     ├── LoopError (TypeError)               a loop body that does not fit its state
     ├── MissingDependencyError (ImportError)  an optional package is not installed
     ├── RandomError (RuntimeError)          no fresh random number can be given here
@@ -27,6 +28,7 @@ __all__ = [
     "CallbackError",
     "DefaultsError",
     "FingerprintError",
+    "HaikuError",
     "JfiError",
     "JfiWarning",
     "LateDefaultsWarning",
@@ -64,6 +66,10 @@ class DefaultsError(JfiError, ValueError):
 
 class FingerprintError(JfiError, ValueError):
     """A function has no identity that holds in another process."""
+
+
+class HaikuError(JfiError, TypeError):
+    """`from_haiku` got something that it can't wrap."""
 
 
 class LoopError(JfiError, TypeError):

@@ -15,7 +15,7 @@ ROWS = [
     {"_lazy", "_devices"},
     {"_config"},
     {"_trees", "_kinds", "_placement", "_generator", "_dispatch", "_torch_arguments"},
-    {"_opening", "_sampling"},
+    {"_opening", "_sampling", "_while_loops"},
     {
         "_autojit", "_batching", "_callback", "_conversion", "_creation",
         "_fingerprint", "_loops", "_random", "_ranges", "_torch_linalg",

@@ -36,5 +36,5 @@ def test_example(run):
         accuracies = [float(word[:-1]) for word in output.split() if word[-1] == "%"]
         plain, haiku, nearest, attacked = accuracies[-4:]
         assert min(plain, haiku, nearest) > 90
-        assert attacked == 0
+        assert attacked < 10
         assert (folder / "tour.png").stat().st_size > 10_000

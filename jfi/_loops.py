@@ -1,0 +1,304 @@
+"""`scan_while`: a loop that stops when it is done and keeps its history."""
+
+import functools
+import operator
+from collections.abc import Callable
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.core import Tracer, eval_jaxpr
+
+from ._errors import LoopError
+from ._while_loops import Bound, Loop, with_gradient
+
+
+CarryT = TypeVar("CarryT")
+YT = TypeVar("YT")
+
+
+class ScanWhileResult(NamedTuple, Generic[CarryT, YT]):
+    """What `scan_while` returns: the last carry, the history, the number of steps.
+
+    Attributes:
+        carry: The carry after the last step, with the structure of `init`.
+        ys: What `body` returned beside the carry, stacked: each leaf has a leading
+            size of `max_steps`. Rows from `length` on are zero.
+        length: The number of steps taken, an integer scalar.
+    """
+
+    carry: CarryT
+    ys: YT
+    length: jax.Array
+
+    @property
+    def mask(self) -> jax.Array:
+        """Which rows of `ys` were written: a `(max_steps,)` bool array.
+
+        Under `vmap` results, where `length` is `(batch,)`, it is `(batch, max_steps)`.
+
+        >>> import jfi as jnp
+        >>> result = jnp.scan_while(lambda i: i < 2, lambda i: (i + 1, i), 0, 4)
+        >>> result.mask
+        Array([ True,  True, False, False], dtype=bool)
+
+        Raises:
+            LoopError: There is no history, because `body` returned no arrays in `y`.
+        """
+        leaves = jax.tree.leaves(self.ys)
+        if not leaves:
+            message = (
+                "scan_while() has no rows to mask: body returned no arrays beside the "
+                "carry.\nWrite instead: jnp.arange(max_steps) < result.length"
+            )
+            raise LoopError(message)
+        max_steps = leaves[0].shape[jnp.ndim(self.length)]
+        return jnp.arange(max_steps) < jnp.expand_dims(self.length, -1)
+
+
+def scan_while(
+    cond: Callable[[CarryT], Any],
+    body: Callable[[CarryT], tuple[CarryT, YT]],
+    init: CarryT,
+    max_steps: int,
+) -> ScanWhileResult[CarryT, YT]:
+    """Repeat `body` while `cond` holds, and keep what it returns at each step.
+
+    It takes the steps of this Python loop, and no more:
+
+        while cond(carry) and steps < max_steps:
+            carry, y = body(carry)
+
+    The gradient (`jax.grad`, `jax.vjp`, `jax.jacrev`) walks back over exactly the
+    steps taken, through the carry and through every array that `body` captures.
+
+    >>> import jfi as jnp
+    >>> halve = lambda x: jnp.scan_while(lambda x: x > 1, lambda x: (x / 2, x), x, 5)
+    >>> carry, ys, length = halve(jnp.array(8.0))
+    >>> ys
+    Array([8., 4., 2., 0., 0.], dtype=float32)
+    >>> int(length)
+    3
+    >>> float(jnp.grad(lambda x: halve(x).carry)(8.0))
+    0.125
+
+    Args:
+        cond: Takes the carry, returns a bool scalar: whether to take another step.
+        body: Takes the carry, returns the pair `(carry, y)`; `y` is any tree of arrays,
+            or None. The carry keeps its structure, shapes and dtypes.
+        init: The first carry: any tree of arrays and numbers.
+        max_steps: The largest number of steps, a Python int. It sets the size of `ys`
+            and, where a gradient is taken, of as many stored carries.
+
+    Returns:
+        A `ScanWhileResult`, which unpacks as `carry, ys, length`.
+
+    Raises:
+        LoopError: `cond` or `body` does not fit the carry, or `max_steps` is not a
+            Python int from 0 to 2**31 - 1; or a forward-mode derivative is taken.
+    """
+    max_steps = _checked_max_steps(max_steps)
+    _check_arrays(init)
+    init, traced_body = _settled(body, init)
+    traced_cond = _trace(cond, init)
+    _check_cond(traced_cond.returned)
+
+    leaves, structure = jax.tree.flatten(init)
+    _, y_structure = jax.tree.flatten(traced_body.returned[1])
+    n_carry = len(leaves)
+
+    def step(consts: Any, carry: Any, _: Any) -> tuple[Any, Any]:
+        out = traced_body.call(consts, carry)
+        return out[:n_carry], out[n_carry:]
+
+    def proceed(consts: Any, carry: Any) -> Any:
+        return traced_cond.call(consts, carry)[0]
+
+    # XLA can't write to a buffer without rows, so even max_steps=0 has one, cut below.
+    loop = Loop(step, proceed, rows=max(max_steps, 1), backwards=False)
+    bound = Bound(jnp.int32(max_steps), traced_cond.consts)
+    try:
+        leaves, ys, length = with_gradient(loop)(traced_body.consts, leaves, bound)
+    except TypeError as error:
+        if "forward-mode" not in str(error):
+            raise
+        message = (
+            "scan_while() has no forward-mode derivative (jax.jvp, jax.jacfwd).\n"
+            "Use reverse mode: jax.grad, jax.vjp or jax.jacrev; jax.hessian works too."
+        )
+        raise LoopError(message) from error
+    if max_steps == 0:
+        ys = [rows[:0] for rows in ys]
+    return ScanWhileResult(
+        jax.tree.unflatten(structure, leaves),
+        jax.tree.unflatten(y_structure, ys),
+        length,
+    )
+
+
+# ---- what fits a loop ----
+
+
+class _Traced(NamedTuple):
+    """A function of the carry as a pure function of (captured arrays, carry leaves)."""
+
+    call: Callable[[Any, Any], list[Any]]
+    consts: list[Any]  # the arrays it captures, also tracers of outer transformations
+    returned: Any  # the shapes and dtypes it returns
+
+
+def _trace(function: Callable[[Any], Any], carry: Any) -> _Traced:
+    # A new function each time: JAX remembers traces by function, and what this one
+    # captures may have changed since.
+    @functools.wraps(function)
+    def fresh(carry: Any) -> Any:
+        return function(carry)
+
+    traced, returned = jax.make_jaxpr(fresh, return_shape=True)(carry)
+
+    def call(consts: Any, leaves: Any) -> list[Any]:
+        return eval_jaxpr(traced.jaxpr, consts, *leaves)
+
+    return _Traced(call, traced.consts, returned)
+
+
+def _checked_max_steps(max_steps: Any) -> int:
+    """`max_steps` as an int, or a refusal."""
+    if isinstance(max_steps, Tracer):
+        message = (
+            "scan_while() got a traced array for max_steps, which sets the size of "
+            "ys.\nPass a Python int, and stop earlier by cond: "
+            "carry['i'] < number_of_steps"
+        )
+        raise LoopError(message)
+    try:
+        number = operator.index(max_steps)
+    except TypeError:
+        number = -1
+    if isinstance(max_steps, bool) or not 0 <= number < 2**31:
+        message = (
+            f"scan_while() got max_steps={max_steps!r}.\n"
+            "Pass the largest number of steps, an int from 0 to 2**31 - 1: "
+            "max_steps=100"
+        )
+        raise LoopError(message)
+    return number
+
+
+def _check_arrays(init: Any) -> None:
+    for path, leaf in jax.tree_util.tree_leaves_with_path(init):
+        try:
+            jax.typeof(leaf)
+        except TypeError:
+            name = _name(path)
+            message = (
+                f"scan_while() got a {type(leaf).__name__} for {name}; a carry holds "
+                f"arrays and numbers.\nTake it out of init and let body capture it."
+            )
+            raise LoopError(message) from None
+
+
+def _check_cond(returned: Any) -> None:
+    """Refuse a condition that is not a bool scalar."""
+    if returned is None:
+        seen = "None"
+    elif not isinstance(returned, jax.ShapeDtypeStruct):
+        seen = f"a {type(returned).__name__}"
+    elif returned.shape == () and returned.dtype == bool:
+        return
+    else:
+        seen = _kind(returned)
+    message = (
+        f"cond of scan_while() returned {seen} and must return bool[], one truth value."
+        "\nWrite a comparison, such as error > 1e-6, and jnp.any(...) or jnp.all(...) "
+        "around an array of them."
+    )
+    raise LoopError(message)
+
+
+def _settled(body: Callable[[Any], Any], init: Any) -> tuple[Any, _Traced]:
+    """`init` as arrays of the dtypes that `body` returns, and the traced body.
+
+    Python numbers in `init` take the dtype that `body` returns, as in `lax.scan`.
+    """
+    traced = _trace(body, init)
+    _check_structure(traced.returned, init)
+
+    def settle(x: Any, returned: Any) -> jax.Array:
+        given = jax.typeof(x)
+        fits = given.dtype == returned.dtype and given.weak_type == returned.weak_type
+        is_key = jnp.issubdtype(returned.dtype, jax.dtypes.prng_key)
+        if fits or is_key or not given.weak_type:
+            return jnp.asarray(x)
+        return lax.convert_element_type(x, jnp.result_type(x, returned.dtype))
+
+    settled = jax.tree.map(settle, init, traced.returned[0])
+    if _types(settled) != _types(init):
+        traced = _trace(body, settled)
+        _check_structure(traced.returned, settled)
+    _check_dtypes(traced.returned[0], settled)
+    return settled, traced
+
+
+def _check_structure(returned: Any, init: Any) -> None:
+    if not (isinstance(returned, tuple) and len(returned) == 2):
+        message = (
+            f"body of scan_while() returned a {type(returned).__name__}, not a pair.\n"
+            "Return (carry, y); where there is nothing to record: return carry, None"
+        )
+        raise LoopError(message)
+    before: Any = jax.tree.structure(init)
+    after: Any = jax.tree.structure(returned[0])
+    if before == after:
+        return
+    given, back = _names(init), _names(returned[0])
+    missing = [name for name in given if name not in back]
+    extra = [name for name in back if name not in given]
+    differences = [
+        *([f"it leaves out {', '.join(missing)}"] if missing else []),
+        *([f"it adds {', '.join(extra)}"] if extra else []),
+    ] or [f"{before} became {after}"]
+    message = (
+        "body of scan_while() returned a carry that differs from init: "
+        f"{'; '.join(differences)}.\n"
+        "Return the pair (carry, y) with the same containers and names as in init."
+    )
+    raise LoopError(message)
+
+
+def _check_dtypes(returned: Any, init: Any) -> None:
+    pairs = zip(
+        jax.tree_util.tree_leaves_with_path(init),
+        jax.tree.leaves(returned),
+        strict=True,
+    )
+    for (path, before), after in pairs:
+        if before.shape == after.shape and before.dtype == after.dtype:
+            continue
+        name = _name(path)
+        if before.shape != after.shape:
+            remedy = "A carry keeps its shape: give it the final shape in init."
+        else:
+            remedy = f"Let body return {name}.astype({str(before.dtype)!r})"
+        message = (
+            f"{name} is {_kind(before)} but body returns {_kind(after)}.\n{remedy}"
+        )
+        raise LoopError(message)
+
+
+def _kind(array: Any) -> str:
+    """The dtype and shape as JAX writes them: float32[3,4]."""
+    return f"{array.dtype}[{','.join(map(str, array.shape))}]"
+
+
+def _name(path: Any) -> str:
+    return "carry" + jax.tree_util.keystr(path)
+
+
+def _types(tree: Any) -> list[Any]:
+    return [jax.typeof(leaf) for leaf in jax.tree.leaves(tree)]
+
+
+def _names(tree: Any) -> list[str]:
+    return [_name(path) for path, _ in jax.tree_util.tree_leaves_with_path(tree)]
