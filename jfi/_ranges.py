@@ -171,7 +171,7 @@ def geomspace(
     """Create values of which each is the same multiple of the one before.
 
     >>> import jfi as jnp
-    >>> jnp.geomspace(1, 4, 3)
+    >>> jnp.geomspace(1, 4, 3).round(3)
     Array([1., 2., 4.], dtype=float32)
 
     Args:

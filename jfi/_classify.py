@@ -1,0 +1,325 @@
+"""Which kind each value is of, and which values `autojit` has to refuse."""
+
+import collections
+import dataclasses
+import enum
+import functools
+import logging
+import random
+import sys
+import types
+import weakref
+from collections.abc import Hashable, Iterator
+from typing import Any
+
+import jax
+import numpy as np
+from jax.core import Tracer
+from jax.tree_util import all_leaves
+
+from . import _kinds as kinds, _object_kinds as objects
+from ._trees import (
+    identity,
+    is_array,
+    is_library,
+    is_named,
+    is_scalar,
+    number_key,
+    own_equality,
+)
+
+
+class RefusedError(Exception):
+    """A value that can't be an argument; `{path}` in the text stands for its place."""
+
+
+ARRAY = kinds.ArrayKind()
+SCALAR = kinds.ScalarKind()
+NUMBER = kinds.ConstantKind(number_key)  # a frozen scalar
+VALUE = kinds.ValueKind()
+STATIC_ARRAY = kinds.StaticArrayKind()
+ITSELF = kinds.ConstantKind(lambda x: identity(x).key)
+TUPLE = kinds.TupleKind()
+NAMED_TUPLE = kinds.NamedTupleKind()
+PYTREE = objects.PytreeKind()
+FUNCTION = objects.FunctionKind()
+NAMED_FUNCTION = objects.NamedFunctionKind()
+CLASS = objects.ClassKind()
+PARTIAL = kinds.PartsKind(
+    lambda p: (p.func, p.args, p.keywords),
+    lambda cls, func, args, keywords: cls(func, *args, **keywords),
+    [".func", ".args", ".keywords"],
+    reads=True,
+)
+REFERENCE = kinds.PartsKind(lambda r: (r(),), lambda cls, x: weakref.ref(x), ["()"])
+
+CUSTOM_RULES = {
+    cls: objects.ObjectKind(cls, frozen=True)
+    for cls in (jax.custom_jvp, jax.custom_vjp)
+}
+
+# A function without captured values needs no clone: the code and the globals are all.
+CODE = kinds.ConstantKind(
+    lambda f: (f.__code__, identity(f.__globals__), f.__qualname__, f.__module__)
+)
+# Values of Python's library: 1.0 and 1.00 of Decimal are equal, their texts are not.
+TEXTUAL = kinds.ConstantKind(lambda x: (type(x), x, repr(x)))
+HASHABLE = kinds.ConstantKind(lambda x: (type(x), x))
+
+_BUILTIN: dict[type, kinds.Kind] = {
+    **dict.fromkeys((str, int, bool, bytes, type(None)), VALUE),
+    **dict.fromkeys((type(...), type(NotImplemented), types.ModuleType), ITSELF),
+    **dict.fromkeys((float, complex), SCALAR),
+    tuple: TUPLE,
+    list: kinds.ListKind(),
+    dict: kinds.DictKind(),
+    set: kinds.SetKind(),
+    frozenset: kinds.FrozensetKind(),
+    bytearray: kinds.BytearrayKind(),
+    collections.deque: kinds.DequeKind(),
+    types.CellType: objects.CellKind(),
+    range: kinds.ConstantKind(lambda r: (range, r.start, r.stop, r.step)),
+    slice: kinds.PartsKind(
+        lambda s: (s.start, s.stop, s.step),
+        lambda cls, *parts: slice(*parts),
+        [".start", ".stop", ".step"],
+        frozen=True,
+    ),
+    types.MethodType: kinds.PartsKind(
+        lambda m: (m.__func__, m.__self__),
+        lambda cls, function, owner: types.MethodType(function, owner),
+        [".__func__", ".__self__"],
+    ),
+    types.MappingProxyType: kinds.PartsKind(
+        lambda m: (dict(m),), lambda cls, d: types.MappingProxyType(d), [""]
+    ),
+}
+# What was found out about classes; a class that goes away takes its entry with it.
+_by_class: weakref.WeakKeyDictionary[type, kinds.Kind] = weakref.WeakKeyDictionary()
+
+
+def register_kind(cls: type, kind: kinds.Kind) -> None:
+    """Say how the instances of one of jfi's own classes are opened."""
+    _by_class[cls] = kind
+
+
+def kind_of(x: Any) -> kinds.Kind:
+    """The kind of a value.
+
+    Raises:
+        RefusedError: The value could change without being seen, or can't be read twice.
+    """
+    cls = type(x)
+    kind = _BUILTIN.get(cls) or _by_class.get(cls)
+    if kind is None:
+        kind = _kind_of_value(x)
+    if kind is None:
+        kind = _kind_of_class(x, cls)
+        # Only what every instance has in common: others may carry attributes.
+        common = isinstance(kind, (objects.ObjectKind, objects.PytreeKind))
+        if common or (kind is NAMED_TUPLE and not cls.__dictoffset__):
+            _by_class[cls] = kind
+    if isinstance(kind, objects.ObjectKind) and _is_sentinel(x, cls):
+        return ITSELF
+    return kind
+
+
+# On a class of jfi: its instances pass through `autojit` as they are. On a function:
+# see `mark_static`.
+STATIC_MARK = "__jfi_static__"
+
+
+def mark_static(fn: types.FunctionType) -> types.FunctionType:
+    """Let a function made by jfi pass through `autojit` as it is, by identity.
+
+    For functions whose captured values are read on the host, at run time. The mark
+    names the code, so that a wrapper which copies the attributes is not marked.
+    """
+    setattr(fn, STATIC_MARK, fn.__code__)
+    return fn
+
+
+def _kind_of_value(x: Any) -> kinds.Kind | None:
+    """The kind of a value whose class alone does not tell it."""
+    if isinstance(x, (jax.Array, Tracer, jax.Ref)):
+        _BUILTIN[type(x)] = ARRAY
+        return ARRAY
+    if is_array(x):
+        return ARRAY
+    if isinstance(x, np.ndarray):
+        return _kind_of_odd_array(x)
+    if isinstance(x, np.generic):
+        return SCALAR if is_scalar(x) else NUMBER
+    if isinstance(x, type):
+        return ITSELF if is_library(x) else CLASS
+    if isinstance(x, enum.Enum):
+        return ITSELF
+    if isinstance(x, types.FunctionType):
+        return _kind_of_function(x)
+    if isinstance(x, (types.BuiltinFunctionType, types.MethodWrapperType)):
+        return _kind_of_builtin(x)
+    if isinstance(x, functools.partial):
+        return PARTIAL
+    if isinstance(x, (jax.custom_jvp, jax.custom_vjp)):
+        return HASHABLE if is_named(x) else CUSTOM_RULES[type(x)]
+    if isinstance(x, logging.Logger):
+        return ITSELF
+    if isinstance(x, weakref.ref):
+        return REFERENCE if x() is not None else ITSELF
+    return ITSELF if getattr(type(x), STATIC_MARK, False) is True else None
+
+
+def _kind_of_odd_array(x: np.ndarray[Any, Any]) -> kinds.Kind:
+    if x.dtype.hasobject:
+        raise RefusedError(
+            "a NumPy array of Python objects for {path}, which JAX can't compute "
+            "with.\nPass an array of numbers, or a list: {path} = {path}.tolist()"
+        )
+    if type(x) not in (np.ndarray, np.memmap):
+        raise RefusedError(
+            f"a {type(x).__name__} for {{path}}, whose own rules JAX does not know.\n"
+            "Pass a plain array instead: {path} = np.asarray({path})"
+        )
+    return STATIC_ARRAY
+
+
+def _kind_of_function(fn: types.FunctionType) -> kinds.Kind:
+    if fn.__dict__.get(STATIC_MARK) is fn.__code__:
+        return ITSELF
+    if fn.__closure__ is None and is_named(fn):
+        return NAMED_FUNCTION
+    if fn.__closure__ or fn.__defaults__ or fn.__kwdefaults__ or fn.__dict__:
+        return FUNCTION
+    return CODE
+
+
+def _kind_of_builtin(x: Any) -> kinds.Kind:
+    owner = x.__self__
+    if owner is None or isinstance(owner, (types.ModuleType, type)):
+        return ITSELF
+    raise RefusedError(
+        f"a method of a {type(owner).__name__} for {{path}}, which may change unseen.\n"
+        f"Pass the {type(owner).__name__} itself and call the method inside."
+    )
+
+
+def _kind_of_class(x: Any, cls: type) -> kinds.Kind:
+    """The kind of a value that its class tells (the value is an example)."""
+    _refuse_readers(x, cls)
+    base = _builtin_base(cls)
+    root = cls.__module__.partition(".")[0]
+    if base is None and (root in ("jax", "jaxlib") and callable(x)):
+        return HASHABLE
+    if isinstance(x, tuple) and hasattr(cls, "_fields"):
+        return _kind_of_subclass(x, cls)
+    opened_by_jax = (collections.OrderedDict, collections.defaultdict)
+    if cls not in opened_by_jax and not all_leaves([x]):
+        return PYTREE
+    if isinstance(x, (int, float, complex, str, bytes, tuple, frozenset)):
+        return _kind_of_subclass(x, cls)
+    hashes, compares = own_equality(cls)
+    if root in ("jax", "jaxlib") and isinstance(x, Hashable):
+        return HASHABLE
+    if is_library(cls) and hashes and cls is not memoryview:
+        return TEXTUAL
+    if not _clonable(cls):
+        return _kind_of_opaque(x, cls)
+    frozen = hashes and compares and not dataclasses.is_dataclass(cls)
+    return objects.ObjectKind(cls, frozen=frozen, base=base)
+
+
+def _refuse_readers(x: Any, cls: type) -> None:
+    """Refuse what changes when it is read: iterators, files, random generators."""
+    if isinstance(x, Iterator):  # generators are
+        what = "generator" if isinstance(x, types.GeneratorType) else cls.__name__
+        raise RefusedError(
+            f"an iterator for {{path}} (a {what}), which can be read only once.\n"
+            "Pass a list or an array instead: {path} = list({path})"
+        )
+    if isinstance(x, (types.CoroutineType, types.AsyncGeneratorType)):
+        raise RefusedError(
+            "a coroutine for {path}, which must be awaited first.\n"
+            "Pass its result instead: {path} = await {path}"
+        )
+    generators = (np.random.Generator, np.random.RandomState, np.random.BitGenerator)
+    if isinstance(x, (*generators, random.Random)):
+        raise RefusedError(
+            f"the random generator {{path}} (a {cls.__name__}), whose draws would be "
+            "constants of the compiled function.\n"
+            "Draw outside and pass the numbers, or draw inside with jnp.randn(...)."
+        )
+
+
+def _builtin_base(cls: type) -> kinds.Kind | None:
+    """The kind of the items of a list, dict or set subclass."""
+    if issubclass(cls, collections.OrderedDict):
+        return kinds.DictKind(collections.OrderedDict)
+    return next((_BUILTIN[b] for b in (dict, list, set) if issubclass(cls, b)), None)
+
+
+def _kind_of_subclass(x: Any, cls: type) -> kinds.Kind:
+    """Subclasses of immutable builtins, which carry their value in the builtin part."""
+    if getattr(x, "__dict__", None):
+        raise RefusedError(
+            f"a {cls.__name__} for {{path}}, an immutable value with attributes, "
+            "which may change unseen.\nPass the value and the attributes apart."
+        )
+    if isinstance(x, tuple):
+        try:
+            tuple.__new__(cls, x)
+        except TypeError:
+            return TEXTUAL
+        return NAMED_TUPLE if hasattr(cls, "_fields") else TUPLE
+    if isinstance(x, (int, float, complex)):
+        return NUMBER
+    return TEXTUAL
+
+
+def _clonable(cls: type) -> bool:
+    """Whether an empty instance can be made, and thrown away without any effect."""
+    if hasattr(cls, "__del__"):
+        return False
+    try:
+        objects.new(cls)
+    except TypeError:
+        return False
+    return cls is not object
+
+
+def _is_sentinel(x: Any, cls: type) -> bool:
+    """Whether an object without contents is a named constant, told by `is`."""
+    if getattr(x, "__dict__", None) or objects.slots(cls) or _builtin_base(cls):
+        return False
+    module = sys.modules.get(cls.__module__)
+    return module is not None and any(v is x for v in vars(module).values())
+
+
+def _kind_of_opaque(x: Any, cls: type) -> kinds.Kind:
+    """What can't be cloned is static by identity, if it can't change meanwhile."""
+    name = cls.__name__
+    if is_named(x):  # a function of its module, such as one under functools.cache
+        return ITSELF
+    if hasattr(cls, "__del__"):
+        raise RefusedError(
+            f"a {name} for {{path}}, which can't be copied: it has a __del__ method.\n"
+            "Pass the arrays and settings it holds instead."
+        )
+    writable = any(
+        isinstance(value, property) and value.fset is not None
+        for base in cls.__mro__
+        for value in vars(base).values()
+    )
+    if writable or any(
+        hasattr(cls, name) for name in ("__setitem__", "__array__", "__dlpack__")
+    ):
+        raise RefusedError(
+            f"a {cls.__module__.partition('.')[0]} {name} for {{path}}, "
+            "whose contents can change unseen.\n"
+            "Pass an array instead: {path} = jnp.asarray({path})"
+        )
+    if not isinstance(x, Hashable) or getattr(x, "__dict__", None):
+        raise RefusedError(
+            f"a {name} for {{path}}, which can change and can't be copied.\n"
+            "Pass the arrays and settings it holds instead."
+        )
+    return ITSELF
