@@ -26,6 +26,7 @@ from sklearn.datasets import load_digits
 import jfi as jnp
 
 
+Params = dict[str, Any]  # of haiku
 Weights = list[dict[str, jnp.Array]]
 PICTURE = Path("tour.png")
 TEST = 360  # how many digits are kept for the test
@@ -87,7 +88,7 @@ def train(network: Network, images: Any, labels: Any, epochs: int) -> None:
             _, network.weights = network.step(images[rows], labels[rows], rate, "l2")
 
 
-def train_haiku(images: Any, labels: Any, epochs: int) -> Any:
+def train_haiku(images: Any, labels: Any, epochs: int) -> tuple[Any, Any]:
     """Train a network written with dm-haiku; its keys come from the generator."""
 
     def forward(x: Any) -> Any:
@@ -97,18 +98,19 @@ def train_haiku(images: Any, labels: Any, epochs: int) -> Any:
     params = net.init(images[:1])
 
     @jnp.jit
-    def step(params: Any, x: jnp.Array, y: jnp.Array) -> Any:
-        def loss(params: Any) -> jnp.Array:
+    def step(params: Params, x: jnp.Array, y: jnp.Array) -> Params:
+        def loss(params: Params) -> jnp.Array:
             scores = jnp.nn.log_softmax(net.apply(params, x))
             return -jnp.take_along_axis(scores, y[:, None], axis=1).mean()
 
         gradient = jnp.grad(loss)(params)
-        return jnp.tree.map(lambda p, g: p - 0.5 * g, params, gradient)
+        new: Params = jnp.tree.map(lambda p, g: p - 0.5 * g, params, gradient)
+        return new
 
     for _ in track(range(epochs), "a network of dm-haiku"):
         for rows in batches(len(images), 128):
             params = step(params, images[rows], labels[rows])
-    return lambda x: net.apply(params, x).argmax(-1)
+    return net, params
 
 
 def attack(problem: dict[str, Any]) -> tuple[jnp.Array, jnp.Array]:
@@ -143,14 +145,15 @@ def confusion(predicted: jnp.Array, actual: jnp.Array) -> jnp.Array:
 def save_picture(
     images: Any, changed: Any, labels: Any, before: Any, after: Any, steps: Any
 ) -> None:
-    """Draw some digits with their predictions, and below what the attack made of them."""
+    """Draw digits with their predictions, and below what the attack made of them."""
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
     figure, axes = plt.subplots(2, 10, figsize=(12, 3.2))
     for i, (top, bottom) in enumerate(axes.T):
         top.imshow(images[i].reshape(8, 8), cmap="gray_r")
-        top.set_title(f"{before[i]}", color="green" if before[i] == labels[i] else "red")
+        color = "green" if before[i] == labels[i] else "red"
+        top.set_title(f"{before[i]}", color=color)
         bottom.imshow(changed[i].reshape(8, 8), cmap="gray_r")
         bottom.set_title(f"{after[i]} after {steps[i]} steps", fontsize=7)
         top.axis("off")
@@ -173,7 +176,7 @@ def main() -> None:
 
     network = Network([64, 64, 10])
     train(network, train_x, train_y, epochs=25)
-    haiku_predict = train_haiku(train_x, train_y, epochs=25)
+    haiku_net, haiku_params = train_haiku(train_x, train_y, epochs=25)
     neighbours = jnp.KDTree(train_x)
     _, nearest = neighbours.query(test_x, k=1)
 
@@ -188,13 +191,15 @@ def main() -> None:
     }
     steps, changed = jnp.vmap_automatically(attack, problem)
 
+    fooled = network.predict(changed)
+
     table = Table("way", "accuracy", title=f"{TEST} test digits")
     predicted = network.predict(test_x)
     ways = {
         "network of plain classes (autojit, from_torch)": predicted,
-        "dm-haiku (from_haiku)": haiku_predict(test_x),
+        "dm-haiku (from_haiku)": haiku_net.apply(haiku_params, test_x).argmax(-1),
         "nearest neighbour (KDTree)": train_y[nearest],
-        "the first network, attacked": network.predict(changed),
+        "the first network, attacked": fooled,
     }
     for name, digits in ways.items():
         table.add_row(name, f"{np.mean(np.asarray(digits) == test_y):.1%}")
@@ -207,11 +212,9 @@ def main() -> None:
     mistaken = mistaken.at[jnp.arange(10), jnp.arange(10)].set(0)
     actual, taken_for = np.unravel_index(int(mistaken.argmax()), mistaken.shape)
     console.print(f"The most frequent mistake: {actual} taken for {taken_for}.")
-    console.print(f"It takes {float(steps.mean()):.0f} small steps to fool the network.")
+    console.print(f"It takes {steps.mean():.0f} small steps to fool the network.")
 
-    save_picture(
-        test_x, changed, test_y, predicted, network.predict(changed), jnp.to_numpy(steps)
-    )
+    save_picture(test_x, changed, test_y, predicted, fooled, jnp.to_numpy(steps))
     console.print(f"The digits are in {PICTURE}; {time.perf_counter() - start:.0f} s.")
 
 

@@ -7,12 +7,13 @@ when it fails: a new release of JAX is a change of this file and of no other.
 
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
+from jax import tree_util
 
 
 # `jax.Device` comes from jaxlib, which ships no types: this is what checkers see of it.
@@ -168,6 +169,62 @@ def setting(name: str) -> Any:
     The attributes of `jax.config` are documented, and unknown to type checkers.
     """
     return getattr(jax.config, name)
+
+
+def all_settings() -> dict[str, Any]:
+    """Every JAX option by name with its value for this thread.
+
+    `jax.config.values` (checked in 0.10.2); each option is documented, the list is not.
+    Without it: the options whose values decide results and that have a `with` block.
+    """
+    values: dict[str, Any] | None = getattr(jax.config, "values", None)
+    if isinstance(values, dict):
+        return dict(values)
+    return {name: setting(name) for name in _RESULT_SETTINGS}
+
+
+_RESULT_SETTINGS = (
+    "jax_debug_infs", "jax_debug_nans", "jax_default_device",
+    "jax_default_matmul_precision", "jax_default_prng_impl", "jax_disable_jit",
+    "jax_enable_x64", "jax_numpy_dtype_promotion", "jax_numpy_rank_promotion",
+    "jax_threefry_partitionable",
+)  # fmt: skip
+
+
+def jit_options(jitted: Any) -> tuple[object, ...] | None:
+    """The options of a jitted function that decide results; None if unreadable.
+
+    They are read from what JAX pickles of it (checked in 0.10.2). `inline` and
+    `keep_unused` are not in it, and change no result.
+    """
+    names = ("static_argnums", "static_argnames", "global_cache_key")
+    try:
+        state = jitted.__getstate__()
+        return tuple(state[name] for name in names)
+    except (AttributeError, KeyError, TypeError):
+        return None
+
+
+def pytree_node(structure: Any) -> tuple[type, Any] | None:
+    """The class and the static data at the top of a tree structure; None for a leaf.
+
+    `PyTreeDef.node_data` (checked in 0.10.2). JAX documents no other way to the data.
+    """
+    node: tuple[type, Any] | None = structure.node_data()
+    return node
+
+
+def pytree_from_node(cls: type, data: Any, children: Sequence[Any]) -> Any:
+    """Make an instance of a registered pytree class from its children.
+
+    `PyTreeDef.from_node_data_and_children` (checked in 0.10.2).
+    """
+    leaf = tree_util.tree_structure(0)
+    definition: Any = tree_util.PyTreeDef
+    structure = definition.from_node_data_and_children(
+        tree_util.default_registry, (cls, data), [leaf] * len(children)
+    )
+    return structure.unflatten(children)
 
 
 def backend_started() -> bool:

@@ -73,7 +73,7 @@ class Generator:
             return Ticket(words, self._epoch.impl)
 
     def give_back(self, ticket: Ticket) -> None:
-        """Undo the last `take` for a draw that was refused, unless others drew since."""
+        """Undo the last `take`, for a refused draw, unless others drew since."""
         with self._lock:
             if (self._count - 1) % 2**32 == ticket.words[-1]:
                 self._count -= 1

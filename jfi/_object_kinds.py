@@ -3,10 +3,11 @@
 import collections
 import types
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 from jax import tree_util
 
+from ._compat import pytree_from_node, pytree_node
 from ._kinds import Kind, Split
 from ._trees import Constant, identity, is_library
 
@@ -192,17 +193,12 @@ class PytreeKind(Kind):
 
     def split(self, x: Any) -> Split:
         children, structure = tree_util.tree_flatten(x, is_leaf=lambda y: y is not x)
-        data: Any = cast("Any", structure).node_data()[1]
-        return type(x), (type(x), data, *children)
+        node = pytree_node(structure)
+        return type(x), (type(x), node and node[1], *children)
 
     def make(self, part: Any, children: Sequence[Any]) -> Any:
-        leaf = tree_util.tree_structure(0)
         _, data, *rest = children
-        definition = cast("Any", tree_util.PyTreeDef)
-        structure = definition.from_node_data_and_children(
-            tree_util.default_registry, (part, data), [leaf] * len(rest)
-        )
-        return structure.unflatten(rest)
+        return pytree_from_node(part, data, rest)
 
     def frozen(self, part: Any, n: int) -> int:
         return 2

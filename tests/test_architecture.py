@@ -12,9 +12,9 @@ FILES = sorted((ROOT / "jfi").rglob("*.py")) + sorted((ROOT / "server").rglob("*
 # From the bottom up: a module imports only from the rows above its own in this list.
 ROWS = [
     {"_errors", "_compat"},
-    {"_lazy", "_devices"},
+    {"_lazy", "_devices", "_bytecode", "_origins", "_pytree_classes", "_arguments"},
     {"_config"},
-    {"_trees", "_placement", "_generator", "_torch_arguments"},
+    {"_trees", "_placement", "_generator", "_torch_arguments", "_walk"},
     {"_kinds", "_sampling", "_while_loops"},
     {"_object_kinds"},
     {"_classify"},

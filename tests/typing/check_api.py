@@ -66,9 +66,7 @@ with jnp.seed(0), jnp.default_dtype("float64"), jnp.default_device("cpu"):
     jnp.manual_seed(1)
 
 print(jnp.linalg.norm(x), jnp.fft.fft(x), jnp.scipy.linalg.expm(jnp.eye(2)))
-assert_type(
-    jnp.linalg.cholesky_solve(x, jnp.linalg.cho_factor(jnp.eye(3))), jnp.Array
-)
+assert_type(jnp.linalg.cholesky_solve(x, jnp.linalg.cho_factor(jnp.eye(3))), jnp.Array)
 print(norm(x), cho_factor(jnp.eye(2)))
 jnp.jit(scale)("x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 jnp.autojit(scale)("x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

@@ -1,0 +1,117 @@
+"""What a code object does and which names it reads, without its place in a file."""
+
+import dis
+import functools
+import hashlib
+import struct
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any
+
+
+_READS_GLOBAL = frozenset(
+    {
+        "LOAD_GLOBAL",
+        "LOAD_NAME",
+        "LOAD_FROM_DICT_OR_GLOBALS",
+        "STORE_GLOBAL",
+        "DELETE_GLOBAL",
+    }
+)
+_READS_ATTRIBUTE = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
+_NO_EFFECT = frozenset({"CACHE", "PUSH_NULL", "PRECALL", "EXTENDED_ARG"})
+_HAS_DOCSTRING = 0x4000000  # a flag of Python 3.13, of no effect on what code does
+
+
+@dataclass(frozen=True)
+class References:
+    """The names that code reads, its nested functions included.
+
+    Attributes:
+        chains: Global names with the attributes read from them: `("np", "linalg")`.
+        imports: Modules imported by a statement inside.
+    """
+
+    chains: tuple[tuple[str, ...], ...]
+    imports: tuple[str, ...]
+
+
+@functools.lru_cache(maxsize=4096)
+def references(code: CodeType) -> References:
+    """Read the global names and imports off the bytecode."""
+    chains: list[tuple[str, ...]] = []
+    imports: list[str] = []
+    open_chain: tuple[str, ...] = ()
+    for step in dis.get_instructions(code):
+        if step.opname in _READS_ATTRIBUTE and open_chain:
+            open_chain = (*open_chain, step.argval)
+            continue
+        if step.opname in _NO_EFFECT:
+            continue
+        if open_chain:
+            chains.append(open_chain)
+        open_chain = (step.argval,) if step.opname in _READS_GLOBAL else ()
+        if step.opname == "IMPORT_NAME":
+            # The level of a relative import stands two instructions before: unknown
+            # here, and an empty or relative name is no module that can be found.
+            imports.append(step.argval)
+    if open_chain:
+        chains.append(open_chain)
+    for nested in code.co_consts:
+        if isinstance(nested, CodeType):
+            inner = references(nested)
+            chains += inner.chains
+            imports += inner.imports
+    return References(tuple(dict.fromkeys(chains)), tuple(dict.fromkeys(imports)))
+
+
+@functools.lru_cache(maxsize=4096)
+def code_digest(code: CodeType) -> bytes:
+    """A digest of what code does: no file, line, comment or docstring enters."""
+    steps: list[bytes] = []
+    for step in dis.get_instructions(code):
+        if step.opname in _NO_EFFECT:
+            continue
+        # Constants by value: their numbers change when a docstring comes or goes.
+        is_constant = step.opcode in dis.hasconst
+        operand = constant(step.argval) if is_constant else repr(step.arg).encode()
+        steps.append(token(step.opname.encode(), operand))
+    shape = (
+        code.co_argcount,
+        code.co_posonlyargcount,
+        code.co_kwonlyargcount,
+        code.co_flags & ~_HAS_DOCSTRING,
+        code.co_names,
+        code.co_varnames,
+        code.co_freevars,
+        code.co_cellvars,
+    )
+    whole = token(repr(shape).encode(), code.co_exceptiontable, *steps)
+    return hashlib.sha256(whole).digest()
+
+
+def constant(value: Any) -> bytes:
+    """The bytes of a constant, such that only equal ones of one type share them."""
+    kind = type(value).__name__.encode()
+    if isinstance(value, CodeType):
+        return token(kind, code_digest(value))
+    if isinstance(value, tuple):
+        return token(kind, *map(constant, value))
+    if isinstance(value, frozenset):
+        return token(kind, *sorted(map(constant, value)))
+    if isinstance(value, float):
+        return token(kind, struct.pack("<d", value))
+    if isinstance(value, complex):
+        return token(kind, struct.pack("<dd", value.real, value.imag))
+    if isinstance(value, int) and not isinstance(value, bool):
+        return token(kind, hex(value).encode())  # str() refuses long integers
+    if isinstance(value, str):
+        return token(kind, value.encode("utf-8", "surrogatepass"))
+    if isinstance(value, bytes):
+        return token(kind, value)
+    return token(kind, repr(value).encode())  # None, bool, ..., slices of these
+
+
+def token(*fields: bytes) -> bytes:
+    """Fields joined with their lengths, so that no two lists of fields look alike."""
+    return b"".join(struct.pack("<Q", len(field)) + field for field in fields)

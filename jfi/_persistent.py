@@ -1,0 +1,198 @@
+"""Functions that stay compiled, in a server, when the script that calls them ends."""
+
+import functools
+import importlib
+import threading
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable
+from types import MethodType
+from typing import Any, Generic, ParamSpec, TypeVar, cast
+
+import jax
+from jax.core import Tracer
+
+from ._arguments import Split, bind, named_as, split
+from ._compat import at_top_level
+from ._errors import FingerprintError, LocalFallbackWarning
+from ._fingerprint import Identity, identify
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_MOST_PROGRAMS = 128  # compiled in this process, for each function
+
+
+def persistent(fn: Callable[P, R]) -> Callable[P, R]:
+    """Keep a function compiled between runs of a script, in the compilation server.
+
+    Start the server once, in a shell: `jfi-server start`. The first call of the
+    function sends it there and compiles it, as `jax.jit` would; from then on, in this
+    script and in all that follow, a call neither traces nor compiles. The server knows
+    the function by what it does: after a change of its code, of a helper, of a global
+    or of anything else that it uses, it is compiled again.
+
+    >>> import jfi as jnp, warnings
+    >>> warnings.simplefilter("ignore", jnp.LocalFallbackWarning)  # no server runs here
+    >>> @jnp.persistent
+    ... def plan(x, steps):
+    ...     for _ in range(steps):
+    ...         x = x - 0.1 * jnp.sin(x)
+    ...     return x
+    >>> plan(jnp.ones(2), 2)
+    Array([0.836..., 0.836...], dtype=float32)
+
+    Args:
+        fn: A pure function. Arrays and floats among its arguments are traced; strings,
+            bools, integers, None and other objects are settings, for each value of
+            which the function is compiled once. It returns arrays, in any pytree.
+
+    Returns:
+        A function with the same signature. Under `jit`, `grad` and `vmap` it is `fn`.
+
+        Without a server, and for whatever the server can't do right, it is compiled in
+        this process; a `LocalFallbackWarning` tells why, once for each reason.
+
+    Raises:
+        TypeError: `fn` is not callable.
+    """
+    if isinstance(fn, PersistentFunction):
+        return cast("Callable[P, R]", fn)
+    if not callable(fn):
+        raise TypeError(
+            f"persistent() got {fn!r}, which is not a function. "
+            "Write @jfi.persistent above a function, or persistent(fn)."
+        )
+    return PersistentFunction(fn)
+
+
+persistent_call = persistent
+
+
+class PersistentFunction(Generic[P, R]):
+    """A function that the compilation server runs; made by `persistent`."""
+
+    __wrapped__: Callable[P, R]
+
+    def __init__(self, fn: Callable[P, R]) -> None:
+        functools.update_wrapper(self, fn)
+        self._fn = fn
+        self._lock = threading.Lock()
+        self._local: OrderedDict[str, _Compiled] = OrderedDict()
+        self._refused: dict[str, str] = {}
+        self._told: set[str] = set()
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        parts = split(args, kwargs)
+        if not at_top_level() or any(map(_is_tracer, parts.traced)):
+            return self._fn(*args, **kwargs)
+        program = (self._fn, parts.structure, parts.settings)
+        try:
+            identity = identify(program)
+        except FingerprintError as error:
+            local = _identity_here(program)
+            how = "not compiled" if local is None else "compiled here at each start"
+            self._tell(f"{error} Until then {self._name()} is {how}.")
+            if local is None:
+                return self._fn(*args, **kwargs)
+            return cast("R", self._compiled(local, program, parts))
+        try:
+            return cast("R", self._served(identity, parts))
+        except _protocol().NotServed as why:
+            reason = str(why).rstrip(".")
+        self._tell(f"{self._name()} runs in this process: {reason}.")
+        return cast("R", self._compiled(identity, program, parts))
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        """Bind to an instance, as functions do: the instance is the first argument."""
+        return self if instance is None else MethodType(self, instance)
+
+    def __reduce__(self) -> Any:
+        """Travel as the function, and the attributes that were set on this object."""
+        own = getattr(self._fn, "__dict__", {})
+        attributes = {
+            name: value
+            for name, value in vars(self).items()
+            if not name.startswith("_") and own.get(name, self) is not value
+        }
+        return persistent, (self._fn,), attributes or None
+
+    def __repr__(self) -> str:
+        return f"<persistent {self._fn!r}>"
+
+    def _served(self, identity: Identity, parts: Split) -> Any:
+        client: Any = importlib.import_module("jfi_server.client")
+        not_served = _protocol().NotServed
+        if identity.digest in self._refused:
+            raise not_served(self._refused[identity.digest])
+        try:
+            return client.call(self._fn, parts.tree, identity, parts.traced)
+        except not_served as why:
+            if why.for_ever:
+                if len(self._refused) >= _MOST_PROGRAMS:
+                    self._refused.clear()
+                self._refused[identity.digest] = str(why)
+            raise
+
+    def _compiled(self, identity: Identity, program: Any, parts: Split) -> Any:
+        """Call the function as compiled in this process, once for each identity."""
+        digest = identity.digest
+        with self._lock:
+            found = self._local.get(digest) or _Compiled(self._fn, program)
+            self._local[digest] = found
+            self._local.move_to_end(digest)
+            if len(self._local) > _MOST_PROGRAMS:
+                self._local.popitem(last=False)
+        return found(parts)
+
+    def _tell(self, message: str) -> None:
+        with self._lock:
+            if message in self._told:
+                return
+            self._told.add(message)
+        warnings.warn(message, LocalFallbackWarning, stacklevel=3)
+
+    def _name(self) -> str:
+        return f"{getattr(self._fn, '__name__', type(self._fn).__name__)}()"
+
+
+class _Compiled:
+    """A function compiled in this process, for settings of one identity."""
+
+    def __init__(self, fn: Callable[..., Any], program: object) -> None:
+        self._program = program  # kept: its digest may hold the id of a lock in it
+        self._call = threading.local()
+
+        def run(traced: list[Any]) -> Any:
+            # The settings of this call: those of an earlier one, which were equal
+            # then, may have been changed since.
+            parts: Split = self._call.parts
+            return bind(fn, parts.structure, parts.leaves)(traced)
+
+        self._jitted: Any = jax.jit(named_as(run, fn))
+
+    def __call__(self, parts: Split) -> Any:
+        before = getattr(self._call, "parts", None)  # it may call itself uncompiled
+        self._call.parts = parts
+        try:
+            return self._jitted(parts.traced)
+        finally:
+            self._call.parts = before
+
+
+def _identity_here(program: object) -> Identity | None:
+    """What holds in this process; None for what differs at each call."""
+    try:
+        return identify(program, in_process=True)
+    except FingerprintError:
+        return None
+
+
+def _is_tracer(value: object) -> bool:
+    return isinstance(value, Tracer)
+
+
+@functools.cache
+def _protocol() -> Any:
+    return importlib.import_module("jfi_server.protocol")

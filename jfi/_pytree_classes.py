@@ -1,0 +1,110 @@
+"""How the user's pytree classes are registered, and registering their copies."""
+
+import dataclasses
+import weakref
+from collections.abc import Iterator
+from enum import Enum
+from typing import Any, TypeAlias
+
+import jax
+from jax.tree_util import GetAttrKey
+
+
+Registration: TypeAlias = tuple[str, tuple[str, ...], tuple[str, ...]]
+"""How a class was registered, its data fields and its static fields."""
+
+# A registration is for ever; what is not registered may be registered later.
+_known: weakref.WeakKeyDictionary[type, Registration] = weakref.WeakKeyDictionary()
+
+
+def registration(cls: type) -> Registration | None:
+    """Tell how JAX opens instances of a class; None where they are leaves.
+
+    Raises:
+        LookupError: The class is registered with functions that can't be found again.
+    """
+    known = _known.get(cls)
+    if known is not None:
+        return known
+    blank = _blank(cls)
+    if blank is None or _is_leaf(blank):
+        return None
+    found = _describe(cls, blank)
+    if found is None:
+        raise LookupError(cls.__qualname__)
+    _known[cls] = found
+    return found
+
+
+def register(cls: type, how: Registration) -> None:
+    """Register a copy of a class as the original was.
+
+    Raises:
+        LookupError: Something else has registered the copy, and otherwise.
+    """
+    kind, data, meta = how
+    if registration(cls) is not None:
+        pass  # by its metaclass, when the copy was made
+    elif kind == "dataclass":
+        jax.tree_util.register_dataclass(cls, data_fields=data, meta_fields=meta)
+    elif kind == "keys":
+        jax.tree_util.register_pytree_with_keys_class(cls)
+    else:
+        jax.tree_util.register_pytree_node_class(cls)
+    if registration(cls) != how:
+        raise LookupError(cls.__qualname__)
+
+
+def _blank(cls: type) -> Any:
+    """An instance whose `__init__` has not run; None where there can't be one.
+
+    Every field of a dataclass is set to an object of its own, to be found again.
+    """
+    if issubclass(cls, (BaseException, Enum)) or _is_named_tuple(cls):
+        return None  # never registered, or opened by JAX without being registered
+    base: Any = next(b for b in cls.__mro__ if b.__module__ == "builtins")
+    try:
+        blank = base.__new__(cls)
+        for name in _field_names(cls):
+            object.__setattr__(blank, name, object())
+    except (TypeError, AttributeError):
+        return None  # abstract, or with a layout of its own
+    return blank
+
+
+def _is_leaf(blank: Any) -> bool:
+    try:
+        return jax.tree_util.all_leaves([blank])
+    except Exception:
+        return False  # its flatten function ran, and missed what __init__ sets
+
+
+def _describe(cls: type, blank: Any) -> Registration | None:
+    if hasattr(cls, "tree_flatten_with_keys") and hasattr(cls, "tree_unflatten"):
+        return ("keys", (), ())
+    if hasattr(cls, "tree_flatten") and hasattr(cls, "tree_unflatten"):
+        return ("methods", (), ())
+    if not dataclasses.is_dataclass(cls):
+        return None
+    names = tuple(_field_names(cls))
+    try:
+        paths = [path for path, _ in jax.tree_util.tree_flatten_with_path(blank)[0]]
+    except Exception:
+        return None
+    data = tuple(
+        path[0].name
+        for path in paths
+        if len(path) == 1 and isinstance(path[0], GetAttrKey)
+    )
+    if len(data) != len(paths) or not set(data) <= set(names):
+        return None
+    return ("dataclass", data, tuple(name for name in names if name not in data))
+
+
+def _field_names(cls: type) -> Iterator[str]:
+    if dataclasses.is_dataclass(cls):
+        yield from (field.name for field in dataclasses.fields(cls))
+
+
+def _is_named_tuple(cls: type) -> bool:
+    return issubclass(cls, tuple) and hasattr(cls, "_fields")

@@ -1,0 +1,3 @@
+"""Fourier transforms: `jax.numpy.fft`."""
+
+from jax.numpy.fft import *  # pyright: ignore[reportWildcardImportFromLibrary]

@@ -1,0 +1,3 @@
+"""Functions for neural networks: `jax.nn`."""
+
+from jax.nn import *  # pyright: ignore[reportWildcardImportFromLibrary]

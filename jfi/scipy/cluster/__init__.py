@@ -1,0 +1,3 @@
+"""Clustering: `jax.scipy.cluster`."""
+
+from jax.scipy.cluster import *  # pyright: ignore[reportWildcardImportFromLibrary]

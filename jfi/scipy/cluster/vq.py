@@ -1,0 +1,3 @@
+"""Vector quantization: `jax.scipy.cluster.vq`."""
+
+from jax.scipy.cluster.vq import *  # pyright: ignore[reportWildcardImportFromLibrary]

@@ -1,0 +1,3 @@
+"""Cosine transforms: `jax.scipy.fft`."""
+
+from jax.scipy.fft import *  # pyright: ignore[reportWildcardImportFromLibrary]

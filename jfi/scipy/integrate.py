@@ -1,0 +1,3 @@
+"""Numerical integration: `jax.scipy.integrate`."""
+
+from jax.scipy.integrate import *  # pyright: ignore[reportWildcardImportFromLibrary]

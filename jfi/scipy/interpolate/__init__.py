@@ -1,0 +1,3 @@
+"""Interpolation: `jax.scipy.interpolate`."""
+
+from jax.scipy.interpolate import *  # pyright: ignore[reportWildcardImportFromLibrary]

@@ -1,0 +1,3 @@
+"""Linear algebra as in SciPy: `jax.scipy.linalg`."""
+
+from jax.scipy.linalg import *  # pyright: ignore[reportWildcardImportFromLibrary]

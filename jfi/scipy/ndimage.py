@@ -1,0 +1,3 @@
+"""Images: `jax.scipy.ndimage`."""
+
+from jax.scipy.ndimage import *  # pyright: ignore[reportWildcardImportFromLibrary]

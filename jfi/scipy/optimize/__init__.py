@@ -1,0 +1,3 @@
+"""Minimisation: `jax.scipy.optimize`."""
+
+from jax.scipy.optimize import *  # pyright: ignore[reportWildcardImportFromLibrary]

@@ -1,0 +1,3 @@
+"""Signals: `jax.scipy.signal`."""
+
+from jax.scipy.signal import *  # pyright: ignore[reportWildcardImportFromLibrary]

@@ -1,0 +1,3 @@
+"""Sparse linear algebra: `jax.scipy.sparse`."""
+
+from jax.scipy.sparse import *  # pyright: ignore[reportWildcardImportFromLibrary]

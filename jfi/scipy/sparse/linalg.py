@@ -1,0 +1,3 @@
+"""Iterative solvers: `jax.scipy.sparse.linalg`."""
+
+from jax.scipy.sparse.linalg import *  # pyright: ignore[reportWildcardImportFromLibrary]

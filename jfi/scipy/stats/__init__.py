@@ -1,0 +1,3 @@
+"""Statistics: `jax.scipy.stats`."""
+
+from jax.scipy.stats import *  # pyright: ignore[reportWildcardImportFromLibrary]

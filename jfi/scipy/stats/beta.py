@@ -1,0 +1,3 @@
+"""The distribution beta: `jax.scipy.stats.beta`."""
+
+from jax.scipy.stats.beta import *  # pyright: ignore[reportWildcardImportFromLibrary]

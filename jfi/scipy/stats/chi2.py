@@ -1,0 +1,3 @@
+"""The distribution chi2: `jax.scipy.stats.chi2`."""
+
+from jax.scipy.stats.chi2 import *  # pyright: ignore[reportWildcardImportFromLibrary]

@@ -1,0 +1,3 @@
+"""The distribution dirichlet: `jax.scipy.stats.dirichlet`."""
+
+from jax.scipy.stats.dirichlet import *  # pyright: ignore[reportWildcardImportFromLibrary]

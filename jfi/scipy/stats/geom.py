@@ -1,0 +1,3 @@
+"""The distribution geom: `jax.scipy.stats.geom`."""
+
+from jax.scipy.stats.geom import *  # pyright: ignore[reportWildcardImportFromLibrary]

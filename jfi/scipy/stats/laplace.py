@@ -1,0 +1,3 @@
+"""The distribution laplace: `jax.scipy.stats.laplace`."""
+
+from jax.scipy.stats.laplace import *  # pyright: ignore[reportWildcardImportFromLibrary]

@@ -1,0 +1,3 @@
+"""The distribution multivariate_normal: `jax.scipy.stats.multivariate_normal`."""
+
+from jax.scipy.stats.multivariate_normal import *  # pyright: ignore[reportWildcardImportFromLibrary]

@@ -1,0 +1,3 @@
+"""The distribution t: `jax.scipy.stats.t`."""
+
+from jax.scipy.stats.t import *  # pyright: ignore[reportWildcardImportFromLibrary]

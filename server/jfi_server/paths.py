@@ -1,0 +1,77 @@
+"""Where the server's socket lies: in a folder that nobody else can enter."""
+
+import os
+import stat
+from pathlib import Path
+
+from jfi._errors import ServerError
+
+
+_LONGEST_SOCKET_PATH = 100  # Linux allows 107 bytes, macOS 103
+
+
+def server_folder(chosen: str | None = None) -> Path:
+    """The folder chosen, or `$JFI_SERVER_DIR`, or a runtime or cache folder."""
+    chosen = chosen or os.environ.get("JFI_SERVER_DIR")
+    if chosen:
+        return Path(chosen).expanduser().absolute()
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    if runtime and os.path.isdir(runtime):
+        return Path(runtime) / "jfi"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jfi"
+
+
+def socket_path(folder: Path) -> Path:
+    """The socket in a server's folder.
+
+    Raises:
+        ServerError: The path is longer than a socket's can be.
+    """
+    path = folder / "socket"
+    if len(os.fsencode(path)) > _LONGEST_SOCKET_PATH:
+        raise ServerError(
+            f"the path {path} is too long for a socket (more than "
+            f"{_LONGEST_SOCKET_PATH} bytes). Choose a shorter folder: "
+            "export JFI_SERVER_DIR=/tmp/jfi-$USER"
+        )
+    return path
+
+
+def create_folder(folder: Path) -> None:
+    """Create the folder, for this user alone; one that is there must be so already.
+
+    Raises:
+        ServerError: It can't be created, or others own it or can enter it.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise ServerError(
+            f"the folder {folder} can't be created ({error.strerror}). "
+            "Choose another: export JFI_SERVER_DIR=~/.jfi"
+        ) from error
+    check_folder(folder)
+
+
+def check_folder(folder: Path) -> None:
+    """Make sure that a folder is this user's, and closed to everybody else.
+
+    Raises:
+        ServerError: It is not: whoever can write there could run code as this user.
+    """
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode):
+        raise ServerError(
+            f"{folder} is not a folder. Choose another: export JFI_SERVER_DIR=~/.jfi"
+        )
+    if found.st_uid != os.getuid():
+        raise ServerError(
+            f"the folder {folder} belongs to another user (uid {found.st_uid}). "
+            "Choose another: export JFI_SERVER_DIR=~/.jfi"
+        )
+    if found.st_mode & 0o077:
+        raise ServerError(
+            f"the folder {folder} is open to other users "
+            f"(mode {stat.S_IMODE(found.st_mode):o}). "
+            f"Close it: chmod 700 {folder}"
+        )

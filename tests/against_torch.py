@@ -1,0 +1,82 @@
+"""Compare a function of jfi with PyTorch's: values, shapes, dtypes and derivatives."""
+
+import jax
+import numpy as np
+import torch
+
+
+torch.set_num_threads(1)
+
+NARROW = {"int64": "int32", "float64": "float32", "complex128": "complex64"}
+
+
+def to_torch(value):
+    """NumPy arrays as tensors, in lists too; anything else as it is."""
+    if isinstance(value, list) and is_data(value):
+        return [to_torch(v) for v in value]
+    return torch.from_numpy(value.copy()) if isinstance(value, np.ndarray) else value
+
+
+def assert_same(ours, theirs, rtol=2e-6, atol=1e-7):
+    """Equal values, shapes and dtypes; without 64-bit types, half as wide ones."""
+    theirs = theirs.detach().resolve_conj().numpy()
+    name = theirs.dtype.name
+    if not jax.config.jax_enable_x64:
+        name = NARROW.get(name, name)
+    assert isinstance(ours, jax.Array)
+    assert ours.dtype.name == name
+    assert ours.shape == theirs.shape
+    if name == "float16":
+        rtol, atol = 2e-3, 1e-3
+    np.testing.assert_allclose(np.asarray(ours), theirs, rtol=rtol, atol=atol)
+
+
+def compare(ours, theirs, *args, jit=True, **options):
+    """Call both with the same NumPy arrays: plain, with jax arrays, and under jit."""
+    expected = theirs(*map(to_torch, args), **options)
+    fixed = [not is_data(arg) for arg in args]
+    data = [arg for arg in args if is_data(arg)]
+
+    def call(*data):
+        rest = iter(data)
+        pairs = zip(args, fixed, strict=True)
+        return ours(*(arg if keep else next(rest) for arg, keep in pairs), **options)
+
+    assert_same(call(*data), expected)
+    assert_same(call(*jax.tree.map(jax.numpy.asarray, data)), expected)
+    if jit:
+        assert_same(jax.jit(call)(*data), expected)
+
+
+def is_data(arg):
+    return any(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(arg))
+
+
+def compare_gradient(ours, theirs, *arrays, rtol=1e-5, atol=1e-6):
+    """The gradients of a weighted sum of the result by all arrays agree."""
+    tensors = [torch.from_numpy(a.copy()).requires_grad_() for a in arrays]
+    result = theirs(*tensors)
+    weights = np.cos(np.arange(result.numel()) + 1.0).reshape(result.shape)
+    (result * torch.from_numpy(weights.astype(arrays[0].dtype))).sum().backward()
+
+    def loss(*arrays):
+        return (ours(*arrays) * weights.astype(arrays[0].dtype)).sum()
+
+    gradients = jax.grad(loss, argnums=tuple(range(len(arrays))))(*arrays)
+    for gradient, tensor in zip(gradients, tensors, strict=True):
+        expected = (
+            np.zeros(tensor.shape) if tensor.grad is None else tensor.grad.numpy()
+        )
+        np.testing.assert_allclose(np.asarray(gradient), expected, rtol=rtol, atol=atol)
+
+
+def numbers(shape, dtype="float32", seed=0):
+    """Numbers of any dtype, from -8 to 8 or from 0 to 8, some of them equal."""
+    draw = np.random.default_rng(seed)
+    whole = draw.integers(0 if dtype in ("bool", "uint8") else -8, 9, size=shape)
+    if dtype == "bool":
+        return np.asarray(whole > 4)
+    if dtype.startswith("complex"):
+        return np.asarray(whole + 1j * draw.integers(-8, 9, size=shape)).astype(dtype)
+    scaled = whole / 2 if dtype.startswith("float") else whole
+    return np.asarray(scaled).astype(dtype)

@@ -1,0 +1,202 @@
+"""docs/collisions.md names every collision of the installed JAX, and no other."""
+
+import importlib
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import jfi as jnp
+
+
+PAGE = (Path(__file__).parents[1] / "docs" / "collisions.md").read_text()
+PAIR = re.compile(r"`([\w.]+)` and `([\w.]+)`")
+ROW = re.compile(r"^\| `(\w+)` \|(.*)\|$", re.MULTILINE)
+
+#: Which pairs of modules the page compares: scripts mean one and get the other.
+PAIRS = {
+    ("jax.numpy", "jax.lax"),
+    ("jax.numpy", "jax.random"),
+    ("jax.numpy", "jax.nn"),
+    ("jax.numpy", "jax.tree"),
+    ("jax.numpy", "jax.numpy.linalg"),
+    ("jax.numpy", "jax.numpy.fft"),
+    ("jax.numpy", "jax.scipy.special"),
+    ("jax.numpy", "jax.scipy.signal"),
+    ("jax.numpy", "jax.scipy.integrate"),
+    ("jax.numpy", "jax.scipy.stats"),
+    ("jax.numpy", "jax.scipy.linalg"),
+    ("jax.numpy.linalg", "jax.scipy.linalg"),
+    ("jax.random", "jax.lax"),
+    ("jax.random", "jax.scipy.special"),
+    ("jax.random", "jax.scipy.stats"),
+}
+#: Where a name that jfi adds at the top may be another thing already.
+PLACES = [
+    "jax.numpy",
+    "jax.lax",
+    "jax.random",
+    "jax.nn",
+    "jax.tree",
+    "jax.numpy.linalg",
+    "jax.numpy.fft",
+    "jax.scipy.linalg",
+    "jax.scipy.special",
+    "jax.scipy.stats",
+]
+
+
+def sections(page):
+    """The rows of each section: heading -> {name: rest of the row}."""
+    parts = re.split(r"^## (.*)$", page, flags=re.MULTILINE)[1:]
+    return {
+        heading: dict(ROW.findall(text))
+        for heading, text in zip(parts[::2], parts[1::2], strict=True)
+    }
+
+
+def public(module):
+    return {name for name in dir(module) if not name.startswith("_")}
+
+
+def collisions(one, other):
+    """Names of two modules that are not the same object."""
+    one, other = importlib.import_module(one), importlib.import_module(other)
+    shared = public(one) & public(other)
+    return {name for name in shared if getattr(one, name) is not getattr(other, name)}
+
+
+def differences(page):
+    """What the tables of a page have too much or too little, pair by pair."""
+    told = {
+        PAIR.fullmatch(h).groups(): set(r)
+        for h, r in sections(page).items()
+        if PAIR.search(h)
+    }
+    found = {pair: collisions(*pair) for pair in PAIRS}
+    assert set(told) <= PAIRS
+    return {
+        pair: told.get(pair, set()) ^ found[pair]
+        for pair in PAIRS
+        if told.get(pair, set()) != found[pair]
+    }
+
+
+def test_the_page_has_every_collision_and_no_other():
+    assert differences(PAGE) == {}
+
+
+def test_a_missing_and_a_wrong_row_are_seen():
+    pair = ("jax.numpy", "jax.random")
+    assert differences(PAGE.replace("| `split` | `jnp.split`", "| `cut` |")) == {
+        pair: {"split", "cut"}
+    }
+
+
+def test_the_counts_are_those_of_the_installed_jax():
+    assert len(collisions("jax.numpy", "jax.lax")) == 63
+    assert collisions("jax.numpy", "jax.random") == {"split"}
+
+
+@pytest.mark.parametrize("pair", sorted(p for p in PAIRS if p[0] == "jax.numpy"))
+def test_the_first_of_a_pair_wins(pair):
+    """At the top of jfi the name is NumPy's, and the other's is where the page says."""
+    one, other = pair
+    numpy, theirs = importlib.import_module(one), importlib.import_module(other)
+    for name in collisions(*pair):
+        ours = getattr(jnp, name)
+        assert ours is not getattr(theirs, name)
+        # Functions that create arrays are jfi's own, modules have the same contents.
+        if name not in ("empty", "full", "full_like", "identity", "linalg", "fft"):
+            assert ours is getattr(numpy, name)
+        reached = other.replace("jax.numpy.", "").removeprefix("jax.")
+        module = jnp
+        for part in reached.split("."):
+            module = getattr(module, part)
+        assert getattr(module, name) is getattr(theirs, name)
+
+
+def test_names_that_jfi_adds():
+    added = (public(jnp) - public(jnp.numpy)) | {"linalg", "fft"}
+    found = {
+        name: {p for p in PLACES if name in public(importlib.import_module(p))}
+        for name in added
+    }
+    told = {
+        name: set(re.findall(r"`(jax[\w.]+)`", rest.split("|")[0]))
+        for name, rest in sections(PAGE)["Names that jfi adds"].items()
+    }
+    assert told == {name: places for name, places in found.items() if places}
+
+
+X = np.array([[3.0, 1.0, 2.0, 5.0], [4.0, 8.0, 7.0, 6.0]], "float32")
+V = np.arange(4.0, dtype="float32")
+
+#: For each row of the last table, an expression of `lib` that differs; `x` is a matrix,
+#: `v` a vector, `i` an integer vector.
+EXPRESSIONS = {
+    "cumprod": "lib.cumprod(x)",
+    "cumsum": "lib.cumsum(x)",
+    "dot": "lib.dot(x, v)",
+    "flip": "lib.flip(x)",
+    "gradient": "len(lib.gradient(v))",
+    "linspace": "lib.linspace(0, 1)",
+    "logspace": "lib.logspace(0, 1)",
+    "max": "lib.max(x, 1)",
+    "mean": "lib.mean(i)",
+    "median": "lib.median(v)",
+    "meshgrid": "lib.meshgrid(v, v[:2])",
+    "min": "lib.min(x, 1)",
+    "nanmedian": "lib.nanmedian(v)",
+    "nonzero": "lib.nonzero(v)",
+    "numpy": "lib.numpy",
+    "outer": "lib.outer(x, v)",
+    "repeat": "lib.repeat(v, 2)",
+    "select": "lib.select(x, 0, 1)",
+    "sort": "lib.sort(v)",
+    "split": "lib.split(i, 3)",
+    "std": "lib.std(v)",
+    "transpose": "lib.transpose(x[None], 0, 1)",
+    "tril_indices": "lib.tril_indices(2, 2)",
+    "triu_indices": "lib.triu_indices(2, 2)",
+    "var": "lib.var(v)",
+}
+
+
+def outcome(expression, lib, make):
+    """The value as NumPy arrays and their nesting, or the kind of failure."""
+    names = {"lib": lib, "x": make(X), "v": make(V), "i": make(np.arange(6))}
+    try:
+        value = eval(expression, names)
+    except Exception:
+        return "refused"
+    return nested(value)
+
+
+def nested(value):
+    if isinstance(value, (tuple, list)):
+        return [nested(v) for v in value]
+    return np.asarray(value).tolist() if hasattr(value, "shape") else repr(value)
+
+
+def test_names_of_torch_are_the_rows():
+    rows = sections(PAGE)["Names of PyTorch with another meaning"]
+    assert set(rows) == set(EXPRESSIONS)
+    for name in rows:
+        assert hasattr(jnp, name)
+        assert hasattr(torch, name) or hasattr(torch.Tensor, name)
+
+
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_names_of_torch_mean_something_else(name):
+    ours = outcome(EXPRESSIONS[name], jnp, jnp.numpy.asarray)
+    theirs = outcome(EXPRESSIONS[name], torch, lambda x: torch.from_numpy(x.copy()))
+    assert ours != theirs
+
+
+def test_equal_meanings_would_be_seen():
+    ours = outcome("lib.stack([x, x])", jnp, jnp.numpy.asarray)
+    theirs = outcome("lib.stack([x, x])", torch, lambda x: torch.from_numpy(x.copy()))
+    assert ours == theirs != "refused"

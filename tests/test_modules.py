@@ -1,0 +1,112 @@
+"""jfi.linalg, fft, nn, random, scipy: every name of JAX's modules, the same objects."""
+
+import importlib
+import pkgutil
+import types
+
+import jax.scipy
+import pytest
+from subprocesses import output_of
+
+
+OURS = {
+    "jax.numpy.linalg": "jfi.linalg",
+    "jax.numpy.fft": "jfi.fft",
+    "jax.random": "jfi.random",
+    "jax.nn": "jfi.nn",
+    "jax.nn.initializers": "jfi.nn.initializers",
+    "jax.scipy": "jfi.scipy",
+    **{
+        module.name: module.name.replace("jax", "jfi", 1)
+        for module in pkgutil.walk_packages(jax.scipy.__path__, "jax.scipy.")
+    },
+}
+
+
+def public_names(module):
+    return {name for name in dir(module) if not name.startswith("_")}
+
+
+@pytest.mark.parametrize("theirs", OURS)
+def test_every_name_is_there_and_the_same(theirs):
+    module = importlib.import_module(theirs)
+    ours = importlib.import_module(OURS[theirs])
+    for name in public_names(module):
+        value = getattr(module, name)
+        if isinstance(value, types.ModuleType):
+            assert public_names(value) == public_names(getattr(ours, name))
+        else:
+            assert getattr(ours, name) is value
+    assert public_names(module) <= set(dir(ours))
+
+
+def test_the_submodules_were_found():
+    assert {
+        "jax.scipy.linalg",
+        "jax.scipy.stats.norm",
+        "jax.scipy.spatial.transform",
+    } <= set(OURS)
+
+
+def test_nothing_is_added_beyond_jax():
+    added = {"linalg": {"cho_factor", "cholesky_solve", "lu_factor", "lu_solve"}}
+    for theirs in ("jax.numpy.linalg", "jax.numpy.fft", "jax.random", "jax.nn"):
+        ours = importlib.import_module(OURS[theirs])
+        extra = public_names(ours) - public_names(importlib.import_module(theirs))
+        assert extra == added.get(theirs.rsplit(".", 1)[-1], set())
+
+
+def test_modules_import_in_every_way():
+    code = """
+import jfi
+import jfi.nn.initializers
+import jfi.scipy.special
+from jfi.linalg import cholesky_solve
+from jfi.scipy.linalg import cho_factor
+import jfi.scipy.stats.norm as normal
+from jfi.fft import fft
+from jfi.random import split
+print(jfi.nn.initializers.zeros.__name__, jfi.scipy.special.gamma.__name__,
+      cholesky_solve.__name__, cho_factor.__name__, normal.pdf.__name__,
+      fft.__name__, split.__name__)
+"""
+    names = "zeros gamma cholesky_solve cho_factor pdf fft split"
+    assert output_of(code) == names
+
+
+def loaded_by(code, modules):
+    """Which of some modules are loaded after a piece of code."""
+    return output_of(
+        f"{code}\nimport sys\nprint([m for m in {modules} if m in sys.modules])"
+    )
+
+
+HEAVY = ["torch", "scipy.spatial", "scipy.linalg", "rpyc", "haiku"]
+
+
+def test_jax_scipy_comes_on_first_use():
+    inner = ["jax.scipy.linalg", "jax.scipy.special", "jax.scipy.stats"]
+    code = "import jfi.scipy, jfi.linalg, jfi.fft, jfi.random, jfi.nn.initializers"
+    assert loaded_by(code, HEAVY + inner) == "[]"
+    assert loaded_by(f"{code}; jfi.scipy.special", inner) == "['jax.scipy.special']"
+
+
+def test_a_loaded_module_is_seen():
+    assert loaded_by("import json, jax.scipy.linalg", ["jax.scipy.linalg"]) != "[]"
+
+
+def test_using_the_factorizations_loads_nothing_heavy():
+    code = """
+import jfi.linalg, numpy
+pair = jfi.linalg.lu_factor(numpy.eye(2, dtype="float32"))
+jfi.linalg.lu_solve(pair, numpy.ones(2, "float32"))
+"""
+    assert loaded_by(code, ["torch", "scipy.spatial", "rpyc", "haiku"]) == "[]"
+
+
+def test_an_unknown_module_of_scipy_is_no_attribute():
+    import jfi.scipy
+
+    with pytest.raises(AttributeError, match=r"'jfi\.scipy' has no attribute 'io'"):
+        _ = jfi.scipy.io
+    assert {"special", "optimize", "spatial"} <= set(dir(jfi.scipy))
