@@ -36,7 +36,7 @@ from jfi import (
     _trees as trees,
     autojit,
 )
-from jfi._classify import mark_static
+from jfi._autojit._classify import mark_static
 
 
 class Counted:
@@ -1643,7 +1643,7 @@ def test_cache_is_counted_and_cleared():
 
 
 def test_the_cache_is_bounded(monkeypatch):
-    monkeypatch.setattr(_autojit, "MAX_PROGRAMS", 3)
+    monkeypatch.setattr(_autojit._wrapper, "MAX_PROGRAMS", 3)
     f = autojit(lambda x, n: x * n)
     for n in (1, 2, 3, 1, 4):
         assert f(2.0, n) == 2 * n

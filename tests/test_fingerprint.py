@@ -18,8 +18,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from jfi._errors import FingerprintError
-from jfi._fingerprint import fingerprint, identify
-from jfi._pytree_classes import registration
+from jfi._fingerprint import fingerprint, identify, registration
 
 
 def load(source, filename="<case>", **names):

@@ -20,8 +20,7 @@ import cloudpickle
 import jax
 
 from jfi._compat import Device
-from jfi._origins import is_user_module
-from jfi._pytree_classes import Registration, register, registration
+from jfi._fingerprint import Registration, is_user_module, register, registration
 
 from .arrays import device_named, name_of_device, put_together, take_apart
 from .protocol import NotServed

@@ -15,8 +15,7 @@ import numpy as np
 
 from jfi._arguments import bind
 from jfi._errors import FingerprintError
-from jfi._fingerprint import identify
-from jfi._origins import library_version
+from jfi._fingerprint import identify, library_version
 
 from .environment import applied, difference, environment, settings
 from .errors import SURROUNDINGS, dumps_error

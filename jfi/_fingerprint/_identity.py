@@ -19,9 +19,9 @@ from typing import Any
 
 import jax
 
+from .._compat import Device, jit_options, pytree_node
+from .._errors import FingerprintError
 from ._bytecode import code_digest, references
-from ._compat import Device, jit_options, pytree_node
-from ._errors import FingerprintError
 from ._origins import (
     is_user_code,
     is_user_module,

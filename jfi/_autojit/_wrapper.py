@@ -20,16 +20,17 @@ from typing import (
 
 import jax
 
-from ._autojit_messages import (
+from .._compat import setting
+from .._trees import Constant, argument_names, function_name, identity, is_named
+from ._classify import register_kind
+from ._kinds import Kind, Split
+from ._messages import (
     change_refused,
     explain,
     may_need_numbers,
     refuse_traced_text,
     refuse_uncompilable,
 )
-from ._classify import register_kind
-from ._compat import setting
-from ._kinds import Kind, Split
 from ._opening import (
     Graph,
     Mode,
@@ -40,7 +41,6 @@ from ._opening import (
     rebuild,
     restore_classes,
 )
-from ._trees import Constant, argument_names, function_name, identity, is_named
 
 
 P = ParamSpec("P")

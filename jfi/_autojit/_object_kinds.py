@@ -7,9 +7,9 @@ from typing import Any
 
 from jax import tree_util
 
-from ._compat import pytree_from_node, pytree_node
+from .._compat import pytree_from_node, pytree_node
+from .._trees import Constant, identity, is_library
 from ._kinds import Kind, Split
-from ._trees import Constant, identity, is_library
 
 
 class CellKind(Kind):

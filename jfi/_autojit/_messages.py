@@ -8,10 +8,10 @@ from typing import Any
 
 import jax
 
+from .._errors import AutoJitError, JfiError
+from .._trees import function_name
 from ._classify import ARRAY, SCALAR
-from ._errors import AutoJitError, JfiError
 from ._opening import Graph, Opened, place
-from ._trees import function_name
 
 
 def refuse_uncompilable(fn: Any) -> None:

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from .._errors import AutoJitError
+from .._trees import number_key
 from ._classify import (
     ARRAY,
     CLASS,
@@ -22,9 +24,7 @@ from ._classify import (
     RefusedError,
     kind_of,
 )
-from ._errors import AutoJitError
 from ._kinds import InputKind, Kind, Split
-from ._trees import number_key
 
 
 Node: TypeAlias = tuple[Kind, Any, tuple[int, ...]]

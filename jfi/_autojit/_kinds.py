@@ -9,7 +9,7 @@ import collections
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from ._trees import Constant, contents_key
+from .._trees import Constant, contents_key
 
 
 # The part is hashable; a checker can't tell that classes and `Any` are.

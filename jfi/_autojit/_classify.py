@@ -17,8 +17,7 @@ import numpy as np
 from jax.core import Tracer
 from jax.tree_util import all_leaves
 
-from . import _kinds as kinds, _object_kinds as objects
-from ._trees import (
+from .._trees import (
     identity,
     is_array,
     is_library,
@@ -27,6 +26,7 @@ from ._trees import (
     number_key,
     own_equality,
 )
+from . import _kinds as kinds, _object_kinds as objects
 
 
 class RefusedError(Exception):

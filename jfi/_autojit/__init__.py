@@ -1,0 +1,9 @@
+"""`autojit`: jit that finds by itself what is data and what is a setting.
+
+`_wrapper` is what users hold. A call is opened (`_opening`) into a hashable graph of
+what its arguments are, whose nodes are of some kind (`_kinds` for builtin values,
+`_object_kinds` for functions, classes and objects; `_classify` tells which), and the
+arrays, which are traced. `_messages` holds what is refused, in the user's words.
+"""
+
+from ._wrapper import AutoJIT as AutoJIT, CacheInfo as CacheInfo, autojit as autojit
