@@ -87,29 +87,27 @@ from ._random import (
     uniform as uniform,
 )
 from ._torch import from_torch as from_torch
-from ._torch_indexing import (
-    gather as gather,
-    masked_fill as masked_fill,
-    topk as topk,
-)
-from ._torch_linalg import (
-    cho_factor as cho_factor,
-    cholesky_solve as cholesky_solve,
-    lu_factor as lu_factor,
-    lu_solve as lu_solve,
-)
 from ._torch_names import (
     bmm as bmm,
     cat as cat,
+    cho_factor as cho_factor,
+    cholesky_solve as cholesky_solve,
+    clamp as clamp,
     detach as detach,
     flatten as flatten,
+    gather as gather,
     item as item,
+    lu_factor as lu_factor,
+    lu_solve as lu_solve,
+    masked_fill as masked_fill,
+    norm as norm,
     permute as permute,
+    softmax as softmax,
     t as t,
     to_numpy as to_numpy,
+    topk as topk,
     unsqueeze as unsqueeze,
 )
-from ._torch_numeric import clamp as clamp, norm as norm, softmax as softmax
 from ._transforms import (
     associative_scan as associative_scan,
     block_until_ready as block_until_ready,

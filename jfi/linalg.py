@@ -2,7 +2,7 @@
 
 from jax.numpy.linalg import *  # pyright: ignore[reportWildcardImportFromLibrary]
 
-from ._torch_linalg import (
+from ._torch_names import (
     cho_factor as cho_factor,
     cholesky_solve as cholesky_solve,
     lu_factor as lu_factor,

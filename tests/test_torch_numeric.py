@@ -396,11 +396,9 @@ def test_clamp_refuses(x, arguments, error, message):
 
 @pytest.mark.parametrize("name", ["norm", "clamp"])
 def test_one_compilation_serves_equal_calls(name):
-    from jfi import _torch_numeric
+    from jfi._torch_names import _numeric
 
-    compiled = getattr(
-        _torch_numeric, {"norm": "_vector_norm", "clamp": "_clamp"}[name]
-    )
+    compiled = getattr(_numeric, {"norm": "_vector_norm", "clamp": "_clamp"}[name])
     x = numbers((7, 5))
     arguments = (2.0, -1) if name == "norm" else (0.0, 1.0)
     getattr(jnp, name)(x, *arguments)

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from ._torch_arguments import as_array, is_integer
+from ._arguments import as_array, is_integer
 
 
 #: What `cho_factor` returns: the factor, and whether it is the lower one.

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from ._torch_arguments import (
+from ._arguments import (
     as_array,
     as_integer,
     dimension,

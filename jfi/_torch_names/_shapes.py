@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from ._torch_arguments import (
+from ._arguments import (
     as_array,
     concrete,
     dimension,
