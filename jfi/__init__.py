@@ -58,6 +58,7 @@ from ._errors import (
     HaikuError as HaikuError,
     JfiError as JfiError,
     JfiWarning as JfiWarning,
+    KDTreeError as KDTreeError,
     LateDefaultsWarning as LateDefaultsWarning,
     LocalFallbackWarning as LocalFallbackWarning,
     LoopError as LoopError,
@@ -71,7 +72,7 @@ from ._haiku import (
     StatefulHaikuNetwork as StatefulHaikuNetwork,
     from_haiku as from_haiku,
 )
-from ._kdtree import KDTree as KDTree
+from ._kdtree import KDTree as KDTree, Neighbors as Neighbors
 from ._loops import ScanWhileResult as ScanWhileResult, scan_while as scan_while
 from ._persistent import persistent as persistent
 from ._random import (

@@ -11,6 +11,7 @@ Python user would expect, so that either can be caught:
     ├── DefaultsError (ValueError)          a device or dtype that is not there
     ├── FingerprintError (ValueError)       a function whose identity can't be told
     ├── HaikuError (TypeError)              what from_haiku can't wrap
+    ├── KDTreeError (ValueError)            data or queries that a KDTree can't take
     ├── LoopError (TypeError)               a loop body that does not fit its state
     ├── MissingDependencyError (ImportError)  an optional package is not installed
     ├── RandomError (RuntimeError)          no fresh random number can be given here
@@ -31,6 +32,7 @@ __all__ = [
     "HaikuError",
     "JfiError",
     "JfiWarning",
+    "KDTreeError",
     "LateDefaultsWarning",
     "LocalFallbackWarning",
     "LoopError",
@@ -70,6 +72,10 @@ class FingerprintError(JfiError, ValueError):
 
 class HaikuError(JfiError, TypeError):
     """`from_haiku` got something that it can't wrap."""
+
+
+class KDTreeError(JfiError, ValueError):
+    """A `KDTree` can't be built from these data, or asked this."""
 
 
 class LoopError(JfiError, TypeError):

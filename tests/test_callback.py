@@ -1,0 +1,338 @@
+"""Host functions inside JAX: calls, batches, exceptions, declared results."""
+
+import os
+import threading
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from jfi import CallbackError
+from jfi._callback import host_call
+
+from .subprocesses import output_of
+
+
+# The second is what a program raises that ran in the background.
+JIT_ERRORS = (jax.errors.JaxRuntimeError, ValueError)
+
+
+class UserError(Exception):
+    """What a user's own function raises."""
+
+
+def spec(shape, dtype=np.float32):
+    return jax.ShapeDtypeStruct(shape, dtype)
+
+
+class Counted:
+    """A host function that counts its calls and keeps what it was given."""
+
+    def __init__(self, function):
+        self.function, self.calls, self.given = function, 0, []
+
+    def __call__(self, *arrays):
+        self.calls += 1
+        self.given.append(arrays)
+        return [self.function(*arrays)]
+
+
+def add(x, y, host=None, vectorized=False):
+    """x + y on the host, with a sum over the last axis."""
+    host = host or (lambda x, y: [(x + y).sum(-1)])
+    shape = jnp.broadcast_shapes(x.shape, y.shape)[:-1]
+    results = [spec(shape, x.dtype)]
+    return host_call(host, results, x, y, name="add()", vectorized=vectorized)[0]
+
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+Y = np.ones(3, np.float32)
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, jax.jit, jax.checkpoint])
+def test_value(transform, x64):
+    result = transform(add)(jnp.asarray(X), jnp.asarray(Y))
+    np.testing.assert_array_equal(result, (X + Y).sum(-1))
+    assert result.dtype == np.float32
+
+
+def test_the_function_gets_numpy_arrays_of_its_own():
+    host = Counted(lambda x: x)
+
+    def call(x):
+        return host_call(host, [spec(x.shape, x.dtype)], x, name="keep()")[0]
+
+    x = jnp.arange(3.0)
+    for run in (call, jax.jit(call), jax.vmap(lambda x: call(x[None])[0])):
+        before = np.array(run(x))
+        (array,) = host.given[-1]
+        assert type(array) is np.ndarray
+        array[...] = -1  # neither the argument nor the result is this memory
+        np.testing.assert_array_equal(before, run(x))
+        np.testing.assert_array_equal(x, [0, 1, 2])
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["eager", "jit"])
+@pytest.mark.parametrize("vectorized", [False, True])
+def test_one_host_call_per_batch(jit, vectorized):
+    entries = []
+
+    def host(x, y):
+        entries.append(threading.get_ident())
+        return [(x + y).sum(-1)]
+
+    def one(x, y):
+        return add(x, y, host, vectorized)
+
+    nested = jax.vmap(jax.vmap(one, (0, None)), (None, 0))
+    run = jax.jit(nested) if jit else nested
+    x, y = jnp.asarray(X), jnp.arange(12.0, dtype=jnp.float32).reshape(4, 3)
+    expected = (X[None] + np.asarray(y)[:, None]).sum(-1)
+    np.testing.assert_array_equal(run(x, y), expected)
+    rows = 2 * 4
+    assert len(entries) == (1 if vectorized else rows)
+    text = str(jax.make_jaxpr(run)(x, y))
+    assert text.count("buffer_callback[") == 1
+    assert "scan" not in text
+    assert "while" not in text
+
+
+def test_vectorized_arguments_keep_their_batch_axes():
+    host = Counted(lambda x, y: (x + y).sum(-1))
+    run = jax.vmap(lambda x, y: add(x, y, host, vectorized=True), (0, None))
+    run(jnp.asarray(X), jnp.asarray(Y))
+    assert [a.shape for a in host.given[-1]] == [(2, 3), (1, 3)]
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    axes=st.lists(
+        st.tuples(st.integers(0, 3), st.sampled_from([(0, None), (None, 0), (0, 0)])),
+        max_size=3,
+    ),
+    vectorized=st.booleans(),
+)
+def test_nested_vmap_is_numpy_broadcasting(axes, vectorized):
+    x = y = np.arange(3, dtype=np.float32)
+    function = lambda x, y: add(x, y, vectorized=vectorized)
+    expected = lambda x, y: jnp.sum(x + y, -1)
+    for size, in_axes in axes:
+        scale = np.arange(size, dtype=np.float32)
+        x = np.multiply.outer(scale, x) if in_axes[0] == 0 else x
+        y = np.multiply.outer(scale, y) if in_axes[1] == 0 else y
+        function = jax.vmap(function, in_axes)
+        expected = jax.vmap(expected, in_axes)
+    result = function(x, y)
+    np.testing.assert_array_equal(result, expected(x, y))
+    np.testing.assert_array_equal(jax.jit(function)(x, y), result)
+
+
+def test_inside_loops_and_branches():
+    def step(carry, x):
+        carry = carry + add(x, jnp.asarray(Y))
+        return carry, carry
+
+    total, _ = jax.jit(lambda x: jax.lax.scan(step, jnp.float32(0), x))(X)
+    assert total == (X + Y).sum()
+    branch = jax.jit(lambda on: jax.lax.cond(on, lambda: add(X, Y), lambda: X[:, 0]))
+    np.testing.assert_array_equal(branch(True), (X + Y).sum(-1))
+    np.testing.assert_array_equal(branch(False), X[:, 0])
+
+
+def fail(*_):
+    raise UserError("the 7th row is bad")
+
+
+@pytest.mark.parametrize("wraps", [0, 1, 2], ids=["eager", "vmap", "vmap of vmap"])
+def test_exceptions_keep_their_type_without_jit(wraps):
+    function = lambda x: add(x, x, fail)
+    for _ in range(wraps):
+        function = jax.vmap(function)
+    with pytest.raises(UserError, match="the 7th row is bad"):
+        function(jnp.ones((2, 3, 1)))
+
+
+def test_exceptions_under_jit_say_type_and_message():
+    run = jax.jit(lambda x: add(x, x, fail))
+    with pytest.raises(JIT_ERRORS, match="UserError: the 7th row"):
+        run(jnp.ones(3)).block_until_ready()
+
+
+def test_wide_dtypes_become_jaxs_without_a_warning(x64):
+    def call(x):
+        results = [spec((3,), np.float64), spec((), np.int64)]
+        host = lambda x: [x.astype(np.float64), x.size]
+        return host_call(host, results, x, name="wide()")
+
+    for run in (call, jax.jit(call), lambda x: jax.vmap(call)(x[None])):
+        floats, count = run(jnp.ones(3))
+        assert floats.dtype == (np.float64 if x64 else np.float32)
+        assert count.dtype == (np.int64 if x64 else np.int32)
+        assert np.all(count == 3)
+
+
+def test_the_function_gets_jaxs_dtypes(x64):
+    """Also of NumPy arrays under an eager vmap, which leaves them as they are."""
+    host = Counted(lambda x: x)
+
+    def call(x):
+        return host_call(host, [spec((), np.float64)], x, name="same()")[0]
+
+    runs = [jax.vmap(call), jax.jit(jax.vmap(call)), lambda x: call(x[0])]
+    for run in runs:
+        run(np.ones(2))
+        assert host.given[-1][0].dtype == (np.float64 if x64 else np.float32)
+
+
+DTYPES = "bool int8 uint16 int32 float16 bfloat16 float32 complex64 float8_e4m3fn"
+
+
+@pytest.mark.parametrize("dtype", DTYPES.split())
+@pytest.mark.parametrize("shape", [(), (3,), (0, 2)])
+def test_dtypes_and_empty_arrays(dtype, shape):
+    x = jnp.ones(shape, dtype)
+
+    def call(x):
+        return host_call(lambda x: [x], [spec(shape, dtype)], x, name="same()")[0]
+
+    for run in (call, jax.jit(call)):
+        assert run(x).dtype == dtype
+        np.testing.assert_array_equal(run(x), x)
+
+
+WRONG = {
+    "shape": (lambda _: [np.ones(2, np.float32)], r"returned float32\[2\]"),
+    "dtype": (lambda _: [np.ones(3, np.int32)], r"returned int32\[3\]"),
+    "precision": (lambda _: [np.ones(3)], r"returned float64\[3\]"),
+    "number": (lambda x: [x, x], r"returned float32\[3\], float32\[3\]"),
+    "nothing": (lambda _: None, "returned nothing"),
+    "empty": (lambda _: [], "returned nothing"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_results_are_compared_with_the_declared(case):
+    function, message = WRONG[case]
+    call = lambda x: host_call(function, [spec((3,))], x, name="solve()")
+    x = jnp.ones(3, jnp.float32)
+    with pytest.raises(CallbackError, match=rf"solve\(\) {message}, where float32"):
+        call(x)
+    with pytest.raises(JIT_ERRORS, match=f"CallbackError.*{message}"):
+        jax.block_until_ready(jax.jit(call)(x))
+
+
+def test_other_platforms(monkeypatch, x64):
+    """What runs where there are no CPU buffers, made to run here."""
+    monkeypatch.setattr(
+        jax.lax, "platform_dependent", lambda *a, cpu, default: default(*a)
+    )
+    run = jax.jit(jax.vmap(add, (0, None)))
+    x, y = jnp.asarray(X), jnp.asarray(Y)
+    np.testing.assert_array_equal(run(x, y), (X + Y).sum(-1))
+    assert "pure_callback" in str(jax.make_jaxpr(run)(x, y))
+    wide = lambda x: host_call(
+        lambda x: [x.astype(np.float64)], [spec((3,), np.float64)], x, name="wide()"
+    )
+    assert jax.jit(wide)(x[0])[0].dtype == (np.float64 if x64 else np.float32)
+    with pytest.raises(JIT_ERRORS, match="UserError: the 7th row"):
+        jax.jit(lambda x: add(x, x, fail))(x).block_until_ready()
+
+
+def test_no_result_is_refused():
+    with pytest.raises(CallbackError, match=r"log\(\) declares no result"):
+        host_call(lambda x: None, [], jnp.ones(3), name="log()")
+
+
+def test_keys_are_refused():
+    key = jax.random.key(0)
+    call = lambda key: host_call(lambda k: [k], [spec((2,))], key, name="draw()")
+    for run in (call, jax.jit(call)):
+        with pytest.raises(
+            CallbackError, match=r"key<fry>.*jax.random.key_data\(key\)"
+        ):
+            run(key)
+
+
+def test_without_arguments():
+    calls = []
+
+    def call():
+        host = lambda: [calls.append(1) or np.float32(2)]
+        return host_call(host, [spec(())], name="constant()")[0]
+
+    assert call() == 2
+    assert jax.jit(call)() == 2
+    assert len(calls) == 2
+
+
+def test_nothing_is_called_while_tracing():
+    """Also not for constants: what the function closes over may change later."""
+    state = [1.0]
+    host = lambda x: [x * np.float32(state[0])]
+    constant = jnp.ones(3, jnp.float32)
+    run = jax.jit(lambda: host_call(host, [spec((3,))], constant, name="scale()")[0])
+    assert run()[0] == 1
+    state[0] = 5.0
+    assert run()[0] == 5
+
+
+def test_results_are_on_the_device_of_the_arguments():
+    code = """
+import jax, numpy as np
+from jfi._callback import host_call
+spec = jax.ShapeDtypeStruct((3,), np.float32)
+call = lambda x: host_call(lambda x: [x + 1], [spec], x, name="f()")[0]
+x = jax.device_put(np.ones(3, np.float32), jax.devices()[2])
+for run in (call, jax.jit(call)):
+    print(run(x).devices() == x.devices(), float(run(x)[0]))
+mesh = jax.make_mesh((4,), ("i",))
+rows = jax.NamedSharding(mesh, jax.P("i"))
+wide = jax.device_put(np.arange(8, dtype=np.float32), rows)
+spec = jax.ShapeDtypeStruct((8,), np.float32)
+for run in (call, jax.jit(call)):
+    print(np.asarray(run(wide)).tolist() == list(range(1, 9)))
+"""
+    env = {"XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
+    lines = output_of(code, env={**env, "JAX_PLATFORMS": "cpu"}).splitlines()
+    assert lines == ["True 2.0", "True 2.0", "True", "True"]
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs Linux")
+def test_megabytes_on_one_core():
+    """`jax.pure_callback` waits for ever here, most times."""
+    code = """
+import os
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+import jax, jax.numpy as jnp, numpy as np
+from jfi._callback import host_call
+def both(x, y):
+    spec = jax.ShapeDtypeStruct(x.shape, x.dtype)
+    host = lambda x, y: [x + y, np.sort(x)]
+    return host_call(host, [spec, spec], x, y, name="f()")
+run = jax.jit(lambda x, y: sum(r.sum() for r in both(jnp.sin(x), y + 1)))
+for size in (1_000_000, 4_000_000):
+    for i in range(5):
+        x = jnp.full(size, 1.0 * i, jnp.float32)
+        run(x, x).block_until_ready()
+        jax.block_until_ready(both(x, x))
+print("done")
+"""
+    assert output_of(code, env={"JAX_PLATFORMS": "cpu"}, timeout=100) == "done"
+
+
+def test_threads():
+    run = jax.jit(lambda x: add(x, x))
+    results = {}
+
+    def work(i):
+        for _ in range(20):
+            results[i] = float(run(jnp.full(3, i, jnp.float32)))
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == {i: 6.0 * i for i in range(8)}

@@ -1,0 +1,864 @@
+"""PyTorch functions inside JAX: values, gradients, batches, refusals."""
+
+import collections
+import copy
+import functools
+import gc
+import pickle
+import threading
+import weakref
+
+import cloudpickle
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch._subclasses.fake_tensor import FakeTensor
+
+import jfi
+from jfi import CallbackError, from_torch
+
+from .subprocesses import output_of
+
+
+torch.set_num_threads(1)
+
+# The second is what a program raises that ran in the background.
+JIT_ERRORS = (jax.errors.JaxRuntimeError, ValueError)
+
+cross_entropy = from_torch(F.cross_entropy)
+
+
+def native_cross_entropy(logits, labels):
+    rows = jnp.take_along_axis(jax.nn.log_softmax(logits), labels[:, None], 1)
+    return -rows.mean()
+
+
+def logits_and_labels(dtype=np.float32, batch=()):
+    logits = np.random.default_rng(0).normal(size=(*batch, 5, 4)).astype(dtype)
+    return jnp.asarray(logits), jnp.array([0, 1, 2, 3, 1])
+
+
+class Counted:
+    """A torch function that counts its calls with values (not those with shapes)."""
+
+    def __init__(self, function):
+        self.function, self.calls = function, 0
+
+    def __call__(self, *args):
+        if not any(isinstance(arg, FakeTensor) for arg in args):
+            self.calls += 1
+        return self.function(*args)
+
+
+def close(actual, expected, **tolerance):
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, **{"rtol": 1e-5, **tolerance}),
+        actual,
+        expected,
+    )
+
+
+# ------------------------------------------------------------ the loss of PyTorch
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        lambda f: f,
+        jax.jit,
+        jax.grad,
+        lambda f: jax.jit(jax.grad(f)),
+        lambda f: jax.grad(jax.jit(f)),
+        lambda f: jax.grad(jax.checkpoint(f)),
+        jax.value_and_grad,
+        lambda f: jax.jacrev(jax.jacrev(f)),
+        lambda f: jax.jit(jax.jacrev(jax.grad(f))),
+    ],
+)
+def test_cross_entropy(transform, x64):
+    logits, labels = logits_and_labels()
+    result = transform(cross_entropy)(logits, labels)
+    close(result, transform(native_cross_entropy)(logits, labels), atol=1e-6)
+    assert jax.tree.leaves(result)[0].dtype == logits.dtype
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("label_dtype", [np.int32, np.int64])
+def test_dtypes_of_cross_entropy(dtype, label_dtype):
+    logits, labels = logits_and_labels(dtype)
+    run = lambda loss: jax.jit(jax.value_and_grad(loss))(logits, labels)
+    labels = labels.astype(label_dtype)
+    result = run(cross_entropy)
+    close(result, run(native_cross_entropy), rtol=1e-2 if dtype == np.float16 else 1e-5)
+    assert all(part.dtype == dtype for part in result)
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        lambda f: jax.vmap(f, (0, None)),
+        lambda f: jax.vmap(jax.grad(f), (0, None)),
+        lambda f: jax.jit(jax.vmap(jax.value_and_grad(f), (0, None))),
+        lambda f: jax.grad(lambda x, y: jax.vmap(f, (0, None))(x, y).sum()),
+        lambda f: jax.jit(jax.vmap(jax.jacrev(jax.grad(f)), (0, None))),
+    ],
+)
+def test_cross_entropy_in_batches(transform, x64):
+    logits, labels = logits_and_labels(batch=(3,))
+    result = transform(cross_entropy)(logits, labels)
+    close(result, transform(native_cross_entropy)(logits, labels), atol=1e-6)
+
+
+def test_nested_vmap():
+    logits, labels = logits_and_labels(batch=(3, 2))
+    nest = lambda f: jax.vmap(jax.vmap(jax.grad(f), (0, None)), (0, None))
+    result = nest(cross_entropy)(logits, labels)
+    close(result, nest(native_cross_entropy)(logits, labels), atol=1e-6)
+
+
+def test_scan():
+    logits, labels = logits_and_labels()
+
+    def descend(loss):
+        def step(x, _):
+            value, gradient = jax.value_and_grad(loss)(x, labels)
+            return x - 0.5 * gradient, value
+
+        return jax.lax.scan(step, logits, length=5)
+
+    close(descend(cross_entropy), descend(native_cross_entropy), atol=1e-6)
+    unrolled = lambda loss: jax.grad(lambda x: through_scan(loss, x, labels))(logits)
+    close(unrolled(cross_entropy), unrolled(native_cross_entropy), atol=1e-6)
+
+
+def through_scan(loss, x, labels):
+    step = lambda x, _: (x * (1 + loss(x, labels)), None)
+    return jax.lax.scan(step, x, length=3)[0].sum()
+
+
+def test_one_torch_call_per_jax_call():
+    counted = Counted(F.cross_entropy)
+    loss = from_torch(counted)
+    logits, labels = logits_and_labels()
+    compiled = jax.jit(loss).lower(logits, labels).compile()
+    assert counted.calls == 0  # shapes are learnt from tensors without values
+    for count, run in enumerate([loss, compiled, compiled], 1):
+        run(logits, labels).block_until_ready()
+        assert counted.calls == count
+    counted.calls = 0
+    jax.block_until_ready(jax.jit(jax.value_and_grad(loss))(logits, labels))
+    assert counted.calls == 2  # the value, and the gradient's own run
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["eager", "jit"])
+def test_one_host_call_per_batch(jit):
+    counted = Counted(torch.sin)
+    batched = jax.vmap(from_torch(counted))
+    batched = jax.jit(batched) if jit else batched
+    x = jnp.arange(12.0).reshape(4, 3)
+    close(batched(x), jnp.sin(x), atol=1e-6)
+    assert counted.calls == 4  # the rows, within one call
+    text = str(jax.make_jaxpr(batched)(x))
+    assert text.count("buffer_callback[") == 1
+    assert "scan" not in text
+
+
+# ---------------------------------------------------------- arguments and results
+
+
+def test_arguments_are_any_pytree():
+    def f(tree, *, scale, mode, size=None):
+        assert type(tree) is dict
+        assert mode == "sum"
+        assert size is None
+        total = sum(x.sum() for x in tree["xs"]) * scale + tree["flag"]
+        return {"total": total, "parts": (tree["xs"][0], None), "all": list(tree["xs"])}
+
+    wrapped = functools.partial(from_torch(f), scale=2.5, mode="sum")
+    tree = {"xs": [jnp.ones(2), jnp.arange(3.0)], "flag": 1}
+    result = wrapped(tree)
+    assert jax.tree.structure(result) == jax.tree.structure(
+        {"total": 0, "parts": (0, None), "all": [0, 0]}
+    )
+    assert result["total"] == 13.5
+    arrays = lambda xs: wrapped({"xs": xs, "flag": 1})
+    close(jax.jit(arrays)(tree["xs"]), result)
+    gradient = jax.grad(lambda xs: arrays(xs)["total"])(tree["xs"])
+    close(gradient, jax.tree.map(lambda x: jnp.full_like(x, 2.5), tree["xs"]))
+
+
+def test_numpy_arrays_and_tensors_are_arrays():
+    add = from_torch(torch.add)
+    x = jnp.ones(2, jnp.float32)
+    for other in (
+        np.ones(2, np.float32),
+        torch.ones(2),
+        torch.ones(2).requires_grad_(),
+    ):
+        result = add(x, other)
+        assert isinstance(result, jax.Array)
+        assert result.dtype == np.float32
+        close(jax.jit(add)(x, np.ones(2, np.float32)), result)
+
+
+def test_numbers_are_told_apart_by_type_and_value():
+    seen = from_torch(
+        lambda x, n: torch.tensor([isinstance(n, bool), 1 / n < 0]) & (x > 0)
+    )
+    x = jnp.ones(2)
+    assert True == 1 == 1.0  # one key in a dict
+    for number, bools in [(1, [0, 0]), (True, [1, 0]), (1.0, [0, 0]), (-1.0, [0, 1])]:
+        for run in (seen, jax.vmap(lambda x, n=number: seen(x, n), axis_size=1)):
+            result = run(x, number) if run is seen else run(x[None])[0]
+            assert result.tolist() == [bool(b) for b in bools]
+    zero = from_torch(
+        lambda x, n: x * torch.copysign(torch.tensor(1.0), torch.tensor(n))
+    )
+    for number in (0.0, -0.0, 0.0):
+        run = jax.jit(lambda x, number=number: zero(x, number))
+        assert run(x)[0] == np.copysign(1.0, number)
+
+
+def test_objects_are_passed_on():
+    class Config:
+        def __init__(self, width):
+            self.width = width
+
+        def __eq__(self, other):
+            return True
+
+        __hash__ = None
+
+    widen = from_torch(lambda x, config: x.expand(config.width, -1))
+    config = Config(2)
+    assert jax.jit(lambda x: widen(x, config))(jnp.ones(3)).shape == (2, 3)
+    config.width = 4  # the same object with another shape, and an equal one
+    assert jax.jit(lambda x: widen(x, config))(jnp.ones(3)).shape == (4, 3)
+    assert jax.jit(lambda x: widen(x, Config(5)))(jnp.ones(3)).shape == (5, 3)
+    cast = from_torch(lambda x, dtype, part: x.to(dtype)[part])
+    assert cast(jnp.ones(3), torch.float16, slice(0, 2)).dtype == np.float16
+    assert cast(jnp.ones(3), torch.float64, slice(0, 2)).shape == (2,)
+
+
+def test_gradient_with_respect_to_a_module():
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh())
+    params = {k: jnp.asarray(v.detach().numpy()) for k, v in model.named_parameters()}
+    call = from_torch(torch.func.functional_call)
+    x = jnp.ones((2, 3), jnp.float32)
+    loss = lambda params, x: call(model, params, x).sum()
+    native = lambda p, x: jnp.tanh(x @ p["0.weight"].T + p["0.bias"]).sum()
+    for run in (jax.grad(loss), jax.jit(jax.grad(loss))):
+        close(run(params, x), jax.grad(native)(params, x), atol=1e-6)
+
+
+def test_a_module_is_a_function_of_its_input():
+    model = torch.nn.Linear(3, 1)
+    f = from_torch(model)
+    x = jnp.ones((2, 3), jnp.float32)
+    for run in (f, jax.jit(f)):
+        close(run(x), model(torch.ones(2, 3)).detach().numpy())
+    close(jax.grad(lambda x: f(x).sum())(x)[0], model.weight.detach().numpy()[0])
+    assert model.weight.grad is None
+    with torch.no_grad():
+        model.weight.zero_()  # compiled programs see the module as it is now
+    compiled = jax.jit(f)
+    before = compiled(x)
+    with torch.no_grad():
+        model.bias.add_(1)
+    close(compiled(x), before + 1)
+
+
+def test_named_tuples():
+    topk = from_torch(torch.topk)
+    x = jnp.array([3.0, 1.0, 2.0])
+    for run in (topk, jax.jit(topk, static_argnums=1)):
+        result = run(x, 2)
+        assert result.values.tolist() == [3, 2]
+        assert result.indices.tolist() == [0, 2]
+        assert isinstance(result, tuple)
+    gradient = jax.grad(lambda x: topk(x, 2).values.sum())(x)
+    assert gradient.tolist() == [1, 0, 1]
+    Pair = collections.namedtuple("Pair", "a b")
+    pair = jax.jit(from_torch(lambda x: Pair(x, x + 1)))(x)
+    assert type(pair) is Pair
+
+
+def test_the_result_may_be_what_the_function_keeps():
+    state = torch.zeros(3)
+    f = from_torch(lambda x: state)
+    first = f(jnp.ones(1))
+    state.add_(1)
+    assert first.tolist() == [0, 0, 0]
+    assert f(jnp.ones(1)).tolist() == [1, 1, 1]
+
+
+def test_numpy_inside():
+    def f(x):
+        return x * float(x.detach().numpy().sum()), x.detach().numpy() + 1
+
+    x = jnp.arange(3.0)
+    for run in (from_torch(f), jax.jit(from_torch(f))):
+        close(run(x), (x * 3, x + 1))
+    close(jax.jit(jax.grad(lambda x: from_torch(f)(x)[0].sum()))(x), [3.0, 3.0, 3.0])
+
+
+def test_branches_on_values():
+    f = from_torch(lambda x: x * 2 if x.sum() > 0 else -x)
+    for run in (f, jax.jit(f)):
+        assert run(jnp.ones(2)).tolist() == [2, 2]
+        assert run(-jnp.ones(2)).tolist() == [1, 1]
+    gradients = jax.vmap(jax.grad(lambda x: f(x).sum()))(jnp.array([[1.0], [-1.0]]))
+    assert gradients.tolist() == [[2], [-1]]
+
+
+def test_shapes_that_depend_on_values_are_compared_at_run_time():
+    nonzero = from_torch(lambda x: x[x > 0])
+    assert nonzero(jnp.array([1.0, -1.0])).tolist() == [1]
+    with pytest.raises(CallbackError, match=r"looks at values.*empty tensor"):
+        jax.jit(nonzero)(jnp.array([1.0, -1.0]))
+    at_least_one = jax.jit(from_torch(lambda x: x[: max(1, int(x.sum()))]))
+    assert at_least_one(jnp.array([1.0, 0.0])).tolist() == [1]
+    with pytest.raises(JIT_ERRORS, match=r"CallbackError.*float.*\[2\], where.*\[1\]"):
+        at_least_one(jnp.array([1.0, 1.0])).block_until_ready()
+
+
+def test_in_place_operations_change_no_array():
+    def f(x, y):
+        x.add_(1)
+        y.mul_(2)
+        return x * y
+
+    x, y = jnp.ones(3), np.full(3, 2.0)
+    wrapped = from_torch(f)
+    for run in (wrapped, jax.jit(wrapped), lambda *a: jax.vmap(wrapped)(*a)):
+        assert run(x, y).tolist() == [8, 8, 8]
+        assert x.tolist() == [1, 1, 1]
+        assert y.tolist() == [2, 2, 2]
+    scalar = lambda x, y: wrapped(x, y).sum()
+    close(jax.grad(scalar, (0, 1))(x, jnp.asarray(y)), ([4.0] * 3, [4.0] * 3))
+    close(jax.jacrev(jax.grad(scalar, 1))(x, jnp.asarray(y)), 2 * np.eye(3))
+
+
+DTYPES = (
+    "bool uint8 int8 int16 int64 uint16 uint32 float16 bfloat16 float32 float64 "
+    "complex64 complex128 float8_e4m3fn"
+)
+
+
+@pytest.mark.parametrize("dtype", DTYPES.split())
+@pytest.mark.parametrize("shape", [(), (2,), (0, 3)])
+def test_dtypes_pass_through(dtype, shape):
+    x = jnp.ones(shape, dtype)
+    same = from_torch(lambda x: x)
+    for run in (same, jax.jit(same)):
+        assert run(x).dtype == dtype
+        np.testing.assert_array_equal(run(x), x)
+
+
+def test_int32_is_an_index(x64):
+    seen = []
+    f = from_torch(lambda x: (seen.append(x.dtype), x)[1])
+    result = f(jnp.arange(3, dtype=jnp.int32))
+    assert seen == [torch.int64]
+    assert result.dtype == (np.int64 if x64 else np.int32)
+
+
+def test_numpy_arrays_have_jaxs_dtypes(x64):
+    seen = []
+    f = from_torch(lambda x: (seen.append(x.dtype), x.sum())[1])
+    x, wide = np.ones(2), (torch.float64 if x64 else torch.float32)
+    for run in (f, jax.jit(f), jax.grad(f), jax.value_and_grad(jax.jit(f))):
+        run(x)
+    jax.vmap(f)(x[None])
+    jax.vmap(jax.grad(f))(x[None])
+    assert set(seen) == {wide}
+
+
+def test_float64_results(x64):
+    f = from_torch(lambda x: x.double() * 2)
+    x = jnp.ones(2, jnp.float32)
+    wide = np.float64 if x64 else np.float32
+    for run in (f, jax.jit(f), lambda x: jax.vmap(f)(x)):
+        assert run(x).dtype == wide
+    gradient = jax.jit(jax.grad(lambda x: f(x).sum()))(x)
+    assert gradient.dtype == np.float32
+    assert gradient.tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_gradients_in_half_precision(dtype):
+    x = jnp.array([1.0, 2.0], dtype)
+    gradient = jax.jit(jax.grad(lambda x: from_torch(torch.square)(x).sum()))(x)
+    assert gradient.dtype == dtype
+    assert gradient.tolist() == [2, 4]
+
+
+def test_gradient_of_an_empty_array():
+    gradient = jax.grad(lambda x: from_torch(torch.sum)(x))(jnp.ones((0, 3)))
+    assert gradient.shape == (0, 3)
+    assert from_torch(F.relu)(jnp.ones((0, 3))).shape == (0, 3)
+
+
+# -------------------------------------------------------------------- gradients
+
+
+def test_complex_gradients_are_those_of_jax():
+    z = jnp.array([1 + 2j, -0.5 + 0.3j], jnp.complex64)
+    w = jnp.array([0.2 - 1j, 2 + 0.1j], jnp.complex64)
+    real = lambda exp, z, w: exp(z) * w * w.conj() * z
+    functions = [
+        (
+            from_torch(lambda z, w: real(torch.exp, z, w).abs().sum()),
+            lambda z, w: jnp.abs(real(jnp.exp, z, w)).sum(),
+        ),
+        (
+            from_torch(lambda z, w: (z.real * w.imag + (z * w).conj().imag).sum()),
+            lambda z, w: (z.real * w.imag + (z * w).conj().imag).sum(),
+        ),
+    ]
+    for ours, native in functions:
+        close(ours(z, w), native(z, w))
+        for argnum in (0, 1):
+            expected = jax.grad(native, argnum)(z, w)
+            close(jax.grad(ours, argnum)(z, w), expected)
+            close(jax.jit(jax.grad(ours, argnum))(z, w), expected)
+        second = lambda f: jax.grad(lambda z: jnp.abs(jax.grad(f)(z, w)).sum())(z)
+        close(second(ours), second(native), atol=1e-5)
+    holomorphic = from_torch(lambda z: torch.sin(z) * z)
+    expected = jax.jacrev(lambda z: jnp.sin(z) * z, holomorphic=True)(z)
+    close(jax.jacrev(holomorphic, holomorphic=True)(z), expected, atol=1e-5)
+    _, pull = jax.vjp(holomorphic, z)
+    _, native_pull = jax.vjp(lambda z: jnp.sin(z) * z, z)
+    close(pull(w), native_pull(w))
+
+
+def test_a_third_derivative():
+    f = from_torch(lambda x: torch.sin(x) * x**2)
+    native = lambda x: jnp.sin(x) * x**2
+    third = lambda f: jax.grad(jax.grad(jax.grad(f)))
+    for run in (third(f), jax.jit(third(f)), lambda x: jax.vmap(third(f))(x[None])[0]):
+        close(run(jnp.array(0.7)), third(native)(jnp.array(0.7)))
+
+
+def test_second_derivatives_of_several_arguments():
+    f = from_torch(lambda x, y: (torch.exp(x) * y.pow(3)).sum() + x.sum())
+    native = lambda x, y: (jnp.exp(x) * y**3).sum() + x.sum()
+    x, y = jnp.array([0.1, 0.2]), jnp.array([1.5, -0.5])
+    for outer in (0, 1):
+        for inner in (0, 1):
+            nest = lambda f, o=outer, i=inner: jax.jacrev(jax.grad(f, i), o)(x, y)
+            close(nest(f), nest(native))
+
+
+def test_only_wanted_gradients_are_computed():
+    """`weight` has none in PyTorch: asking for it would raise."""
+    weight = jnp.array([1.0, 2.0, 0.5, 1.0], jnp.float32)
+    logits, labels = logits_and_labels()
+    loss = lambda x: cross_entropy(x, labels, weight)
+    gradient = jax.jit(jax.grad(loss))(logits)
+    tensors = [torch.tensor(np.asarray(a)) for a in (logits, labels, weight)]
+    tensors[0].requires_grad_()
+    F.cross_entropy(*tensors).backward()
+    close(gradient, tensors[0].grad.numpy())
+
+
+def test_arguments_without_influence_have_zero_gradients():
+    f = from_torch(lambda x, y, n: (x * 2).sum() + y.detach().sum() * n.sum())
+    x, n = jnp.ones(3), jnp.arange(3)
+    gradients = jax.grad(f, (0, 1, 2), allow_int=True)(x, x, n)
+    assert gradients[0].tolist() == [2, 2, 2]
+    assert gradients[1].tolist() == [0, 0, 0]
+    assert gradients[2].dtype == jax.dtypes.float0
+    constant = from_torch(lambda x: torch.ones(2))
+    assert jax.grad(lambda x: constant(x).sum())(x).tolist() == [0, 0, 0]
+    linear = jax.jacrev(jax.grad(lambda x: from_torch(torch.sum)(x)))(x)
+    assert linear.tolist() == [[0] * 3] * 3
+
+
+def test_results_that_are_not_used_take_no_part():
+    """The derivative of sqrt at 0 is infinite, and 0 times that is NaN."""
+    f = from_torch(lambda x: (torch.sqrt(x).sum(), (x * 3).sum(), x.argmax()))
+    assert jax.grad(lambda x: f(x)[1])(jnp.zeros(2)).tolist() == [3, 3]
+
+
+def test_functions_that_differentiate_themselves():
+    def slope(x):
+        x = x.requires_grad_()
+        return torch.autograd.grad((x**3).sum(), x, create_graph=True)[0]
+
+    f = from_torch(slope)
+    x = jnp.array([1.0, 2.0])
+    close(f(x), 3 * x**2)
+    close(jax.jit(f)(x), 3 * x**2)
+    close(jax.jit(jax.grad(lambda x: f(x).sum()))(x), 6 * x)
+
+
+def test_autograd_functions():
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, cotangent):
+            return cotangent * 7  # wrong on purpose: it is this rule that counts
+
+    gradient = jax.grad(lambda x: from_torch(Double.apply)(x).sum())(jnp.ones(2))
+    assert gradient.tolist() == [7, 7]
+
+
+@pytest.mark.parametrize("transform", [jax.jacfwd, jax.hessian])
+def test_forward_mode_is_refused(transform):
+    with pytest.raises(TypeError, match="forward-mode"):
+        transform(from_torch(lambda x: x.sum()))(jnp.ones(2))
+
+
+# --------------------------------------------------------------------- refusals
+
+
+class Net(torch.nn.Module):
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x):
+        return self.layer(x)
+
+
+RUNS = {
+    "eager": lambda f, x: f(x),
+    "jit": lambda f, x: jax.jit(f)(x),
+    "vmap": lambda f, x: jax.vmap(f)(x[None]),
+    "grad": lambda f, x: jax.grad(lambda x: f(x).sum())(x),
+}
+
+RANDOM = {
+    "dropout": lambda x: F.dropout(x, 0.5),
+    "module": Net(torch.nn.Dropout(0.1)),
+    "rand": lambda x: x + torch.rand(3),
+    "randn_like": lambda x: x + torch.randn_like(x),
+    "in place": lambda x: x.normal_(),
+    "generator": lambda x: (
+        x + torch.rand(3, generator=torch.Generator().manual_seed(0))
+    ),
+    "caught": lambda x: (try_or_none(lambda: torch.rand(3)), x)[1],
+    "attention": lambda x: F.scaled_dot_product_attention(
+        *[x.reshape(1, 1, 3, 1)] * 3, dropout_p=0.5
+    ),
+}
+
+
+def try_or_none(f):
+    try:
+        return f()
+    except RuntimeError:
+        return None
+
+
+@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("case", RANDOM)
+def test_random_numbers_are_refused(case, run):
+    state = torch.get_rng_state()
+    with pytest.raises(CallbackError, match=r"draws random numbers \(aten.*argument"):
+        RUNS[run](from_torch(RANDOM[case]), jnp.ones(3, jnp.float32))
+    assert torch.equal(state, torch.get_rng_state())
+
+
+NOT_RANDOM = {
+    "eval": Net(torch.nn.Dropout(0.1)).eval(),
+    "zero": lambda x: F.dropout(x, 0.0),
+    "rrelu": lambda x: F.rrelu(x, training=False),
+    "attention": lambda x: F.scaled_dot_product_attention(*[x.reshape(1, 1, 3, 1)] * 3),
+}
+
+
+@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("case", NOT_RANDOM)
+def test_what_is_switched_off_is_not_refused(case, run):
+    RUNS[run](from_torch(NOT_RANDOM[case]), jnp.ones(3, jnp.float32))
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_a_module_that_goes_back_to_training_is_refused(run):
+    net = Net(torch.nn.Dropout(0.1)).eval()
+    f = from_torch(net)
+    x = jnp.ones(3, jnp.float32)
+    RUNS[run](f, x)
+    compiled = jax.jit(f)
+    compiled(x)
+    net.train()
+    with pytest.raises(CallbackError, match=r"Net\(\) draws random"):
+        f(x)
+    with pytest.raises(JIT_ERRORS, match="draws random numbers"):
+        compiled(x).block_until_ready()
+
+
+STATE, TABLE, ONES = torch.zeros(3), torch.zeros(3, 2), torch.ones(3)
+
+WRITES = {
+    "batch norm": (Net(torch.nn.BatchNorm1d(3)), (2, 3)),
+    "instance norm": (
+        Net(torch.nn.InstanceNorm1d(3, track_running_stats=True)),
+        (2, 3, 4),
+    ),
+    "statistics": (lambda x: F.batch_norm(x, STATE, ONES, training=True), (2, 3)),
+    "closed over": (lambda x: x + STATE.add_(1), (3,)),
+    "view": (lambda x: TABLE[:, 0].copy_(x), (3,)),
+    "out": (lambda x: torch.add(x, 1, out=STATE), (3,)),
+}
+
+
+@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("case", WRITES)
+def test_writes_into_other_tensors_are_refused(case, run):
+    function, shape = WRITES[case]
+    state = copy.deepcopy(function.state_dict()) if isinstance(function, Net) else {}
+    errors = (CallbackError, *JIT_ERRORS)  # at the latest when it runs
+    with pytest.raises(errors, match=r"writes into a tensor.*not its argument"):
+        RUNS[run](from_torch(function), jnp.ones(shape, jnp.float32))
+    assert not STATE.any()
+    assert not TABLE.any()
+    assert ONES.all()
+    for name, old in state.items():
+        assert torch.equal(old, function.state_dict()[name])
+
+
+def own_writes(x):
+    out = torch.zeros(3)
+    out[1:] += x[1:]
+    constant = torch.tensor([1.0, 2.0, 3.0])
+    constant.add_(out)
+    return torch.sin(x).mul_(constant)
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_writes_into_own_tensors_are_fine(run):
+    RUNS[run](from_torch(own_writes), jnp.ones(3, jnp.float32))
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_batch_norm_in_evaluation(run):
+    net = Net(torch.nn.BatchNorm1d(3)).eval()
+    RUNS[run](from_torch(net), jnp.ones((2, 3), jnp.float32))
+
+
+def test_statistics_as_arguments():
+    def norm(x, mean, var):
+        return F.batch_norm(x, mean, var, training=True), mean, var
+
+    x = jnp.arange(6.0).reshape(3, 2)
+    mean, var = jnp.zeros(2), jnp.ones(2)
+    _, new_mean, _ = jax.jit(from_torch(norm))(x, mean, var)
+    close(new_mean, 0.1 * x.mean(0))
+    assert mean.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("run", ["jit", "vmap"])
+def test_a_function_that_keeps_a_tensor_is_refused(run):
+    class Cached:
+        table = None
+
+        def __call__(self, x):
+            if self.table is None:
+                self.table = torch.arange(3.0)
+            return x + self.table
+
+    x = jnp.ones(3, jnp.float32)
+    with pytest.raises(CallbackError, match=r"Cached\(\) keeps a tensor of its call"):
+        RUNS[run](from_torch(Cached()), x)
+    cached = Cached()
+    f = from_torch(cached)
+    assert f(x).tolist() == [1, 2, 3]  # an eager call has values
+    close(RUNS[run](f, x), f(x) if run == "jit" else f(x)[None])
+
+
+RESULTS = {
+    "number": (lambda x: (x, 3.5), r"returned 3.5 \(float\).*torch.as_tensor"),
+    "string": (lambda x: "done", r"returned 'done' \(str\)"),
+    "sparse": (lambda x: x.to_sparse(), "layout torch.sparse_coo.*to_dense"),
+    "dtype": (lambda x: x.to(torch.complex32), "complex32, with which JAX can't"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:ComplexHalf")
+@pytest.mark.parametrize("run", ["eager", "jit", "vmap"])
+@pytest.mark.parametrize("case", RESULTS)
+def test_results_without_a_jax_form_are_refused(case, run):
+    function, message = RESULTS[case]
+    with pytest.raises(CallbackError, match=message):
+        RUNS[run](from_torch(function), jnp.ones(3, jnp.float32))
+
+
+@pytest.mark.parametrize("run", ["eager", "jit"])
+def test_dtypes_that_pytorch_lacks_are_refused(run):
+    f = from_torch(lambda x: x)
+    for x in (jax.random.key(0), jnp.ones(3, jnp.int4)):
+        with pytest.raises(CallbackError, match="with which PyTorch can't"):
+            RUNS[run](f, x)
+
+
+def test_no_result_is_refused_under_jit():
+    nothing = from_torch(lambda x: None)
+    assert nothing(jnp.ones(3)) is None
+    with pytest.raises(CallbackError, match=r"<lambda>\(\) declares no result"):
+        jax.jit(nothing)(jnp.ones(3))
+
+
+def test_exceptions_keep_their_type():
+    def solve(x):
+        if x.sum() > 5:
+            raise ZeroDivisionError("the sum is too large")
+        return x
+
+    f = from_torch(solve)
+    big, small = jnp.full(3, 9.0), jnp.ones(3)
+    for run in (RUNS["eager"], RUNS["vmap"], RUNS["grad"]):
+        with pytest.raises(ZeroDivisionError, match="the sum is too large"):
+            run(f, big)
+    compiled = jax.jit(f)
+    assert compiled(small).tolist() == [1, 1, 1]
+    with pytest.raises(JIT_ERRORS, match="ZeroDivisionError: the sum"):
+        compiled(big).block_until_ready()
+    assert compiled(small).tolist() == [1, 1, 1]
+
+
+def test_errors_found_while_tracing_keep_their_type():
+    f = from_torch(lambda x: x @ x)
+    with pytest.raises(RuntimeError, match="mat1 and mat2") as caught:
+        jax.jit(f)(jnp.ones((2, 3)))
+    assert "ran <lambda>() on zeros" in caught.value.__notes__[0]
+
+
+# ------------------------------------------------------------------- surroundings
+
+
+def test_methods_signatures_and_pickling():
+    class Model:
+        scale = 3.0
+
+        @from_torch
+        def forward(self, x, power=2):
+            """Scale a power of x."""
+            return self.scale * x**power
+
+    model = Model()
+    assert model.forward(jnp.array(2.0)) == 12
+    assert jax.jit(model.forward)(jnp.array(2.0)) == 12
+    model.scale = 1.0
+    assert model.forward(jnp.array(2.0), power=3) == 8
+    assert Model.forward.__doc__ == "Scale a power of x."
+    jax.jit(from_torch(F.softmax), static_argnames="dim")(jnp.ones(2), dim=0)
+    for dumps in (pickle.dumps, cloudpickle.dumps):
+        again = pickle.loads(dumps(from_torch(torch.sin)))
+        assert again(jnp.array(0.0)) == 0
+    closure = cloudpickle.loads(cloudpickle.dumps(from_torch(lambda x: x + 1)))
+    assert closure(jnp.array(0.0)) == 1
+    assert copy.deepcopy(from_torch(torch.sin))(jnp.array(0.0)) == 0
+    assert repr(from_torch(len)) == "from_torch(<built-in function len>)"
+
+
+def test_autojit_passes_functions_on():
+    model = torch.nn.Linear(3, 1, bias=False)
+
+    @jfi.autojit
+    def apply(f, x, name):
+        return f(x) if name == "call" else -f(x)
+
+    f, x = from_torch(model), jnp.ones(3, jnp.float32)
+    close(apply(f, x, "call"), f(x))
+    close(apply(f, x, "other"), -f(x))
+    with torch.no_grad():
+        model.weight.add_(1)  # a compiled program reads it when it runs
+    close(apply(f, x, "call"), f(x))
+    close(apply(from_torch(torch.sin), x, "call"), jnp.sin(x))
+
+
+def test_a_module_that_changes_its_dtype():
+    model = torch.nn.Linear(3, 1)
+    f = from_torch(lambda x: model(x.to(model.weight.dtype)))
+    compiled = jax.jit(f)
+    x = jnp.ones(3, jnp.float32)
+    assert compiled(x).dtype == np.float32
+    model.double()
+    assert f(x).dtype == np.float64
+    with pytest.raises(JIT_ERRORS, match="changed since, wrap and compile it again"):
+        compiled(x).block_until_ready()
+    again = jax.jit(from_torch(lambda x: model(x.to(model.weight.dtype))))
+    assert again(x).dtype == np.float64
+
+
+def test_other_calls_before_change_nothing():
+    f = from_torch(lambda x, n: x.repeat(n))
+    for n in (2, 3, 2):
+        for shape in ((1,), (2,), (1,)):
+            for dtype in (jnp.float32, jnp.int8, jnp.float32):
+                x = jnp.ones(shape, dtype)
+                for run in (f, jax.jit(f, static_argnums=1)):
+                    result = run(x, n)
+                    assert (result.shape, result.dtype) == ((n * shape[0],), dtype)
+
+
+def test_x64_on_and_off():
+    f = jax.jit(from_torch(lambda x: (x.double(), x.sum().long())))
+    for on in (True, False, True, False):
+        with jax.enable_x64(on):
+            floats, ints = f(np.ones(3))
+            assert floats.dtype == (np.float64 if on else np.float32)
+            assert ints.dtype == (np.int64 if on else np.int32)
+
+
+def test_threads():
+    loss = jax.jit(jax.value_and_grad(cross_entropy))
+    logits, labels = logits_and_labels()
+    expected = [loss(logits * i, labels) for i in range(6)]
+    results = {}
+
+    def work(i):
+        for _ in range(5):
+            results[i] = loss(logits * i, labels), cross_entropy(logits * i, labels)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for i, (value, gradient) in enumerate(expected):
+        close(results[i], ((value, gradient), value))
+
+
+def test_functions_are_not_kept_alive():
+    def make():
+        big = torch.zeros(1000)
+        f = from_torch(lambda x: x + big[: x.shape[0]])
+        jax.block_until_ready(jax.grad(lambda x: f(x).sum())(jnp.ones(3)))
+        f(jnp.ones(3))
+        return weakref.ref(big)
+
+    reference = make()
+    gc.collect()
+    assert reference() is None
+
+
+def test_without_pytorch():
+    code = """
+import sys
+sys.modules["torch"] = None
+from jfi._torch import from_torch
+try:
+    from_torch(len)
+except ImportError as error:
+    print(type(error).__name__, error)
+"""
+    text = output_of(code)
+    assert text.startswith(
+        "MissingDependencyError from_torch needs the package 'torch'"
+    )
+    assert "pip install 'jfi[torch]'" in text
+
+
+def test_pytorch_is_imported_on_use():
+    code = "import jfi._torch, sys; print('torch' in sys.modules)"
+    assert output_of(code) == "False"
