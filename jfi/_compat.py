@@ -9,6 +9,7 @@ import functools
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 import jax
@@ -205,25 +206,42 @@ def jit_options(jitted: Any) -> tuple[object, ...] | None:
         return None
 
 
-def pytree_node(structure: Any) -> tuple[type, Any] | None:
+@dataclass(frozen=True)
+class WholeStructure:
+    """In place of the static data of a node: the tree structure that holds them."""
+
+    structure: Any
+
+
+def pytree_node(structure: Any) -> tuple[Any, Any] | None:
     """The class and the static data at the top of a tree structure; None for a leaf.
 
-    `PyTreeDef.node_data` (checked in 0.10.2). JAX documents no other way to the data.
+    `PyTreeDef.node_data` (checked in 0.10.2). Without it the structure, which JAX can
+    hash and compare, stands for the data.
     """
-    node: tuple[type, Any] | None = structure.node_data()
-    return node
+    if tree_util.treedef_is_leaf(structure):
+        return None
+    node_data: Callable[[], tuple[Any, Any]] | None = getattr(
+        structure, "node_data", None
+    )
+    if node_data is None:
+        return None, WholeStructure(structure)
+    return node_data()
 
 
 def pytree_from_node(cls: type, data: Any, children: Sequence[Any]) -> Any:
-    """Make an instance of a registered pytree class from its children.
+    """Make an instance of a registered pytree class from what `pytree_node` gave.
 
     `PyTreeDef.from_node_data_and_children` (checked in 0.10.2).
     """
-    leaf = tree_util.tree_structure(0)
-    definition: Any = tree_util.PyTreeDef
-    structure = definition.from_node_data_and_children(
-        tree_util.default_registry, (cls, data), [leaf] * len(children)
-    )
+    if isinstance(data, WholeStructure):
+        structure = data.structure
+    else:
+        leaf = tree_util.tree_structure(0)
+        definition: Any = tree_util.PyTreeDef
+        structure = definition.from_node_data_and_children(
+            tree_util.default_registry, (cls, data), [leaf] * len(children)
+        )
     return structure.unflatten(children)
 
 

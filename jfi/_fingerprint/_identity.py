@@ -19,7 +19,7 @@ from typing import Any
 
 import jax
 
-from .._compat import Device, jit_options, pytree_node
+from .._compat import Device, WholeStructure, jit_options, pytree_node
 from .._errors import FingerprintError
 from ._bytecode import code_digest, references
 from ._origins import (
@@ -365,7 +365,13 @@ class _ProgramWalk(Walk):
         return options
 
     def treedef(self, treedef: Any) -> None:
-        self.items("node", *(pytree_node(treedef) or ()))
+        node = pytree_node(treedef) or ()
+        if any(isinstance(part, WholeStructure) for part in node):
+            raise self.refusal(
+                "uses a tree structure, whose static data this JAX does not tell",
+                "Make it inside of the function: jax.tree.structure(tree).",
+            )
+        self.items("node", *node)
         self.put("children", str(len(treedef.children())))
         for child in treedef.children():
             self.treedef(child)
