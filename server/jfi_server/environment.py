@@ -82,6 +82,7 @@ def settings() -> Settings:
         for name, value in values.items()
         if not name.startswith(_NO_EFFECT)
     }
+    values["jax_default_device"] = _device(values["jax_default_device"])
     for name in _APPLIED:
         found[name] = _plain(values[name])
     found["jfi_default_dtype"] = get_default_dtype().name
@@ -110,6 +111,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     return name_of_device(value) if isinstance(value, Device) else value
+
+
+def _device(default: Any) -> Any:
+    """The default device, the same for "cpu" and for the device that it names."""
+    return device_named(default) if isinstance(default, str) else default
 
 
 def difference(theirs: dict[str, str], ours: dict[str, str]) -> str | None:

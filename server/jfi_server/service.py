@@ -140,7 +140,7 @@ class Program:
         self, definition: bytes, libraries: tuple[tuple[str, str], ...]
     ) -> None:
         self.shared: tuple[object, ...] = ()
-        self.compiled = 0
+        self.compiled: int = 0
         self._definition, self._libraries = definition, libraries
         self._run: Callable[[list[Any]], Any] | None = None
         self._reached: object = None
