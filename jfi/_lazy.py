@@ -1,7 +1,10 @@
-"""Optional packages, imported on first use."""
+"""What is imported on first use: optional packages, and names that few scripts need."""
 
 import importlib
+import sys
+from collections.abc import Callable, Mapping
 from types import ModuleType
+from typing import Any
 
 from ._errors import MissingDependencyError
 
@@ -27,3 +30,28 @@ def require(package: str, *, extra: str, needed_by: str) -> ModuleType:
             f"Install it with: pip install 'jfi[{extra}]'"
         )
         raise MissingDependencyError(message, name=error.name) from error
+
+
+def attach(
+    package: str, homes: Mapping[str, str], otherwise: Callable[[str], Any]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Make the `__getattr__` and `__dir__` of a package with names on first use.
+
+    Args:
+        package: The `__name__` of the package.
+        homes: The submodule that defines each name.
+        otherwise: Gives all other names, or raises AttributeError.
+    """
+    module = sys.modules[package]
+
+    def get(name: str) -> Any:
+        if name not in homes:
+            return otherwise(name)
+        value = getattr(importlib.import_module(f"{package}.{homes[name]}"), name)
+        setattr(module, name, value)  # found at once from now on
+        return value
+
+    def names() -> list[str]:
+        return sorted({*vars(module), *homes})
+
+    return get, names

@@ -124,6 +124,20 @@ def test_is_documented_with_an_example(name):
         assert doctest.DocTestParser().get_examples(doc)
 
 
+def test_names_on_first_use():
+    code = """
+import sys, jfi
+homes = ["jfi._torch", "jfi._kdtree", "jfi._haiku", "jfi._persistent"]
+print([home for home in homes if home in sys.modules])
+assert "KDTree" in dir(jfi) and "KDTree" not in vars(jfi)
+assert jfi.KDTree is jfi.KDTree is vars(jfi)["KDTree"]
+names = {}
+exec("from jfi import *", names)
+print(set(dir(jfi)) - set(names) - {n for n in dir(jfi) if n.startswith("_")})
+"""
+    assert output_of(code) == "[]\nset()"
+
+
 def test_unknown_names():
     with pytest.raises(AttributeError, match="has no attribute 'nope'"):
         _ = jfi.nope
@@ -134,6 +148,12 @@ def test_jedi_completes(name):
     source = f"import jfi as jnp\njnp.{name[:3]}"
     found = jedi.Script(source).complete(2, len(f"jnp.{name[:3]}"))
     assert name in {completion.name for completion in found}
+
+
+def test_jedi_goes_to_the_definition():
+    source = "import jfi as jnp\njnp.KDTree"
+    (found,) = jedi.Script(source).goto(2, 6, follow_imports=True)
+    assert found.module_path.parts[-3:] == ("jfi", "_kdtree", "_tree.py")
 
 
 def test_jedi_shows_documentation():
