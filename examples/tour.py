@@ -205,10 +205,11 @@ def main() -> None:
         table.add_row(name, f"{np.mean(np.asarray(digits) == test_y):.1%}")
     console.print(table)
 
-    with warnings.catch_warnings():
-        # Without a server a persistent function runs here and says so once.
-        warnings.simplefilter("ignore", jnp.LocalFallbackWarning)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", jnp.LocalFallbackWarning)
         mistaken = confusion(predicted, test_y)
+    for warning in told:  # without a server a persistent function runs here
+        console.print(f"[dim]{warning.message}[/]")
     mistaken = mistaken.at[jnp.arange(10), jnp.arange(10)].set(0)
     actual, taken_for = np.unravel_index(int(mistaken.argmax()), mistaken.shape)
     console.print(f"The most frequent mistake: {actual} taken for {taken_for}.")
