@@ -98,7 +98,7 @@ class PersistentFunction(Generic[P, R]):
                 return self._fn(*args, **kwargs)
             return cast("R", self._compiled(local, program, parts))
         try:
-            return cast("R", self._served(identity, parts))
+            return cast("R", self._served(identity, program, parts))
         except _protocol().NotServed as why:
             reason = str(why).rstrip(".")
         self._tell(f"{self._name()} runs in this process: {reason}.")
@@ -121,13 +121,19 @@ class PersistentFunction(Generic[P, R]):
     def __repr__(self) -> str:
         return f"<persistent {self._fn!r}>"
 
-    def _served(self, identity: Identity, parts: Split) -> Any:
+    def _served(self, identity: Identity, program: object, parts: Split) -> Any:
         client: Any = importlib.import_module("jfi_server.client")
         not_served = _protocol().NotServed
         if identity.digest in self._refused:
             raise not_served(self._refused[identity.digest])
         try:
-            return client.call(self._fn, parts.tree, identity, parts.traced)
+            return client.call(
+                self._fn,
+                parts.tree,
+                identity,
+                parts.traced,
+                lambda: identify(program).digest == identity.digest,
+            )
         except not_served as why:
             if why.for_ever:
                 if len(self._refused) >= _MOST_PROGRAMS:

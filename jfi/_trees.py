@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import os
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeGuard
@@ -155,4 +156,13 @@ def own_equality(cls: type) -> tuple[bool, bool]:
 def is_library(cls: type) -> bool:
     """Whether a class comes from Python, JAX or NumPy, which users don't change."""
     root = (getattr(cls, "__module__", None) or "").partition(".")[0]
-    return root in ("jax", "jaxlib", "numpy") or root in sys.stdlib_module_names
+    if root in ("builtins", "jax", "jaxlib", "numpy"):
+        return True
+    if root not in sys.stdlib_module_names:
+        return False
+    # A file of the user may have the name of a module of Python's.
+    file = getattr(sys.modules.get(root), "__file__", None)
+    return not isinstance(file, str) or file.startswith(_STANDARD_FOLDER)
+
+
+_STANDARD_FOLDER = os.path.dirname(os.__file__) + os.sep

@@ -185,9 +185,23 @@ def test_empty_and_zero_dimensional_arrays():
 # -------------------------------------------------- numbers that the body must know
 
 
+def check_and_raise(x, t):
+    if not isinstance(t, (int, float)):
+        raise ValueError("t must be a number")
+    return x * t
+
+
+def check_and_assert(x, t):
+    assert isinstance(t, float)
+    return x * t
+
+
 @pytest.mark.parametrize(
     ("body", "number"),
     [
+        (check_and_raise, 2.0),
+        (check_and_assert, 2.0),
+        (lambda x, t: x * {"2.0": 3.0}[str(t)], 2.0),
         (lambda x, t: x if t > 1 else -x, 2.0),
         (lambda x, t: x * len(range(int(t))), 3.0),
         (lambda x, t: jnp.zeros(int(t / 0.5)) + x, 2.0),
@@ -399,13 +413,13 @@ class Slotted:
 
 
 class Base:
-    __slots__ = ("__hidden", "w")
+    __slots__ = ("__hidden", "__special__", "w")
 
     def __init__(self, w):
-        self.w, self.__hidden = w, 3
+        self.w, self.__hidden, self.__special__ = w, 3, 2
 
     def total(self):
-        return self.w.sum() * self.__hidden
+        return self.w.sum() * self.__hidden * self.__special__
 
 
 class Derived(Base):
@@ -551,6 +565,68 @@ def test_methods_that_change_are_seen():
     assert same(Local().step(), jnp.full(2, 9.0))
 
 
+def test_special_methods_with_captured_values_that_change_are_seen():
+    def adder(k):
+        return lambda self, other: self.w + k * other
+
+    class Parent:
+        def __getitem__(self, i):
+            return self.w[i]
+
+    class Local(Parent):
+        __add__ = adder(1.0)
+        __mul__ = autojit(adder(2.0))
+
+        def __init__(self):
+            self.w = jnp.ones(2)
+
+        def __getitem__(self, i):
+            return super().__getitem__(i)
+
+    def doubled(self, i):
+        return super(Local, self).__getitem__(i) * 2
+
+    f = autojit(lambda a, x: (a + x) * a[0] + a * x)
+    assert same(f(Local(), 1.0), jnp.full(2, 5.0))
+    Local.__add__ = adder(2.0)
+    assert same(f(Local(), 1.0), jnp.full(2, 6.0))
+    Local.__getitem__ = doubled
+    assert same(f(Local(), 1.0), jnp.full(2, 9.0))
+    Local.__mul__ = autojit(adder(3.0))
+    assert same(f(Local(), 1.0), jnp.full(2, 10.0))
+
+
+def test_code_and_defaults_replaced_in_place_are_seen():
+    """As `%autoreload` does; the functions stay the same objects."""
+
+    class Local:
+        def __init__(self):
+            self.w = jnp.ones(2)
+
+        def helper(self, x, n=2, table={"k": 1}):  # noqa: B006
+            return x * n * table["k"]
+
+        @autojit
+        def step(self, x):
+            return self.w * self.helper(x)
+
+    local = Local()
+    assert same(local.step(1.0), jnp.full(2, 2.0))
+    Local.helper.__defaults__[1]["k"] = 5
+    assert same(local.step(1.0), jnp.full(2, 10.0))
+    Local.helper.__defaults__ = (3, {"k": 1})
+    assert same(local.step(1.0), jnp.full(2, 3.0))
+    Local.helper.__code__ = (lambda self, x, n, table: x + n).__code__
+    assert same(local.step(1.0), jnp.full(2, 4.0))
+
+
+def test_code_of_a_named_function_replaced_in_place_is_seen(monkeypatch):
+    f = autojit(lambda fn, x: fn(x))
+    assert f(named, 1.0) == named(1.0)
+    monkeypatch.setattr(named, "__code__", (lambda x, k=2: x + 40).__code__)
+    assert f(named, 1.0) == 41
+
+
 def test_classes_of_registered_objects_and_named_tuples():
     @jax.tree_util.register_pytree_node_class
     class Tree(Registered):
@@ -587,6 +663,67 @@ def test_writes_to_classes_are_refused_and_undone():
             Counter().step(1.0, 2.0)
         assert Counter.calls == 0
         assert not hasattr(Counter, "fresh")
+
+
+def leave_in_list(model, x):
+    model.seen.append(x)
+
+
+def leave_in_dict(model, x):
+    model.table["last"] = model.table.pop("first") + x
+
+
+def leave_in_object(model, x):
+    model.config.value = [x]
+
+
+def leave_in_slot(model, x):
+    model.slotted.w = x
+    model.items.add(1)
+
+
+@pytest.mark.parametrize(
+    ("leave", "place"),
+    [
+        (leave_in_list, r"Model\.seen\[1\]"),
+        (leave_in_dict, r"Model\.table\['last'\]"),
+        (leave_in_object, r"Model\.config\.value\[0\]"),
+        (leave_in_slot, r"Model\.slotted\.w"),
+    ],
+)
+def test_data_left_in_what_a_class_holds_are_taken_back(leave, place):
+    class Model:
+        seen = ["first"]  # noqa: RUF012
+        table = {"first": 1}  # noqa: RUF012
+        config = Box(2)
+        slotted = Slotted(3)
+        items = set()  # noqa: RUF012
+
+        @autojit
+        def step(self, x):
+            leave(self, x)
+            return x
+
+    for _ in range(2):
+        with pytest.raises(AutoJitError, match=rf"changes .*{place}, and"):
+            Model().step(1.0)
+        assert (Model.seen, Model.table) == (["first"], {"first": 1})
+        assert (Model.config.value, Model.slotted.w, Model.items) == (2, 3, set())
+
+
+def test_data_left_in_a_class_before_an_exception_are_taken_back():
+    class Model:
+        seen = ["first"]  # noqa: RUF012
+
+        @autojit
+        def step(self, x):
+            self.seen.append(x)
+            raise KeyError("after")
+
+    for _ in range(2):
+        with pytest.raises(KeyError, match="after"):
+            Model().step(jnp.ones(2))
+        assert Model.seen == ["first"]
 
 
 def test_class_passed_as_a_setting():
@@ -811,6 +948,23 @@ def test_fresh_transformed_functions_do_not_recompile(transform):
         out = f(transform(lambda x: x**2 * k), x)  # noqa: B023
         assert same(out, jnp.full_like(x, k * (2 if transform is jax.grad else 1)))
     assert f.traces == 1
+
+
+def test_callable_objects_of_jax_scipy():
+    """They hold arrays, unlike the compiled functions of JAX."""
+    x = jnp.linspace(0.0, 1.0, 3)
+    density = jax.scipy.stats.gaussian_kde
+    f = Counted(lambda kde: kde(x))
+    for scale in (1.0, 2.0):
+        kde = density(jnp.arange(4.0) * scale)
+        assert jnp.allclose(f(kde), kde(x))
+    assert f.traces == 1
+
+    table = jax.scipy.interpolate.RegularGridInterpolator((jnp.arange(3.0),), x)
+    g = autojit(lambda table, at: table(at))
+    assert jnp.allclose(g(table, x[:, None]), table(x[:, None]))
+    table.values = table.values * 10
+    assert jnp.allclose(g(table, x[:, None]), table(x[:, None]))
 
 
 def test_haiku_networks():
@@ -1078,6 +1232,7 @@ CHANGES = [
     (lambda: {"x": 1.0, "y": 2}, lambda d: d.update(x=d.pop("x")), r"p\['y'\]"),
     (lambda: {1: 1.0}, lambda d: d.update({1: 2}), r"p\[1\]"),
     (lambda: {1}, lambda s: s.add(2), r"p, and"),
+    (lambda: [np.array(["a"])], lambda a: a[0].fill("b"), r"p\[0\], and"),
     (lambda: {1}, lambda s: (s.clear(), s.add(True)), r"p, and"),
     (lambda: bytearray(b"a"), lambda b: b.append(1), r"p, and"),
     (lambda: collections.deque([1]), lambda d: d.append(1), r"p, and"),

@@ -1,6 +1,7 @@
 """The fingerprint: equal for what does the same, different for anything else."""
 
 import dataclasses
+import datetime as dt
 import functools
 import importlib
 import json
@@ -469,6 +470,7 @@ class Mode(Enum):
 def test_pytree_classes_count_with_their_registration():
     source = """
 import dataclasses
+import datetime
 @dataclasses.dataclass
 class S:
     x: object
@@ -532,6 +534,29 @@ def uses_clock():
     return time.time()
 
 
+now = dt.datetime.now
+
+
+def uses_now():
+    return now().year
+
+
+class PartlyPickled:
+    def __init__(self):
+        self.k, self.cache = 2, {}
+
+    def __getstate__(self):
+        return {"k": self.k}
+
+
+class MadeAgain(PartlyPickled):
+    def __setstate__(self, state):
+        self.__init__()
+
+
+partly_pickled, made_again = PartlyPickled(), MadeAgain()
+
+
 def uses_environment():
     return os.environ["HOME"]
 
@@ -554,13 +579,22 @@ def uses_globals():
         (lambda: stream, r"reaches stream, an object of type builtins.generator"),
         (uses_clock, r"uses_clock\(\) uses time.time, whose result.*pass the result"),
         (uses_environment, r"uses os.environ"),
+        (uses_now, r"uses datetime.datetime.now"),
         (uses_open, r"uses (builtins|_?io).open"),
+        (lambda: partly_pickled.cache, r"reaches partly_pickled\.cache, which "
+                                       r"PartlyPickled\.__getstate__ leaves out"),
         (uses_globals, r"uses builtins.globals"),
     ],
 )  # fmt: skip
 def test_what_has_no_identity_is_refused(fn, message):
     with pytest.raises(FingerprintError, match=message):
         fingerprint(fn)
+
+
+def test_attributes_that_are_made_again_do_not_count():
+    before = fingerprint(lambda: made_again)
+    made_again.cache["grid"] = 1
+    assert fingerprint(lambda: made_again) == before
 
 
 def test_an_open_file_is_refused(tmp_path):

@@ -357,6 +357,29 @@ def test_a_stale_socket_is_no_server(tmp_path, monkeypatch):
         assert persistent(lambda x: x)(1.0) == 1
 
 
+def test_a_user_without_a_home_folder(monkeypatch):
+    monkeypatch.setenv("JFI_SERVER_DIR", "~nobody-of-that-name/jfi")
+    with pytest.warns(LocalFallbackWarning, match=r"no home folder.*JFI_SERVER_DIR="):
+        assert persistent(lambda x: x)(1.0) == 1
+
+
+class LeavesOut:
+    def __init__(self, gain):
+        self.k, self.cache = 2.0, {"gain": gain}
+
+    def __getstate__(self):
+        return {"k": self.k}
+
+
+@pytest.mark.usefixtures("quiet")
+def test_attributes_that_are_not_pickled_are_seen():
+    one = LeavesOut(3.0)
+    f = persistent(lambda x: x * one.k * one.cache["gain"])
+    assert f(1.0) == 6
+    one.cache["gain"] = 5.0
+    assert f(1.0) == 10
+
+
 def test_a_path_too_long_for_a_socket(tmp_path, monkeypatch):
     monkeypatch.setenv("JFI_SERVER_DIR", str(tmp_path / ("x" * 120)))
     with pytest.warns(

@@ -3,6 +3,9 @@
 import enum
 import functools
 import math
+import pathlib
+import sys
+import types
 from collections import namedtuple
 
 import hypothesis.strategies as st
@@ -168,3 +171,14 @@ def test_library_classes():
     assert trees.is_library(dict)
     assert trees.is_library(np.ndarray)
     assert not trees.is_library(Colour)
+
+
+def test_a_user_file_named_as_a_module_of_python_is_no_library(monkeypatch):
+    module = types.ModuleType("profile")
+    module.__file__ = "/home/user/profile.py"
+    own = type("Own", (), {"__module__": "profile"})
+    monkeypatch.setitem(sys.modules, "profile", module)
+    assert not trees.is_library(own)
+    module.__file__ = pathlib.__file__
+    assert trees.is_library(own)
+    assert trees.is_library(pathlib.Path)

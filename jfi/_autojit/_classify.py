@@ -208,13 +208,14 @@ def _kind_of_class(x: Any, cls: type) -> kinds.Kind:
     _refuse_readers(x, cls)
     base = _builtin_base(cls)
     root = cls.__module__.partition(".")[0]
-    if base is None and (root in ("jax", "jaxlib") and callable(x)):
-        return HASHABLE
     if isinstance(x, tuple) and hasattr(cls, "_fields"):
         return _kind_of_subclass(x, cls)
     opened_by_jax = (collections.OrderedDict, collections.defaultdict)
     if cls not in opened_by_jax and not all_leaves([x]):
         return PYTREE
+    # Compiled functions; the interpolators of jax.scipy are objects with arrays.
+    if root in ("jax", "jaxlib") and callable(x) and "scipy" not in cls.__module__:
+        return HASHABLE
     if isinstance(x, (int, float, complex, str, bytes, tuple, frozenset)):
         return _kind_of_subclass(x, cls)
     hashes, compares = own_equality(cls)

@@ -35,6 +35,9 @@ class Kind:
         """Put the children into an empty shell."""
         raise NotImplementedError
 
+    def empty(self, x: Any) -> None:
+        """Take the children out of a changeable value, to fill it again."""
+
     def cells(self, part: Any) -> int:
         """How many children, from the first, the shell itself holds."""
         return 0
@@ -161,6 +164,9 @@ class ListKind(Kind):
     def fill(self, shell: Any, part: Any, children: Sequence[Any]) -> None:
         list.extend(shell, children)
 
+    def empty(self, x: Any) -> None:
+        list.clear(x)
+
 
 class DequeKind(Kind):
     """A deque, with its maximal length."""
@@ -175,6 +181,9 @@ class DequeKind(Kind):
 
     def fill(self, shell: Any, part: Any, children: Sequence[Any]) -> None:
         shell.extend(children)
+
+    def empty(self, x: Any) -> None:
+        x.clear()
 
 
 class BytearrayKind(Kind):
@@ -217,6 +226,9 @@ class DictKind(Kind):
             part, children = children[:part], children[part:]
         self._cls.update(shell, zip(part, children, strict=True))
 
+    def empty(self, x: Any) -> None:
+        self._cls.clear(x)
+
     def frozen(self, part: Any, n: int) -> int:
         return part if isinstance(part, int) else 0
 
@@ -239,6 +251,9 @@ class SetKind(Kind):
 
     def fill(self, shell: Any, part: Any, children: Sequence[Any]) -> None:
         set.update(shell, children)
+
+    def empty(self, x: Any) -> None:
+        set.clear(x)
 
     def frozen(self, part: Any, n: int) -> int:
         return n

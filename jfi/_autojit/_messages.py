@@ -64,15 +64,22 @@ def refuse_traced_text(name: str, opened: Opened) -> None:
             )
 
 
+_MAY_BE_CHECKS = (
+    TypeError, ValueError, LookupError, AttributeError, AssertionError,
+    NotImplementedError,
+)  # fmt: skip
+
+
 def may_need_numbers(error: Exception) -> bool:
     """Whether an error may come from a tracer in the place of a number.
 
     JAX's own errors for this are of these types, and so is what Python says of
-    `(0.1).is_integer()` or of a check with `isinstance(x, float)`.
+    `(0.1).is_integer()` or of `table[str(x)]`, and what the user's own code says after
+    a check with `isinstance(x, float)`.
     """
     if isinstance(error, JfiError):
         return isinstance(error, _TracedTextError)
-    return isinstance(error, (TypeError, IndexError, AttributeError))
+    return isinstance(error, _MAY_BE_CHECKS)
 
 
 def change_refused(

@@ -1,6 +1,7 @@
 """How functions, classes and objects are taken apart and put together again."""
 
 import collections
+import contextlib
 import types
 from collections.abc import Sequence
 from typing import Any
@@ -29,6 +30,9 @@ class CellKind(Kind):
     def fill(self, shell: Any, part: Any, children: Sequence[Any]) -> None:
         if part:
             (shell.cell_contents,) = children
+
+    def empty(self, x: Any) -> None:
+        del x.cell_contents
 
     def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
         return ""
@@ -81,16 +85,18 @@ class NamedFunctionKind(Kind):
     keyed = True
 
     def split(self, x: Any) -> Split:
-        return identity(x), (x.__defaults__, x.__kwdefaults__, x.__dict__ or None)
+        part = identity(x), x.__code__  # some editors replace the code in place
+        return part, (x.__defaults__, x.__kwdefaults__, x.__dict__ or None)
 
     def make(self, part: Any, children: Sequence[Any]) -> Any:
-        return part.value
+        return part[0].value
 
 
 class ClassKind(Kind):
     """A class of the user: itself, with what instances read from it, by value.
 
-    Plain functions are told by identity; the captured values of others are looked at.
+    Plain functions are told by identity and code; the captured values and defaults of
+    others are looked at.
     """
 
     keyed = True
@@ -99,12 +105,15 @@ class ClassKind(Kind):
         plain: list[Any] = []
         names: list[tuple[type, str]] = []
         values: list[Any] = []
-        for (base, name), value in class_data(x).items():
+        for key, value in class_data(x).items():
             function = _function_behind(value)
-            if isinstance(function, types.FunctionType) and not function.__closure__:
-                plain.append(function)
-            elif name == "__call__" or not name.startswith("__"):
-                names.append((base, name))
+            if isinstance(function, types.FunctionType) and (
+                # A dataclass makes its own with a closure: slow to look at each time.
+                key[1] == "__repr__" or _is_plain(function, x.__mro__)
+            ):
+                plain += (value, function.__code__, identity(function.__defaults__))
+            else:
+                names.append(key)
                 values.append(function)
         return (identity(x), tuple(names), tuple(plain)), values
 
@@ -173,6 +182,14 @@ class ObjectKind(Kind):
             else:
                 shell.__dict__[name] = value
 
+    def empty(self, x: Any) -> None:
+        getattr(x, "__dict__", {}).clear()
+        for slot in self._slots.values():
+            with contextlib.suppress(AttributeError):  # it is empty
+                slot.__delete__(x)
+        if self._base:
+            self._base.empty(x)
+
     def frozen(self, part: Any, n: int) -> int:
         return n if self._frozen else 0
 
@@ -220,7 +237,7 @@ def slots(cls: type) -> dict[str, types.MemberDescriptorType]:
         name: value
         for base in reversed(cls.__mro__)
         for name, value in vars(base).items()
-        if isinstance(value, types.MemberDescriptorType) and not name.startswith("__")
+        if isinstance(value, types.MemberDescriptorType) and name != "__dict__"
     }
 
 
@@ -249,11 +266,30 @@ def class_data(cls: type) -> dict[tuple[type, str], Any]:
         for base in cls.__mro__
         if not is_library(base)
         for name, value in vars(base).items()
-        if isinstance(value, types.FunctionType)
-        or name[:2] != "__"
-        or name == "__call__"
+        if name[:2] != "__" or callable(value)
         if not isinstance(value, _SLOTS) and not name.startswith("_abc_")
     }
+
+
+# Of these, the value can't change while the tuple of defaults is the same.
+_CONSTANT = frozenset((int, float, complex, str, bool, bytes, type(None)))
+
+
+def _is_plain(fn: types.FunctionType, classes: Sequence[type]) -> bool:
+    """Whether its code and the identity of its defaults tell a function of a class."""
+    if fn.__kwdefaults__ or fn.__dict__:
+        return False
+    if not all(type(default) in _CONSTANT for default in fn.__defaults__ or ()):
+        return False
+    try:
+        captured = [cell.cell_contents for cell in fn.__closure__ or ()]
+    except ValueError:  # a captured variable has no value yet
+        return False
+    # `super()` captures the class, which is looked at anyway.
+    return all(
+        isinstance(value, type) and (value in classes or is_library(value))
+        for value in captured
+    )
 
 
 _SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from jax.core import Tracer
 
 from .._errors import AutoJitError
 from .._trees import number_key
@@ -87,7 +88,8 @@ def open_values(
     has_scalars = False
 
     def number(child: Any, child_mode: Mode) -> int:
-        key = (child_mode is Mode.LOOKED_AT, id(child))
+        # A class is the same node in every mode.
+        key = (child_mode is Mode.LOOKED_AT and not isinstance(child, type), id(child))
         found = memo.get(key)
         if found is None:
             found = len(objects)
@@ -250,6 +252,7 @@ def _endless(graph: Graph, i: int) -> AutoJitError:
 
 
 Contents: TypeAlias = dict[int, Split]
+_WRITABLE = (PYTREE, CLASS, STATIC_ARRAY)
 
 
 def contents(graph: Graph, built: Sequence[Any]) -> Contents:
@@ -257,7 +260,7 @@ def contents(graph: Graph, built: Sequence[Any]) -> Contents:
     return {
         i: kind.contents(built[i])
         for i, (kind, _, _) in enumerate(graph)
-        if (kind.changeable or kind in (PYTREE, CLASS)) and built[i] is not _MISSING
+        if (kind.changeable or kind in _WRITABLE) and built[i] is not _MISSING
     }
 
 
@@ -268,18 +271,56 @@ def restore_classes(graph: Graph, built: Sequence[Any], before: Contents) -> Non
             CLASS.restore(built[i], names, values)
 
 
+def held_by_classes(graph: Graph, built: Sequence[Any]) -> Opened:
+    """What the attributes of classes hold, which the body meets itself."""
+    classes = [built[i] for i, (kind, _, _) in enumerate(graph) if kind is CLASS]
+    return open_values((None, *classes), list, mode=Mode.LOOKED_AT)
+
+
+def take_back_tracers(held: Opened, before: Contents) -> tuple[Opened, int] | None:
+    """Undo changes of what classes hold if the body left data there.
+
+    Other changes are effects, which happen when the function is compiled.
+
+    Returns:
+        What the classes held, and the node of the data among it; None without any.
+    """
+    now = open_values(held.objects[0], list, mode=Mode.LOOKED_AT)
+    known = set(map(id, held.objects))
+    left = (
+        i
+        for i, x in enumerate(now.objects)
+        if isinstance(x, Tracer) and id(x) not in known
+    )
+    node = next(left, None)
+    if node is None:
+        return None
+    for i, was in before.items():
+        kind, part, children = held.graph[i]
+        x = held.objects[i]
+        if kind.changeable and not _equal(was, kind.contents(x)):
+            kind.empty(x)
+            kind.fill(x, part, [held.objects[c] for c in children])
+    return now, node
+
+
 def changed(graph: Graph, before: Contents, after: Contents) -> tuple[int, str] | None:
     """The first change: the node, and the step from it to what was written."""
     for i, (old_part, old) in before.items():
         new_part, new = after[i]
-        same = len(old) == len(new) and all(map(_same, old, new))
-        if not (same and old_part == new_part):
+        if not _equal((old_part, old), (new_part, new)):
             kind = graph[i][0]
             return i, _changed_step(
                 [(kind.step(old_part, k, old), child) for k, child in enumerate(old)],
                 [(kind.step(new_part, k, new), child) for k, child in enumerate(new)],
             )
     return None
+
+
+def _equal(one: Split, two: Split) -> bool:
+    (part, old), (new_part, new) = one, two
+    same = len(old) == len(new) and all(map(_same, old, new))
+    return same and bool(part == new_part)
 
 
 def _changed_step(old: list[tuple[str, Any]], new: list[tuple[str, Any]]) -> str:

@@ -37,9 +37,11 @@ from ._opening import (
     Opened,
     changed,
     contents,
+    held_by_classes,
     open_values,
     rebuild,
     restore_classes,
+    take_back_tracers,
 )
 
 
@@ -250,6 +252,8 @@ class _Program:
             programs.count_trace()
             built = rebuild(graph, leaves)
             before = contents(graph, built)
+            held = held_by_classes(graph, built)
+            held_before = contents(held.graph, held.objects)
             fn, *values = built[0]
             n = len(values) - len(keywords)
             try:
@@ -257,6 +261,10 @@ class _Program:
                 change = changed(graph, before, contents(graph, built))
             finally:
                 restore_classes(graph, built, before)
+                left = take_back_tracers(held, held_before)
+            if left is not None:
+                now, node = left
+                raise change_refused(now.graph, now.objects, names[:1], node, "")
             if change is not None:
                 raise change_refused(graph, built, names, *change)
             # What came in and goes out again is the caller's own object.

@@ -387,7 +387,10 @@ def _jit_type() -> Any:
 
 def _full_name(value: Any, *attributes: str) -> str:
     name = getattr(value, "__qualname__", None) or type(value).__qualname__
-    module = getattr(value, "__module__", None) or type(value).__module__
+    # A builtin class method (`datetime.now`) knows its class, and no module.
+    owner = getattr(value, "__self__", None)
+    named = owner if isinstance(owner, type) else value
+    module = getattr(named, "__module__", None) or type(value).__module__
     return ".".join((str(module), str(name), *attributes))
 
 

@@ -131,6 +131,12 @@ class Walk(ABC):
         if all(part is None or isinstance(part, dict) for part in parts):
             for part in parts:
                 self._attributes(kind, part or {})
+            # Who writes `__reduce__` or `__setstate__` says how the rest is made again.
+            makes_again = hasattr(kind, "__setstate__") or (
+                getattr(kind, "__reduce__", None) is not object.__reduce__
+            )
+            if state is not None and not makes_again:
+                self._left_out(value, {name for part in parts for name in part or {}})
         else:
             self.add(state)
         for part in rest[1:]:
@@ -140,10 +146,24 @@ class Walk(ABC):
     def _attributes(self, kind: type, state: dict[Any, Any]) -> None:
         for name, part in state.items():
             # What a cached_property has filled is no part of what the object is.
-            if not isinstance(getattr(kind, str(name), None), cached_property):
+            if not _is_cached(kind, name):
                 self.items("attribute", name)
                 with self.at(f".{name}"):
                     self.add(part)
+
+    def _left_out(self, value: Any, kept: set[str]) -> None:
+        """Add what `__getstate__` leaves out, which the function may still read."""
+        kind = type(value)
+        present: dict[str, Any] = getattr(value, "__dict__", {})
+        rest = {name: part for name, part in present.items() if name not in kept}
+        for name in rest:
+            if not self.in_process and not _is_cached(kind, name):
+                raise self.refusal(
+                    f"reaches {self.place() or 'an argument'}.{name}, which "
+                    f"{kind.__qualname__}.__getstate__ leaves out",
+                    "Write a __setstate__ method that makes it again.",
+                )
+        self._attributes(kind, rest)
 
     def _met_before(self, value: object) -> bool:
         number = self._numbers.get(id(value))
@@ -198,6 +218,10 @@ class Walk(ABC):
             self.put("empty cell")
         else:
             self.items("cell", content)
+
+
+def _is_cached(kind: type, name: object) -> bool:
+    return isinstance(getattr(kind, str(name), None), cached_property)
 
 
 _digests: dict[int, tuple[weakref.ref[Any], bytes]] = {}

@@ -4,6 +4,7 @@ import atexit
 import os
 import pickle
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,16 @@ from .protocol import Call, Hello, NotServed, Raised, Refused, Result, Unknown
 from .transport import Link
 
 
+_PATIENCE = 10.0  # seconds for a server to greet
+_PAUSE = 60.0  # seconds before one that did not is asked again
+
+
 def call(
     fn: Callable[..., Any],
     tree: Callable[[], Any],
     identity: Identity,
     traced: list[Any],
+    unchanged: Callable[[], bool],
 ) -> Any:
     """Have the server call a function.
 
@@ -32,6 +38,7 @@ def call(
         tree: Makes `(args, kwargs)` with a hole for each traced leaf.
         identity: Of the function together with its settings.
         traced: The traced leaves.
+        unchanged: Tells whether the program still has that identity.
 
     Returns:
         What the function returns, in arrays of this process.
@@ -43,7 +50,15 @@ def call(
     if (option := debugging()) is not None:
         raise NotServed(f"{option} is on")
     request = Call(identity.digest, settings(), _pickled(traced))
-    reply = _exchange(request, lambda: _defined(request, fn, tree, identity))
+
+    def defined() -> Call:
+        definition = _defined(request, fn, tree, identity)
+        # Else the server would keep, for ever, another program under this name.
+        if not unchanged():
+            raise NotServed("it was changed by another thread during the call")
+        return definition
+
+    reply = _exchange(request, defined)
     if isinstance(reply, Result):
         return _read(lambda: loads(reply.value, identity.shared))
     if isinstance(reply, Raised):
@@ -63,9 +78,10 @@ def _exchange(request: Call, define: Callable[[], Call]) -> Any:
                 reply = link.request(define())
         except (EOFError, OSError) as error:
             link.close()
-            # A link that was kept may be to a server that was ended since.
             if fresh or last:
                 raise NotServed("the server ended during the call") from error
+            # Links that were kept may all be to a server that was ended since.
+            _pool.close()
         except (
             BaseException
         ):  # Ctrl-C: the answer would be taken for that of a later call
@@ -120,10 +136,15 @@ class _Pool:
         self._folder: Path | None = None
         # The server whose environment differs, by its socket, and how it differs.
         self._unlike: tuple[object, str] | None = None
+        # The server that did not answer, by its socket, and when to try again.
+        self._silent: tuple[object, float] | None = None
 
     def take(self) -> tuple[Link, bool]:
         """A connection, and whether it is a new one."""
-        folder = server_folder()
+        try:
+            folder = server_folder()
+        except ServerError as error:
+            raise NotServed(str(error)) from error
         with self._lock:
             if folder == self._folder and self._idle:
                 return self._idle.pop(), False
@@ -162,15 +183,20 @@ class _Pool:
         which = (folder, stat.st_ino, stat.st_mtime_ns)
         if self._unlike is not None and self._unlike[0] == which:
             raise NotServed(self._unlike[1])
+        silent = f"the server in {folder} does not answer"
+        which_silent, until = self._silent or (None, 0.0)
+        if which_silent == which and time.monotonic() < until:
+            raise NotServed(silent)
         try:
             link = Link(path)
         except OSError as error:
             raise _no_server(folder) from error
         try:
-            reply = link.request(Hello(environment()), timeout=10)
+            reply = link.request(Hello(environment()), timeout=_PATIENCE)
         except TimeoutError as error:
             link.close()
-            raise NotServed(f"the server in {folder} does not answer") from error
+            self._silent = (which, time.monotonic() + _PAUSE)
+            raise NotServed(silent) from error
         except (EOFError, OSError) as error:
             link.close()
             raise _no_server(folder) from error

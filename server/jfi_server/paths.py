@@ -11,14 +11,24 @@ _LONGEST_SOCKET_PATH = 100  # Linux allows 107 bytes, macOS 103
 
 
 def server_folder(chosen: str | None = None) -> Path:
-    """The folder chosen, or `$JFI_SERVER_DIR`, or a runtime or cache folder."""
+    """The folder chosen, or `$JFI_SERVER_DIR`, or a runtime or cache folder.
+
+    Raises:
+        ServerError: The user has no home folder to put it in.
+    """
     chosen = chosen or os.environ.get("JFI_SERVER_DIR")
-    if chosen:
-        return Path(chosen).expanduser().absolute()
     runtime = os.environ.get("XDG_RUNTIME_DIR")
-    if runtime and os.path.isdir(runtime):
-        return Path(runtime) / "jfi"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jfi"
+    try:
+        if chosen:
+            return Path(chosen).expanduser().absolute()
+        if runtime and os.path.isdir(runtime):
+            return Path(runtime) / "jfi"
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jfi"
+    except RuntimeError as error:
+        raise ServerError(
+            f"there is no home folder for {chosen or 'this user'}. "
+            "Choose a folder: export JFI_SERVER_DIR=/tmp/jfi-$UID"
+        ) from error
 
 
 def socket_path(folder: Path) -> Path:

@@ -4,6 +4,7 @@ import dataclasses
 import importlib
 import os
 import signal
+import socket
 import threading
 import time
 from functools import lru_cache
@@ -615,6 +616,52 @@ def test_ctrl_c_leaves_no_answer_behind(client):
         slow(5.0)
     assert time.monotonic() - begin < 1.9
     assert [float(f(float(k))) for k in range(3)] == [1, 2, 3]
+
+
+def test_a_program_changed_while_it_is_sent_is_not_kept(client, monkeypatch):
+    gain = {"k": 2.0}
+    f = persistent(lambda x: gain["k"] * x)
+    dumps = jfi_server.client.dumps_program
+
+    def changed_meanwhile(program):
+        gain["k"] = 5.0  # as another thread would
+        return dumps(program)
+
+    monkeypatch.setattr(jfi_server.client, "dumps_program", changed_meanwhile)
+    with pytest.warns(LocalFallbackWarning, match="changed by another thread"):
+        f(1.0)
+    monkeypatch.undo()
+    monkeypatch.setenv("JFI_SERVER_DIR", str(client.folder))
+    gain["k"] = 2.0
+    assert persistent(f.__wrapped__)(1.0) == 2
+
+
+def test_a_new_server_is_found_past_many_old_connections(stopped_server, monkeypatch):
+    monkeypatch.setenv("JFI_SERVER_DIR", str(stopped_server.folder))
+    assert stopped_server.command("start").returncode == 0
+    f = persistent(lambda x: x + 1)
+    links = [jfi_server.client._pool.take()[0] for _ in range(4)]
+    for link in links:
+        jfi_server.client._pool.give(link)
+    stopped_server.command("stop")
+    assert stopped_server.command("start").returncode == 0
+    assert f(1.0) == 2  # a warning would be an error
+    assert stopped_server.report().calls == 1
+
+
+def test_a_silent_server_is_waited_for_once(stopped_server, monkeypatch):
+    folder = stopped_server.folder
+    monkeypatch.setenv("JFI_SERVER_DIR", str(folder))
+    monkeypatch.setattr(jfi_server.client, "_PATIENCE", 0.5)
+    f = persistent(lambda x: x + 1)
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(folder / "socket"))
+        silent.listen()
+        with pytest.warns(LocalFallbackWarning, match="does not answer"):
+            f(1.0)
+        begin = time.monotonic()
+        assert f(2.0) == 3
+        assert time.monotonic() - begin < 0.4
 
 
 def test_a_server_killed_during_a_call(stopped_server, monkeypatch):
