@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ._errors import AmbiguousBatchError, BatchError
+from ._trees import own_copy
 
 
 ProblemT = TypeVar("ProblemT")
@@ -67,7 +68,9 @@ def _run(
     # JAX arrays: under jit, JAX 0.10 fails on a NumPy array that is batched over a
     # function with custom_vjp ("non-canonical constant of type ndarray").
     batched = {
-        i: jnp.asarray(leaf) for i, leaf in enumerate(leaves) if _leading(leaf) == size
+        i: jnp.asarray(own_copy(leaf))
+        for i, leaf in enumerate(leaves)
+        if _leading(leaf) == size
     }
 
     def one(rows: dict[int, Any]) -> Any:

@@ -16,6 +16,7 @@ from ._arguments import Split, bind, named_as, split
 from ._compat import at_top_level
 from ._errors import FingerprintError, LocalFallbackWarning
 from ._fingerprint import Identity, identify
+from ._trees import own_copy
 
 
 P = ParamSpec("P")
@@ -182,7 +183,7 @@ class _Compiled:
         before = getattr(self._call, "parts", None)  # it may call itself uncompiled
         self._call.parts = parts
         try:
-            return self._jitted(parts.traced)
+            return self._jitted(list(map(own_copy, parts.traced)))
         finally:
             self._call.parts = before
 

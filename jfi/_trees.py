@@ -91,6 +91,15 @@ def is_scalar(x: object) -> TypeGuard[complex | np.generic]:
     return type(x) is float or type(x) is complex
 
 
+def own_copy(x: Any) -> Any:
+    """A NumPy array as a copy that nobody else writes into; all else as it is.
+
+    JAX computes in the background, from the memory of a NumPy array: without a copy,
+    what the caller writes into it after the call can change the result.
+    """
+    return np.array(x) if isinstance(x, np.ndarray) else x
+
+
 def path_name(root: str, path: Sequence[KeyEntry]) -> str:
     """A place in a tree as the user would write it.
 

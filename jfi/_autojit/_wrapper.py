@@ -21,7 +21,14 @@ from typing import (
 import jax
 
 from .._compat import setting
-from .._trees import Constant, argument_names, function_name, identity, is_named
+from .._trees import (
+    Constant,
+    argument_names,
+    function_name,
+    identity,
+    is_named,
+    own_copy,
+)
 from ._classify import register_kind
 from ._kinds import Kind, Split
 from ._messages import (
@@ -120,7 +127,7 @@ class AutoJIT(Generic[P, R_co]):
             program = _Program(call, opened.graph, self._programs)
             program = self._programs.add(key, program)
         try:
-            result = program.jitted(*opened.leaves)
+            result = program.jitted(*map(own_copy, opened.leaves))
         except Exception as error:
             if not program.succeeded:  # JAX would run it slowly for ever after
                 self._programs.drop(key)
