@@ -200,6 +200,9 @@ def _checked_default(dtype: DTypeLike, caller: str) -> np.dtype[Any] | None:
 
 def named_dtype(dtype: DTypeLike, caller: str) -> np.dtype[Any]:
     """The dtype of that name, or an error that lists those of JAX."""
+    if any(dtype is number for number in (int, float, complex)):
+        # As in JAX, Python's types mean the widest that is allowed.
+        return jax.dtypes.canonicalize_dtype(dtype)
     try:
         named = jnp.dtype(dtype)
     except TypeError:

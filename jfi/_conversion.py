@@ -13,6 +13,7 @@ from ._config import DTypeLike, named_dtype
 from ._devices import DeviceLike
 from ._errors import DefaultsError
 from ._placement import dtype_of_data, place, put
+from ._trees import is_array, is_numeric
 
 
 Tree = TypeVar("Tree")
@@ -280,10 +281,11 @@ def to(
     converted = None if dtype is None else named_dtype(dtype, "to")
 
     def move(leaf: Any) -> Any:
-        if not isinstance(leaf, (jax.Array, np.ndarray, np.generic)):
+        # NumPy keeps words, dates, records and masks in arrays, JAX does not.
+        if not (
+            is_array(leaf) or (isinstance(leaf, np.generic) and is_numeric(leaf.dtype))
+        ):
             return leaf
-        if isinstance(leaf, (np.ndarray, np.generic)) and leaf.dtype.kind in "OSUMmT":
-            return leaf  # NumPy keeps words and dates in arrays, JAX does not
         is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
         moved = jnp.asarray(leaf, None if is_key else converted)
         return put(moved, device, "to")

@@ -6,8 +6,10 @@ so that a draw is one dispatch and nothing is left behind when it fails.
 
 import os
 import threading
+import weakref
 from collections.abc import Generator as ContextGenerator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, NamedTuple, TypeAlias
 
 import jax
@@ -53,12 +55,14 @@ class Generator:
         self._epoch: Ticket | None = None
         self._count = 0
         self._forks = 0
+        _generators.add(self)
 
     def reseed(self, seed: Seed) -> None:
         """Start the stream anew."""
         fresh = Generator(seed)
         with self._lock:
-            self._seed, self._root, self._count = fresh._seed, None, 0
+            self._seed, self._root = fresh._seed, None
+            self._count = self._forks = 0
 
     def take(self) -> Ticket:
         """Hand out the next draw; no two callers get the same."""
@@ -114,14 +118,16 @@ def _epoch_of(root: Ticket, epoch: int) -> Ticket:
     return _ticket(np.asarray(jax.random.key_data(key), np.uint32), root.impl)
 
 
+# Those of outer `with seed(...)` blocks too, which a forked child may come back to.
+_generators: weakref.WeakSet[Generator] = weakref.WeakSet()
 _default = Generator()
-_local = threading.local()
+# The open `with seed(...)` blocks of this thread or asyncio task, the innermost last.
+_blocks: ContextVar[tuple[Generator, ...]] = ContextVar("jfi_seeds", default=())
 
 
 def current() -> Generator:
     """The generator of this thread: that of the innermost `with seed(...)`."""
-    generator: Generator | None = getattr(_local, "generator", None)
-    return generator or _default
+    return (_default, *_blocks.get())[-1]
 
 
 def manual_seed(seed: Seed) -> None:
@@ -148,6 +154,7 @@ def manual_seed(seed: Seed) -> None:
 def seed(seed: Seed) -> ContextGenerator[None]:
     """Draw from a stream of its own within a `with` block, in this thread alone.
 
+    An asyncio task counts as a thread.
     The stream from before goes on afterwards, also after an exception.
 
     >>> import jfi as jnp
@@ -167,12 +174,13 @@ def seed(seed: Seed) -> ContextGenerator[None]:
     Raises:
         RandomError: Called inside of a JAX transformation, or not a seed.
     """
-    before = getattr(_local, "generator", None)
-    _local.generator = Generator(_checked(seed, "seed"))
+    own = Generator(_checked(seed, "seed"))
+    _blocks.set((*_blocks.get(), own))
     try:
         yield
     finally:
-        _local.generator = before
+        # Not always the innermost: those in Python's generators close in any order.
+        _blocks.set(tuple(block for block in _blocks.get() if block is not own))
 
 
 def _checked(seed: Any, caller: str) -> Seed:
@@ -181,13 +189,10 @@ def _checked(seed: Any, caller: str) -> Seed:
             f"{caller}() was called inside of a JAX transformation, where it would run "
             "once, while tracing, and not at each call. Call it outside."
         )
-    if isinstance(seed, jax.Array) and seed.dtype == np.uint32 and seed.ndim == 1:
-        seed = jax.random.wrap_key_data(seed)  # a legacy key
-    if isinstance(seed, jax.Array):
-        is_key = jnp.issubdtype(seed.dtype, jax.dtypes.prng_key)
-        if is_key and seed.ndim == 0:
-            return seed
-    elif isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
+    key = one_key(seed)
+    if key is not None:
+        return key
+    if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
         number = int(seed)
         if number in _SEEDS:
             return number
@@ -197,10 +202,22 @@ def _checked(seed: Any, caller: str) -> Seed:
     )
 
 
+def one_key(value: Any) -> jax.Array | None:
+    """One random key as a typed key; None for anything else."""
+    if not isinstance(value, jax.Array):
+        return None
+    if value.dtype == np.uint32 and value.ndim == 1:
+        try:
+            value = jax.random.wrap_key_data(value)  # a legacy key
+        except TypeError:  # not of the length of a key
+            return None
+    typed = jnp.issubdtype(value.dtype, jax.dtypes.prng_key)
+    return value if typed and value.ndim == 0 else None
+
+
 def _after_fork() -> None:
-    for generator in (_default, getattr(_local, "generator", None)):
-        if generator is not None:
-            generator.leave_parent()
+    for generator in _generators:
+        generator.leave_parent()
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork

@@ -54,7 +54,8 @@ class ScanWhileResult(NamedTuple, Generic[CarryT, YT]):
             )
             raise LoopError(message)
         max_steps = leaves[0].shape[jnp.ndim(self.length)]
-        return jnp.arange(max_steps) < jnp.expand_dims(self.length, -1)
+        rows = jnp.arange(max_steps).reshape((1,) * jnp.ndim(self.length) + (-1,))
+        return rows < jnp.expand_dims(self.length, -1)
 
 
 def scan_while(

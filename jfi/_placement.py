@@ -15,6 +15,8 @@ from ._devices import DeviceLike, named_device
 
 T = TypeVar("T")
 
+_NUMBERS = (bool, int, float, complex)
+
 
 def place(device: DeviceLike | None, caller: str) -> Device | Sharding | None:
     """The device for JAX's own `device=`; None leaves the array free to move."""
@@ -59,10 +61,18 @@ def float_dtype_of_data(
     """As `dtype_of_data`, for functions that make floats of integers too."""
     if dtype is not None:
         return named_dtype(dtype, caller)
-    own = [x.dtype for x in data if isinstance(x, (jax.Array, np.ndarray, np.generic))]
-    if any(jnp.issubdtype(d, np.inexact) for d in own):
+    if any(jnp.issubdtype(own, np.inexact) for own in own_dtypes(data)):
         return None
     return _complex_dtype() if complex in _kinds(list(data)) else get_default_dtype()
+
+
+def own_dtypes(data: Iterable[object]) -> list[np.dtype[Any]]:
+    """The dtypes of the arrays and NumPy scalars in the data."""
+    return [
+        x.dtype
+        for x in data
+        if isinstance(x, (jax.Array, np.ndarray, np.generic)) and not _is_weak(x)
+    ]
 
 
 def _complex_dtype() -> np.dtype[Any]:
@@ -72,8 +82,28 @@ def _complex_dtype() -> np.dtype[Any]:
 def _kinds(data: object) -> set[type]:
     """The types of the leaves of nested lists and tuples."""
     if not isinstance(data, (list, tuple)):
-        return {type(data)}
+        return {_kind(data)}
     kinds = set(map(type, data))  # one pass in C: long lists of floats are common
-    if any(issubclass(kind, (list, tuple)) for kind in kinds):
-        return set().union(*map(_kinds, data))
-    return kinds
+    if all(kind in _NUMBERS or issubclass(kind, np.generic) for kind in kinds):
+        return kinds
+    return set().union(*map(_kinds, data))
+
+
+def _kind(leaf: object) -> type:
+    """The type of a leaf; that of a Python number where it has no dtype of its own."""
+    if isinstance(leaf, np.generic):
+        return type(leaf)  # np.float64 is a float, with a dtype
+    if isinstance(leaf, jax.Array) and _is_weak(leaf):
+        if jnp.issubdtype(leaf.dtype, np.integer):
+            return int
+        return float if jnp.issubdtype(leaf.dtype, np.floating) else complex
+    found = (number for number in _NUMBERS if isinstance(leaf, number))
+    return next(found, type(leaf))
+
+
+def _is_weak(x: object) -> bool:
+    """Whether this is a Python number as JAX traces it, or made of such numbers.
+
+    `jit(f)(2.0)` creates with the traced 2.0 what `f(2.0)` creates with the float.
+    """
+    return isinstance(x, jax.Array) and x.ndim == 0 and jax.typeof(x).weak_type

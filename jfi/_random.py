@@ -3,23 +3,28 @@
 A draw is one compiled call: it makes its key from the generator's state and samples.
 """
 
+import math
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
+from . import _distributions
 from ._config import DTypeLike, named_dtype
 from ._devices import DeviceLike
 from ._sampling import (
-    Shape,
     check,
     check_order,
+    check_probabilities,
+    check_width,
+    count_from,
     draw,
     float_for,
     inexact_for,
     integer_for,
+    number_from,
+    parameter,
     shape_from,
     shape_of,
 )
@@ -112,10 +117,11 @@ def normal(
         ValueError: A standard deviation is negative.
         RandomError: Called under a JAX transformation without `key=`.
     """
+    mean, std = parameter(mean, "normal"), parameter(std, "normal")
     check(std, lambda s: s >= 0, "normal", "std", "0 or more")
     shape = shape_of("normal", size, mean, std)
     static = (shape, float_for(dtype, "normal", mean, std))
-    return draw("normal", _normal, static, (mean, std), key, device)
+    return draw("normal", _distributions.normal, static, (mean, std), key, device)
 
 
 def uniform(
@@ -147,13 +153,15 @@ def uniform(
         An array of the given shape.
 
     Raises:
-        ValueError: `low` is above `high`.
+        ValueError: `low` is above `high`, or the dtype can't hold the width.
         RandomError: Called under a JAX transformation without `key=`.
     """
+    low, high = parameter(low, "uniform"), parameter(high, "uniform")
+    kind = float_for(dtype, "uniform", low, high)
     check_order(low, high, strict=False, caller="uniform")
-    shape = shape_of("uniform", size, low, high)
-    static = (shape, float_for(dtype, "uniform", low, high))
-    return draw("uniform", _uniform, static, (low, high), key, device)
+    check_width(low, high, kind, "uniform")
+    static = (shape_of("uniform", size, low, high), kind)
+    return draw("uniform", _distributions.uniform, static, (low, high), key, device)
 
 
 def randint(
@@ -183,20 +191,30 @@ def randint(
         An array of the given shape.
 
     Raises:
-        ValueError: No integer of the dtype is in the interval.
+        ValueError: No integer is in the interval, or the dtype can't hold its ends.
         RandomError: Called under a JAX transformation without `key=`.
     """
     if size is None and isinstance(high, (tuple, list)):
         size, high = tuple(high), None
     if high is None:
         low, high = 0, low
+    low, high = parameter(low, "randint"), parameter(high, "randint")
     check_order(low, high, strict=True, caller="randint")
     integer = integer_for(dtype, "randint")
-    least, most = np.iinfo(integer).min, np.iinfo(integer).max
+    # `high` itself is not drawn: it may lie just beyond the dtype, if there is a wider
+    # one to hold it.
+    widest = integer.itemsize == integer_for(None, "randint").itemsize
+    least, most = np.iinfo(integer).min, np.iinfo(integer).max + (not widest)
     check(low, lambda x: x >= least, "randint", "low", f"{least} or more")
-    check(high, lambda x: x <= most + 1, "randint", "high", f"{most + 1} or less")
+    check(high, lambda x: x <= most, "randint", "high", f"{most} or less")
+    for name, end in (("low", low), ("high", high)):
+        check(end, lambda x: np.mod(x, 1) == 0, "randint", name, "an integer")
     static = (shape_of("randint", size, low, high), integer)
-    return draw("randint", _randint, static, (low, high), key, device)
+    if widest:  # JAX would take the ints of unsigned dtypes for signed ones
+        low, high = (
+            np.asarray(x, integer) if isinstance(x, int) else x for x in (low, high)
+        )
+    return draw("randint", _distributions.randint, static, (low, high), key, device)
 
 
 def randperm(
@@ -222,11 +240,16 @@ def randperm(
         An `(n,)` array.
 
     Raises:
-        ValueError: `n` is negative.
+        ValueError: `n` is negative, or too large for the dtype.
         RandomError: Called under a JAX transformation without `key=`.
     """
-    static = (*shape_from("randperm", n), integer_for(dtype, "randperm"))
-    return draw("randperm", _randperm, static, (), key, device)
+    count, integer = count_from("randperm", n), integer_for(dtype, "randperm")
+    most = np.iinfo(integer).max
+    if count > most + 1:
+        raise ValueError(
+            f"randperm() got n={count}, but {integer.name} holds integers up to {most}."
+        )
+    return draw("randperm", _distributions.randperm, (count, integer), (), key, device)
 
 
 def choice(
@@ -264,15 +287,15 @@ def choice(
             few elements to draw without replacement.
         RandomError: Called under a JAX transformation without `key=`.
     """
-    if p is not None:
-        check(p, lambda q: q >= 0, "choice", "p", "0 or more")
-        check(p, lambda q: abs(q.sum() - 1) < 1e-4, "choice", "p", "of sum 1")
+    a, p = parameter(a, "choice"), parameter(p, "choice")
     shape = shape_of("choice", size)
+    if p is not None:
+        check_probabilities(p, None if replace else math.prod(shape), "choice")
     kind = None if dtype is None else named_dtype(dtype, "choice")
-    n = int(a) if isinstance(a, (int, np.integer)) else None
+    n = number_from(a)
     static = (shape, bool(replace), axis, n, kind)
     dynamic = (a if n is None else None, p)
-    return draw("choice", _choice, static, dynamic, key, device)
+    return draw("choice", _distributions.choice, static, dynamic, key, device)
 
 
 def bernoulli(
@@ -303,11 +326,12 @@ def bernoulli(
         ValueError: A probability is not between 0 and 1.
         RandomError: Called under a JAX transformation without `key=`.
     """
+    p = parameter(p, "bernoulli")
     check(p, lambda q: (q >= 0) & (q <= 1), "bernoulli", "p", "between 0 and 1")
-    kind = float_for(None, "bernoulli", p)
-    kind = kind if dtype is None else named_dtype(dtype, "bernoulli")
-    static = (shape_of("bernoulli", size, p), kind)
-    return draw("bernoulli", _bernoulli, static, (p,), key, device)
+    given = float_for(None, "bernoulli", p)
+    kind = given if dtype is None else named_dtype(dtype, "bernoulli")
+    static = (shape_of("bernoulli", size, p), given, kind)
+    return draw("bernoulli", _distributions.bernoulli, static, (p,), key, device)
 
 
 def make_random_key(
@@ -328,7 +352,7 @@ def make_random_key(
     Raises:
         RandomError: Called under a JAX transformation without `key=`.
     """
-    return draw("make_random_key", _one_key, (), (), key, device)
+    return draw("make_random_key", _distributions.one_key, (), (), key, device)
 
 
 def make_random_keys(
@@ -351,49 +375,5 @@ def make_random_keys(
     Raises:
         RandomError: Called under a JAX transformation without `key=`.
     """
-    static = shape_from("make_random_keys", n)
+    static = (count_from("make_random_keys", n),)
     return draw("make_random_keys", jax.random.split, static, (), key, device)
-
-
-def _normal(key: jax.Array, shape: Shape, dtype: Any, mean: Any, std: Any) -> jax.Array:
-    noise = jax.random.normal(key, shape, dtype)
-    return jnp.asarray(mean, dtype) + jnp.asarray(std, dtype) * noise
-
-
-def _uniform(
-    key: jax.Array, shape: Shape, dtype: Any, low: Any, high: Any
-) -> jax.Array:
-    low, high = jnp.asarray(low, dtype), jnp.asarray(high, dtype)
-    return jax.random.uniform(key, shape, dtype, low, high)
-
-
-def _randint(
-    key: jax.Array, shape: Shape, dtype: Any, low: Any, high: Any
-) -> jax.Array:
-    return jax.random.randint(key, shape, low, high, dtype)
-
-
-def _randperm(key: jax.Array, n: int, dtype: Any) -> jax.Array:
-    return jax.random.permutation(key, jnp.arange(n, dtype=dtype))
-
-
-def _choice(
-    key: jax.Array,
-    shape: Shape,
-    replace: bool,
-    axis: int,
-    n: int | None,
-    dtype: Any,
-    a: Any,
-    p: Any,
-) -> jax.Array:
-    drawn = jax.random.choice(key, a if n is None else n, shape, replace, p, axis)
-    return drawn if dtype is None else drawn.astype(dtype)
-
-
-def _bernoulli(key: jax.Array, shape: Shape, dtype: Any, p: Any) -> jax.Array:
-    return jax.random.bernoulli(key, p, shape).astype(dtype)
-
-
-def _one_key(key: jax.Array) -> jax.Array:
-    return key

@@ -16,8 +16,9 @@ from ._compat import Device, at_top_level
 from ._config import DTypeLike, get_default_dtype, named_dtype
 from ._devices import DeviceLike
 from ._errors import RandomError
-from ._generator import current
-from ._placement import dtype_of_data, place, put
+from ._generator import current, one_key
+from ._placement import dtype_of_data, own_dtypes, place, put
+from ._trees import is_numeric
 
 
 Sampler: TypeAlias = Callable[..., jax.Array]
@@ -34,7 +35,6 @@ def draw(
 ) -> jax.Array:
     """Sample once, with the key given or with the next one of the global generator."""
     target = place(device, caller)
-    dynamic = tuple(_array_of(x, caller) for x in dynamic)
     on_device = isinstance(target, Device) and at_top_level()
     drawn: jax.Array
     with jax.default_device(target) if on_device else nullcontext():
@@ -86,21 +86,10 @@ def _with_key(
     return sampler(key, *static, *dynamic)
 
 
-def _array_of(data: Any, caller: str) -> Any:
-    """Lists and tuples as arrays, as NumPy's random functions take them."""
-    if not isinstance(data, (list, tuple)):
-        return data
-    return jnp.asarray(data, dtype_of_data(None, data, caller))
-
-
 def _one_key(key: Any, caller: str) -> jax.Array:
-    if isinstance(key, jax.Array):
-        typed = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
-        if typed and key.ndim == 0:
-            return key
-        if not typed and key.dtype == np.uint32 and key.ndim == 1:
-            legacy: jax.Array = jax.random.wrap_key_data(key)
-            return legacy
+    typed = one_key(key)
+    if typed is not None:
+        return typed
     what = f"shape {key.shape}" if isinstance(key, jax.Array) else repr(key)
     raise RandomError(
         f"{caller}() got key={what}, which is not one random key. Write "
@@ -108,22 +97,60 @@ def _one_key(key: Any, caller: str) -> jax.Array:
     )
 
 
+def parameter(data: Any, caller: str) -> Any:
+    """A parameter, as an array if it is a list: NumPy's functions take lists too."""
+    if not isinstance(data, (list, tuple)):
+        return data
+    dtype = dtype_of_data(None, data, caller)
+    # JAX would trace known numbers too, which could no longer be checked.
+    if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(data)):
+        return jnp.asarray(data, dtype)
+    known = np.asarray(data, dtype)
+    if not is_numeric(known.dtype):
+        raise TypeError(
+            f"{caller}() got a list of other things than numbers. "
+            "Draw positions in it: jnp.randint(len(names), (3,))."
+        )
+    return known
+
+
 def shape_from(caller: str, *size: Any) -> Shape:
     """The shape given as ints or as one tuple of ints."""
     if len(size) == 1 and isinstance(size[0], (tuple, list)):
         size = tuple(size[0])
+    return _shape(caller, size, f"{caller}(2, 3) or {caller}((2, 3))")
+
+
+def _shape(caller: str, size: tuple[Any, ...], instead: str) -> Shape:
     try:
+        if any(isinstance(n, bool) for n in size):
+            raise TypeError  # an option in the place of a size
         shape = tuple(map(operator.index, size))
     except TypeError as error:
         if any(isinstance(n, Tracer) for n in size):
             raise  # JAX tells best what a traced size means
         raise TypeError(
             f"{caller}() got the size {size}, whose parts are not all ints. "
-            f"Write {caller}(2, 3) or {caller}((2, 3))."
+            f"Write {instead}."
         ) from error
     if any(n < 0 for n in shape):
         raise ValueError(f"{caller}() got the size {shape}; a size is 0 or more.")
     return shape
+
+
+def count_from(caller: str, n: Any) -> int:
+    """A number of elements."""
+    if isinstance(n, (tuple, list)):
+        raise TypeError(f"{caller}() got {n!r}; it takes one int.")
+    return _shape(caller, (n,), f"{caller}(3)")[0]
+
+
+def number_from(a: Any) -> int | None:
+    """The n of which `choice` draws from 0 to n - 1; None for an array of choices."""
+    if isinstance(a, (jax.Array, np.ndarray)) and not isinstance(a, Tracer):
+        is_number = a.ndim == 0 and jnp.issubdtype(a.dtype, np.integer)
+        return int(a) if is_number else None
+    return int(a) if isinstance(a, (int, np.integer)) else None
 
 
 def shape_of(caller: str, size: Any, *parameters: ArrayLike) -> Shape:
@@ -131,7 +158,8 @@ def shape_of(caller: str, size: Any, *parameters: ArrayLike) -> Shape:
     shapes = [np.shape(x) for x in parameters]
     if size is None:
         return np.broadcast_shapes(*shapes)
-    shape = shape_from(caller, *(size if isinstance(size, (tuple, list)) else (size,)))
+    size = tuple(size) if isinstance(size, (tuple, list)) else (size,)
+    shape = _shape(caller, size, "size=(2, 3)")
     for own in shapes:
         if not _fits(own, shape):
             raise ValueError(
@@ -150,10 +178,14 @@ def _fits(own: Shape, shape: Shape) -> bool:
 
 def float_for(dtype: DTypeLike, caller: str, *data: ArrayLike) -> np.dtype[Any]:
     """The float dtype asked for, that of float arrays in the data, or the default."""
+    if any(np.iscomplexobj(x) for x in data):
+        raise TypeError(
+            f"{caller}() got a complex number for a parameter; it takes real ones. "
+            "Draw the real and the imaginary part."
+        )
     if dtype is not None:
         return _of_kind(dtype, np.floating, "a float", caller)
-    own = [x.dtype for x in data if isinstance(x, (jax.Array, np.ndarray, np.generic))]
-    floats = [kind for kind in own if jnp.issubdtype(kind, np.floating)]
+    floats = [own for own in own_dtypes(data) if jnp.issubdtype(own, np.floating)]
     return jnp.result_type(*floats) if floats else get_default_dtype()
 
 
@@ -189,6 +221,20 @@ def check(
         raise ValueError(f"{caller}() got {name}={value}, which is not {words}.")
 
 
+def check_width(low: Any, high: Any, dtype: np.dtype[Any], caller: str) -> None:
+    """Refuse an interval so wide that its width overflows."""
+    if isinstance(low, Tracer) or isinstance(high, Tracer):
+        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        width = np.asarray(high).astype(dtype) - np.asarray(low).astype(dtype)
+        finite = np.isfinite(width)
+    if not np.all(finite):
+        raise ValueError(
+            f"{caller}() got low={low} and high={high}, which are infinite or too far "
+            f"apart for {dtype.name}."
+        )
+
+
 def check_order(low: Any, high: Any, *, strict: bool, caller: str) -> None:
     """Refuse an interval without numbers in it."""
     if isinstance(low, Tracer) or isinstance(high, Tracer):
@@ -198,4 +244,22 @@ def check_order(low: Any, high: Any, *, strict: bool, caller: str) -> None:
         raise ValueError(
             f"{caller}() got low={low} and high={high}; "
             f"low is {'below' if strict else 'at most'} high."
+        )
+
+
+def check_probabilities(p: Any, without_replacement: int | None, caller: str) -> None:
+    """Refuse what is no distribution, or has too few elements to draw so many."""
+    if isinstance(p, Tracer):
+        return
+    dtype, exact = jnp.result_type(p), np.asarray(p, np.float64)
+    near = 1e-4
+    if jnp.issubdtype(dtype, np.floating):  # each element is rounded in its own dtype
+        near = max(near, float(jnp.finfo(dtype).eps))  # type: ignore[no-untyped-call]
+    check(exact, lambda q: q >= 0, caller, "p", "0 or more")
+    check(exact, lambda q: abs(q.sum() - 1) < near, caller, "p", "of sum 1")
+    likely = np.count_nonzero(exact)
+    if without_replacement is not None and without_replacement > likely:
+        raise ValueError(
+            f"{caller}() got p with {likely} elements above 0, too few to draw "
+            f"{without_replacement} without replacement."
         )

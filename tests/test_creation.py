@@ -1,3 +1,5 @@
+import enum
+
 import jax
 import numpy as np
 import pytest
@@ -85,6 +87,66 @@ def test_created_numbers_are_not_weakly_typed():
     assert not jnp.array([1.0]).weak_type
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: jnp.array(x),
+        lambda x: jnp.array([x, 1.0]),
+        lambda x: jnp.array([[x], [2]]),
+        lambda x: jnp.asarray((x, x)),
+        lambda x: jnp.full(2, x),
+        lambda x: jnp.linspace(0, x, 3),
+        lambda x: jnp.logspace(0, x, 3),
+        lambda x: jnp.geomspace(1, x, 3),
+        lambda x: jnp.zeros_like(x),
+        lambda x: jnp.full_like(x, 3),
+    ],
+)
+@pytest.mark.parametrize("number", [3.0, 3, 3 + 1j])
+@pytest.mark.parametrize("default", ["float32", "bfloat16", "float64"])
+def test_a_python_number_is_one_under_a_transformation_too(make, number, default, x64):
+    with jnp.default_dtype(default if x64 else "float32"):
+        plain, traced = make(number), jnp.jit(make)(number)
+        assert plain.dtype == traced.dtype
+        np.testing.assert_allclose(
+            np.asarray(plain, complex), np.asarray(traced, complex), rtol=1e-2
+        )
+        if isinstance(number, float):
+            _, back = jax.vjp(make, number)
+            assert back(plain)[0].shape == ()
+
+
+def test_a_number_that_jax_made_of_python_numbers_is_one():
+    assert jnp.array([jnp.sin(2.0), 1.0]).dtype == np.float32
+    assert jnp.array(jnp.sin(jnp.float64(2.0))).dtype == np.float64
+    assert jnp.array(jnp.mean(jnp.arange(3))).dtype == np.float64
+
+
+def test_subclasses_of_python_numbers_are_python_numbers():
+    class Metres(float):
+        pass
+
+    class Side(enum.IntEnum):
+        LEFT = 1
+
+    assert jnp.array(Metres(2)).dtype == np.float32
+    assert jnp.array([Side.LEFT, 1.0]).dtype == np.float32
+    assert jnp.array([Side.LEFT]).dtype == np.int64
+
+
+@pytest.mark.parametrize("dtype", [float, int, complex])
+def test_pythons_types_are_the_widest_allowed_without_a_warning(dtype, x64):
+    expected = jax.numpy.zeros(2, dtype).dtype
+    for made in (
+        jnp.zeros(2, dtype),
+        jnp.array([1], dtype),
+        jnp.arange(2, dtype=dtype),
+        jnp.to(jnp.ones(2), dtype),
+        jnp.linspace(0, 1, 2, dtype=dtype),
+    ):
+        assert made.dtype == expected
+
+
 @pytest.mark.parametrize("default", ["float64", "float16", "bfloat16"])
 def test_complex_follows_the_default(default):
     with jnp.default_dtype(default):
@@ -166,6 +228,15 @@ def test_to_leaves_words_and_keys_alone():
     out = jnp.to({"words": words, "key": key}, "float32")
     assert out["words"] is words
     assert out["key"].dtype == key.dtype
+
+
+def test_to_leaves_arrays_that_jax_has_not():
+    masked = np.ma.array([1.0, 2.0], mask=[False, True])
+    records = np.zeros(2, dtype=[("a", "f8")])
+    out = jnp.to({"masked": masked, "records": records}, "float32")
+    assert out["masked"] is masked
+    assert out["records"] is records
+    assert jnp.to(np.float64(2), "float32").dtype == np.float32
 
 
 def test_to_under_jit():

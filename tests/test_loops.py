@@ -136,6 +136,13 @@ def test_the_result_unpacks_and_is_a_tree():
     assert length is result.length
 
 
+def test_the_mask_of_a_batch_broadcasts_whatever_jax_is_told_of_ranks():
+    count = jax.vmap(lambda n: scan_while(lambda i: i < n, lambda i: (i + 1, i), 0, 3))
+    with jax.numpy_rank_promotion("raise"):
+        mask = count(jnp.arange(2)).mask
+    assert mask.tolist() == [[False, False, False], [True, False, False]]
+
+
 WEAK = [0, 0.0, 0j, np.float32(1), np.int32(1), np.float16(1)]
 BODIES = [
     lambda c: c + 1,

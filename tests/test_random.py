@@ -1,3 +1,4 @@
+import asyncio
 import contextlib
 import pickle
 import threading
@@ -186,7 +187,8 @@ def test_other_algorithms_of_jax():
 
 
 @pytest.mark.parametrize(
-    "seed", [1.5, "a", None, 2**64, -(2**63) - 1, True, np.zeros(2)]
+    "seed",
+    [1.5, "a", None, 2**64, -(2**63) - 1, True, np.zeros(2), jnp.zeros(3, "uint32")],
 )
 def test_wrong_seeds_are_refused_and_change_nothing(seed):
     jnp.randn(2)
@@ -203,6 +205,41 @@ def test_wrong_seeds_are_refused_and_change_nothing(seed):
 def test_seeding_under_a_transformation_is_refused():
     with pytest.raises(jnp.RandomError, match="run once, while tracing"):
         jax.jit(lambda: jnp.manual_seed(0))()
+
+
+def test_each_asyncio_task_has_its_own_stream():
+    async def draw_thrice(seed):
+        numbers = []
+        with jnp.seed(seed):
+            for _ in range(3):
+                numbers.append(float(jnp.rand()))
+                await asyncio.sleep(0)
+        return numbers
+
+    async def both():
+        return await asyncio.gather(draw_thrice(1), draw_thrice(2))
+
+    jnp.manual_seed(0)
+    expected = float(jnp.rand())
+    jnp.manual_seed(0)
+    together = asyncio.run(both())
+    assert together == [asyncio.run(draw_thrice(1)), asyncio.run(draw_thrice(2))]
+    assert float(jnp.rand()) == expected
+
+
+def test_interleaved_generators_leave_no_stream_behind():
+    def draws(seed):
+        with jnp.seed(seed):
+            yield jnp.rand()
+
+    jnp.manual_seed(0)
+    expected = jnp.rand()
+    jnp.manual_seed(0)
+    first, second = draws(1), draws(2)
+    next(first), next(second)
+    first.close()
+    second.close()
+    assert same(jnp.rand(), expected)
 
 
 def test_an_unseeded_process_draws_fresh_numbers():
@@ -247,11 +284,41 @@ jnp.manual_seed(0)
 jnp.randn(2)
 child = os.fork()
 numbers = jnp.randn(2).tolist()
-print(numbers, flush=True)
 if child: os.waitpid(child, 0)
+print(numbers, flush=True)
 """
     lines = output_of(code).splitlines()
     assert len(set(lines)) == 2
+
+
+def test_a_seed_in_a_forked_child_means_what_it_means_elsewhere():
+    code = """
+import os, warnings
+import jfi as jnp
+warnings.simplefilter("ignore")
+child = os.fork()
+if child: os.waitpid(child, 0)
+jnp.manual_seed(3)
+print(jnp.randn(2).tolist(), flush=True)
+"""
+    first, second = output_of(code).splitlines()
+    assert first == second
+
+
+def test_a_forked_child_repeats_no_outer_stream_of_its_parent():
+    code = """
+import os, warnings
+import jfi as jnp
+warnings.simplefilter("ignore")
+with jnp.seed(1):
+    with jnp.seed(2):
+        child = os.fork()
+    numbers = jnp.randn(2).tolist()
+if child: os.waitpid(child, 0)
+print(numbers, flush=True)
+"""
+    first, second = output_of(code).splitlines()
+    assert first != second
 
 
 # ----------------------------------------------------------- sizes, dtypes, values
@@ -316,7 +383,7 @@ def test_integers_without_64_bit_types():
         assert jnp.randint(0, 5, (2,)).dtype == np.int32
         assert jnp.randperm(3).dtype == np.int32
         with pytest.raises(
-            ValueError, match="high=4294967296, which is not 2147483648"
+            ValueError, match="high=4294967296, which is not 2147483647"
         ):
             jnp.randint(0, 2**32, (2,))
 
@@ -324,6 +391,111 @@ def test_integers_without_64_bit_types():
 def test_randint_covers_its_interval_and_no_more():
     assert set(jnp.randint(-2, 2, (200,)).tolist()) == {-2, -1, 0, 1}
     assert set(jnp.randint(0, 256, (5000,), dtype="uint8").tolist()) == set(range(256))
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64", "int32", "uint32"])
+def test_randint_of_the_widest_intervals(dtype, x64):
+    if not x64 and dtype.endswith("64"):
+        pytest.skip("no 64-bit types")
+    info = np.iinfo(dtype)
+    least, most = int(info.min), int(info.max)
+    drawn = jnp.randint(most - 3, most, (200,), dtype=dtype)
+    assert set(drawn.tolist()) == {most - 3, most - 2, most - 1}
+    wide = np.asarray(jnp.randint(least, most, (200,), dtype=dtype))
+    assert wide.min() < least // 2 + most // 4 < wide.max()
+    if info.bits == (64 if x64 else 32):
+        with pytest.raises(ValueError, match=f"not {most} or less"):
+            jnp.randint(least, most + 1, dtype=dtype)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
+def test_uniform_never_reaches_the_upper_end(dtype):
+    drawn = np.asarray(jnp.uniform(99.0, 100.0, 2**20, dtype=dtype))
+    assert drawn.min() == 99
+    assert drawn.max() < 100
+
+
+def test_uniform_of_an_empty_interval_and_its_derivatives():
+    key = jnp.key(0)
+    assert jnp.uniform(2.0, 2.0) == 2
+    slopes = jax.grad(lambda a, b: jnp.uniform(a, b, key=key), argnums=(0, 1))
+    u = float(jnp.rand(key=key))
+    np.testing.assert_allclose(slopes(2.0, 3.0), (1 - u, u), rtol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "float64"])
+def test_small_probabilities_in_any_dtype(dtype):
+    p = jnp.array([0.5, 0.498, 0.002], dtype=dtype)
+    ones = np.asarray(jnp.bernoulli(p[2], 100_000, dtype=bool))
+    assert 100 < ones.sum() < 320
+    drawn = np.asarray(jnp.choice(3, 100_000, p=p))
+    assert 100 < (drawn == 2).sum() < 320
+
+
+def test_probabilities_of_half_precision_sum_to_one_in_their_own_precision():
+    p = jnp.full(1000, 1e-3, dtype="bfloat16")
+    assert jnp.choice(1000, (2,), p=p).shape == (2,)
+
+
+def test_choice_without_replacement_never_takes_what_has_no_probability():
+    assert set(jnp.choice(3, 2, replace=False, p=[0.5, 0.5, 0.0]).tolist()) == {0, 1}
+    with pytest.raises(ValueError, match=r"2 elements .* draw 3 without replacement"):
+        jnp.choice(3, 3, replace=False, p=[0.5, 0.5, 0.0])
+
+
+def test_bernoulli_is_the_same_with_and_without_64_bits_and_for_every_spelling():
+    key = jnp.key(1)
+    drawn = jnp.bernoulli(0.3, 64, key=key)
+    assert same(jnp.bernoulli(jnp.array(0.3), 64, key=key), drawn)
+    assert same(jax.jit(lambda p: jnp.bernoulli(p, 64, key=key))(0.3), drawn)
+    with jax.enable_x64(False):
+        assert same(jnp.bernoulli(0.3, 64, key=key), drawn)
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [
+        lambda row: jnp.normal(row, 1.0, (2, 3)),
+        lambda row: jnp.uniform(row, 2.0, (2, 3)),
+        lambda row: jnp.uniform(row, np.full((2, 1), 2.0)),
+        lambda row: jnp.randint(row.astype(int), 9, (2, 3)),
+        lambda row: jnp.bernoulli(row, (2, 3)),
+    ],
+)
+def test_parameters_broadcast_whatever_jax_is_told_of_ranks(sample):
+    with jax.numpy_rank_promotion("raise"):
+        assert sample(np.full(3, 0.5)).shape == (2, 3)
+
+
+def test_integers_are_probabilities_too():
+    assert jnp.bernoulli(1, 3).tolist() == [1, 1, 1]
+    assert jnp.bernoulli([0, 1]).tolist() == [0, 1]
+
+
+def test_a_number_in_an_array_is_a_number_of_choices():
+    assert int(jnp.choice(jnp.array(5), (100,)).max()) == 4
+    assert int(jnp.choice(np.array(5), (100,)).max()) == 4
+
+
+def test_lists_of_parameters_may_hold_traced_numbers():
+    def sample(m):
+        return jnp.normal([m, 100.0], [0.0, 0.0], key=jnp.key(0))
+
+    assert sample(3.0).tolist() == [3, 100]
+    assert jax.jit(sample)(3.0).tolist() == [3, 100]
+    assert jax.jit(sample)(3.0).dtype == sample(3.0).dtype == np.float32
+    with pytest.raises(ValueError, match="which is not 0 or more"):
+        jax.jit(lambda: jnp.normal(0.0, [-1.0, 1.0], key=jnp.key(0)))()
+
+
+@pytest.mark.parametrize(
+    "sample", [jnp.normal, lambda x, y, **k: jnp.uniform(x, x + y, **k)]
+)
+def test_a_traced_python_number_gives_the_dtype_of_the_number(sample):
+    eager = sample(3.0, 1.0, size=2, key=jnp.key(0))
+    jitted = jax.jit(lambda x: sample(x, 1.0, size=2, key=jnp.key(0)))(3.0)
+    assert eager.dtype == jitted.dtype == np.float32
+    assert same(eager, jitted)
 
 
 def test_randperm_and_choice_without_replacement_are_permutations():
@@ -378,6 +550,27 @@ def test_successive_draws_are_independent():
         (lambda: jnp.randint(0, 300, dtype="int8"), ValueError, "128 or less"),
         (lambda: jnp.randint(-1, 3, dtype="uint8"), ValueError, "0 or more"),
         (lambda: jnp.uniform(2, 1), ValueError, "low is at most high"),
+        (lambda: jnp.uniform(-3e38, 3e38), ValueError, "too far apart for float32"),
+        (lambda: jnp.uniform(0, np.inf), ValueError, "too far apart for float32"),
+        (lambda: jnp.uniform(0, 1e5, dtype="float16"), ValueError, "for float16"),
+        (lambda: jnp.randint(0, 10.5), ValueError, "high=10.5, which is not an int"),
+        (lambda: jnp.randint([0.5, 1], np.array(9)), ValueError, "not an integer"),
+        (lambda: jnp.randn(True), TypeError, r"randn\(\) got the size \(True,\)"),
+        (lambda: jnp.normal(0, 1, (2, True)), TypeError, r"Write size=\(2, 3\)"),
+        (lambda: jnp.randint(0, 9, 2.5), TypeError, r"Write size=\(2, 3\)"),
+        (lambda: jnp.randperm(2.5), TypeError, r"Write randperm\(3\)"),
+        (lambda: jnp.choice(["a", "b"]), TypeError, "Draw positions in it"),
+        (lambda: jnp.choice(3, p=0.5), ValueError, "not of sum 1"),
+        (lambda: jnp.normal(1j), TypeError, "complex number for a parameter"),
+        (lambda: jnp.normal(0, np.array([1j])), TypeError, "complex number"),
+        (lambda: jnp.randperm((2, 3)), TypeError, r"\(2, 3\); it takes one int"),
+        (lambda: jnp.make_random_keys((2, 3)), TypeError, "it takes one int"),
+        (lambda: jnp.randperm(300, dtype="int8"), ValueError, "int8 holds .* to 127"),
+        (
+            lambda: jnp.randn(2, key=jnp.array([0, 1, 2], dtype="uint32")),
+            jnp.RandomError,
+            "not one random key",
+        ),
         (lambda: jnp.normal(0, -1), ValueError, "std=-1, which is not 0 or more"),
         (lambda: jnp.normal(np.zeros(3), 1, (2,)), ValueError, r"ends in \(3,\)"),
         (lambda: jnp.bernoulli(1.5), ValueError, "not between 0 and 1"),

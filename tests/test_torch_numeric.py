@@ -59,6 +59,13 @@ def test_norm_of_special_numbers(x, p):
     compare(jnp.norm, torch.norm, np.array(x, "float32"), p, jit=False)
 
 
+@pytest.mark.parametrize("p", ["fro", None, 0, 1, -1, 3, INF])
+@pytest.mark.parametrize("dim", [0, -1, (0,)])
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_norm_of_one_number_over_a_dimension(p, dim, keepdim):
+    compare(jnp.norm, torch.norm, np.array(-3.0), p, dim, keepdim, jit=False)
+
+
 @pytest.mark.parametrize("p", ["fro", 0, 1, 2, 3])
 @pytest.mark.parametrize(
     ("shape", "dim"), [((0,), 0), ((0, 3), 0), ((0, 3), 1), ((0,), None)]

@@ -72,6 +72,8 @@ def norm(
     x = _inexact(as_array(input, "norm"), dtype)
     given = (dim,) if dim is not None and not isinstance(dim, (list, tuple)) else dim
     dims = dimensions(given, x.ndim, "norm") if given else tuple(range(x.ndim))
+    if x.ndim == 0:
+        dims = ()  # it may be asked for dimension 0, and has none
     if isinstance(p, str):
         _check_named_norm(p, dims, everything=not given)
         if p == "nuc":
