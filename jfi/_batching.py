@@ -99,8 +99,10 @@ def _inferred_size(fn: Callable[[Any], Any], problem: Any, leaves: "_Leaves") ->
         if not sizes:
             error = next(iter(failures.values()))
             raise BatchError(_none_works(fn, failures, leaves)) from error
+        # A size whose trial needs the values of the batch may be the right one too.
+        sizes += [n for n, e in failures.items() if isinstance(e, _NEEDS_VALUES)]
         if len(sizes) > 1:
-            raise AmbiguousBatchError(_several_work(fn, sizes, leaves))
+            raise AmbiguousBatchError(_several_work(fn, sorted(sizes), leaves))
     (size,) = sizes
     # No trial tells a batch of rows from a shared matrix of the same shape.
     square = [leaf.name for leaf in leaves if leaf.shape[:2] == (size, size)]
@@ -174,7 +176,7 @@ def _none_works(
 
 def _several_work(fn: Callable[[Any], Any], sizes: list[int], leaves: "_Leaves") -> str:
     return (
-        f"{_name(fn)}() works with more than one batch size: "
+        f"{_name(fn)}() may work with more than one batch size: "
         f"{', '.join(map(str, sizes))}. The arrays are{_table(leaves)}\n"
         f"Say which: {' or '.join(f'batch_size={size}' for size in sizes)}; "
         f"or choose for each array: {_BY_HAND}"

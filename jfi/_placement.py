@@ -19,18 +19,21 @@ _NUMBERS = (bool, int, float, complex)
 
 
 def place(device: DeviceLike | None, caller: str) -> Device | Sharding | None:
-    """The device for JAX's own `device=`; None leaves the array free to move."""
-    if device is None or isinstance(device, (Device, Sharding)):
-        return device
-    return named_device(device, caller)
+    """The place for JAX's own `device=`; None leaves the array free to move.
+
+    Under a transformation a device is left to JAX; a sharding is not.
+    """
+    if isinstance(device, str):
+        device = named_device(device, caller)
+    if isinstance(device, Device) and not at_top_level():
+        return None
+    return device
 
 
 def put(x: T, device: DeviceLike | None, caller: str) -> T:
     """Commit arrays to a device; under a transformation the device is left to JAX."""
     target = place(device, caller)
-    if target is None or not (isinstance(target, Sharding) or at_top_level()):
-        return x
-    return cast("T", jax.device_put(x, target))
+    return x if target is None else cast("T", jax.device_put(x, target))
 
 
 def float_dtype(dtype: DTypeLike, caller: str) -> np.dtype[Any]:

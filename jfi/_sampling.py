@@ -35,7 +35,7 @@ def draw(
 ) -> jax.Array:
     """Sample once, with the key given or with the next one of the global generator."""
     target = place(device, caller)
-    on_device = isinstance(target, Device) and at_top_level()
+    on_device = isinstance(target, Device)
     drawn: jax.Array
     with jax.default_device(target) if on_device else nullcontext():
         if key is not None:

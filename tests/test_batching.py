@@ -362,7 +362,7 @@ def test_what_was_called_before_does_not_matter():
 
 
 def test_a_partial_has_a_name_in_messages():
-    with pytest.raises(AmbiguousBatchError, match=r"^partial\(\) works with more"):
+    with pytest.raises(AmbiguousBatchError, match=r"^partial\(\) may work with more"):
         vmap_automatically(
             functools.partial(lambda a, x: x, 2), [jnp.ones((3, 2)), jnp.ones((2, 5))]
         )
@@ -377,3 +377,12 @@ def test_numpy_arrays_under_jit_reach_functions_with_their_own_gradient():
     rows = np.arange(3.0)
     doubled = jax.jit(lambda: vmap_automatically(double, rows))()
     assert (doubled == 2 * rows).all()
+
+
+def test_a_size_whose_trial_needs_values_may_be_the_right_one():
+    def solve(p):
+        return p["y"].sum() if (p["x"] > 0).any() else p["y"].max()
+
+    problem = {"x": jnp.ones((5, 2)), "y": jnp.ones((3, 2))}
+    with pytest.raises(AmbiguousBatchError, match="more than one batch size: 3, 5"):
+        vmap_automatically(solve, problem)

@@ -276,6 +276,12 @@ def where(x): return sorted(d.id for d in x.devices())
         "    assert where(x) == [1] and x.committed",
         "f = jnp.jit(lambda x: x + jnp.ones(3, device='cpu:1'))\n"
         "assert where(f(jnp.zeros(3, device='cpu:0'))) == [0]",
+        "x = jnp.zeros(2, device='cpu:0')\n"
+        "for make in (jnp.zeros, jnp.arange, jnp.eye, jnp.randn, lambda n, **k: "
+        "jnp.array([1.0, 2.0], **k), lambda n, **k: jnp.linspace(0, 1, n, **k)):\n"
+        "    f = lambda x: x + make(2, device='cpu:1', "
+        "**({'key': jnp.key(0)} if make is jnp.randn else {}))\n"
+        "    assert where(jnp.jit(f)(x)) == [0]",
         "f = jnp.jit(lambda x: jnp.to(x, 'cpu:1'))\n"
         "assert where(f(jnp.zeros(3, device='cpu:0'))) == [0]",
         "jnp.manual_seed(0); a = jnp.randn(3); jnp.manual_seed(0)\n"
