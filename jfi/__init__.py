@@ -63,22 +63,41 @@ from ._errors import (
     LocalFallbackWarning as LocalFallbackWarning,
     LoopError as LoopError,
     MissingDependencyError as MissingDependencyError,
+    PlainJitWarning as PlainJitWarning,
     RandomError as RandomError,
     ServerError as ServerError,
 )
-from ._generator import manual_seed as manual_seed, seed as seed
 from ._loops import ScanWhileResult as ScanWhileResult, scan_while as scan_while
 from ._random import (
     bernoulli as bernoulli,
     choice as choice,
+    dropout as dropout,
     make_random_key as make_random_key,
     make_random_keys as make_random_keys,
+    multinomial as multinomial,
+    next_key as next_key,
     normal as normal,
+    poisson as poisson,
     rand as rand,
+    rand_like as rand_like,
     randint as randint,
+    randint_like as randint_like,
     randn as randn,
+    randn_like as randn_like,
     randperm as randperm,
     uniform as uniform,
+)
+from ._seeding import (
+    RngState as RngState,
+    fork_rng as fork_rng,
+    get_rng_state as get_rng_state,
+    manual_seed as manual_seed,
+    seed as seed,
+    set_rng_state as set_rng_state,
+)
+from ._staging import (
+    PlainJitPolicy as PlainJitPolicy,
+    set_plain_jit_policy as set_plain_jit_policy,
 )
 from ._torch_names import (
     bmm as bmm,
@@ -124,6 +143,7 @@ from ._transforms import (
     map as map,
     pure_callback as pure_callback,
     scan as scan,
+    shard_map as shard_map,
     stop_gradient as stop_gradient,
     switch as switch,
     value_and_grad as value_and_grad,

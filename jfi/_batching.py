@@ -9,7 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ._errors import AmbiguousBatchError, BatchError
+from ._generator import current, using
 from ._trees import own_copy
+from ._vmap import vmap
 
 
 ProblemT = TypeVar("ProblemT")
@@ -77,7 +79,7 @@ def _run(
         chosen = [rows.get(i, leaf) for i, leaf in enumerate(leaves)]
         return finish(fn(jax.tree.unflatten(structure, chosen)))
 
-    return jax.vmap(one)(batched)
+    return vmap(one)(batched)
 
 
 # ---- which size is the batch ----
@@ -118,7 +120,8 @@ def _failure(fn: Callable[[Any], Any], problem: Any, size: int) -> Exception | N
             jax.eval_shape(lambda: _run(fn, problem, size, lambda out: None))
         except _NEEDS_VALUES:
             # Tracing hides the values of shared arrays too, which `fn` may ask for.
-            _run(fn, problem, size, lambda out: None)
+            with using(current().copy()):  # a trial leaves no trace
+                _run(fn, problem, size, lambda out: None)
     except Exception as error:
         return error
     return None

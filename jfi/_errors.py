@@ -19,7 +19,8 @@ Python user would expect, so that either can be caught:
 
     JfiWarning (UserWarning)
     ├── LateDefaultsWarning                 jfi was imported too late to set a default
-    └── LocalFallbackWarning                a persistent function runs in this process
+    ├── LocalFallbackWarning                a persistent function runs in this process
+    └── PlainJitWarning                     a program of plain JAX draws random numbers
 """
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "LocalFallbackWarning",
     "LoopError",
     "MissingDependencyError",
+    "PlainJitWarning",
     "RandomError",
     "ServerError",
 ]
@@ -104,6 +106,10 @@ class LateDefaultsWarning(JfiWarning):
 
 class LocalFallbackWarning(JfiWarning):
     """A persistent function runs in this process, without the server."""
+
+
+class PlainJitWarning(JfiWarning):
+    """A program that plain JAX compiled draws random numbers."""
 
 
 # The errors print, pickle and document as `jfi.AutoJitError`, where users find them.

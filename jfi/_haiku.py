@@ -189,17 +189,7 @@ def _call(
         # not it is traced: so the same networks draw eagerly and under jit.
         if key is not None or type(error).__name__ != "MissingRNGError":
             raise
-    try:
-        key = make_random_key()
-    except RandomError:
-        signature = {"init": "x", "apply": "params, x"}[name]
-        message = (
-            f"{name}() of a haiku network needs a random key, which jfi can't draw "
-            "under a JAX transformation (jit, grad, vmap, ...).\n"
-            f"Pass one that comes from outside of it: {name}({signature}, key=key)"
-        )
-        raise RandomError(message) from None
-    return function(*leading, key, *args, **kwargs)
+    return function(*leading, make_random_key(), *args, **kwargs)
 
 
 def _check_takes_key(transformed: Any, maker: str, leading: int) -> None:

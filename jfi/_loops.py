@@ -11,6 +11,8 @@ from jax import lax
 from jax.core import Tracer, eval_jaxpr
 
 from ._errors import LoopError
+from ._own_stream import on_keys, varied, with_own_stream
+from ._staging import Keys
 from ._while_loops import Bound, Loop, with_gradient
 
 
@@ -101,17 +103,25 @@ def scan_while(
     """
     max_steps = _checked_max_steps(max_steps)
     _check_arrays(init)
-    init, traced_body = _settled(body, init)
-    traced_cond = _trace(cond, init)
+    return with_own_stream(lambda keys: _run(cond, body, init, max_steps, keys))
+
+
+def _run(cond: Any, body: Any, init: Any, max_steps: int, keys: Keys | None) -> Any:
+    # Other numbers for the condition than for the body.
+    of_body, of_cond = (keys and varied(keys, i) for i in (0, 1))
+    init, traced_body = _settled(body, init, of_body)
+    traced_cond = _trace(cond, init, of_cond)
     _check_cond(traced_cond.returned)
 
     leaves, structure = jax.tree.flatten(init)
     _, y_structure = jax.tree.flatten(traced_body.returned[1])
     n_carry = len(leaves)
+    if keys is not None:  # the number of the step, which its draws depend on
+        leaves = [*leaves, jnp.uint32(0)]
 
     def step(consts: Any, carry: Any, _: Any) -> tuple[Any, Any]:
         out = traced_body.call(consts, carry)
-        return out[:n_carry], out[n_carry:]
+        return [*out[:n_carry], *(x + 1 for x in carry[n_carry:])], out[n_carry:]
 
     def proceed(consts: Any, carry: Any) -> Any:
         return traced_cond.call(consts, carry)[0]
@@ -132,7 +142,7 @@ def scan_while(
     if max_steps == 0:
         ys = [rows[:0] for rows in ys]
     return ScanWhileResult(
-        jax.tree.unflatten(structure, leaves),
+        jax.tree.unflatten(structure, leaves[:n_carry]),
         jax.tree.unflatten(y_structure, ys),
         length,
     )
@@ -149,14 +159,17 @@ class _Traced(NamedTuple):
     returned: Any  # the shapes and dtypes it returns
 
 
-def _trace(function: Callable[[Any], Any], carry: Any) -> _Traced:
+def _trace(function: Callable[[Any], Any], carry: Any, keys: Keys | None) -> _Traced:
     # A new function each time: JAX remembers traces by function, and what this one
     # captures may have changed since.
     @functools.wraps(function)
-    def fresh(carry: Any) -> Any:
-        return function(carry)
+    def fresh(carry: Any, step: Any = None) -> Any:
+        if keys is None:
+            return function(carry)
+        return on_keys(function, varied(keys, step), carry)
 
-    traced, returned = jax.make_jaxpr(fresh, return_shape=True)(carry)
+    args = (carry,) if keys is None else (carry, jnp.uint32(0))
+    traced, returned = jax.make_jaxpr(fresh, return_shape=True)(*args)
 
     def call(consts: Any, leaves: Any) -> list[Any]:
         return eval_jaxpr(traced.jaxpr, consts, *leaves)
@@ -218,12 +231,14 @@ def _check_cond(returned: Any) -> None:
     raise LoopError(message)
 
 
-def _settled(body: Callable[[Any], Any], init: Any) -> tuple[Any, _Traced]:
+def _settled(
+    body: Callable[[Any], Any], init: Any, keys: Keys | None
+) -> tuple[Any, _Traced]:
     """`init` as arrays of the dtypes that `body` returns, and the traced body.
 
     Python numbers in `init` take the dtype that `body` returns, as in `lax.scan`.
     """
-    traced = _trace(body, init)
+    traced = _trace(body, init, keys)
     _check_structure(traced.returned, init)
 
     def settle(x: Any, returned: Any) -> jax.Array:
@@ -236,7 +251,7 @@ def _settled(body: Callable[[Any], Any], init: Any) -> tuple[Any, _Traced]:
 
     settled = jax.tree.map(settle, init, traced.returned[0])
     if _types(settled) != _types(init):
-        traced = _trace(body, settled)
+        traced = _trace(body, settled, keys)
         _check_structure(traced.returned, settled)
     _check_dtypes(traced.returned[0], settled)
     return settled, traced

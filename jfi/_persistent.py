@@ -177,7 +177,7 @@ class _Compiled:
             parts: Split = self._call.parts
             return bind(fn, parts.structure, parts.leaves)(traced)
 
-        self._jitted: Any = jax.jit(named_as(run, fn))
+        self._jitted: Any = jit(named_as(run, fn), {})
 
     def __call__(self, parts: Split) -> Any:
         before = getattr(self._call, "parts", None)  # it may call itself uncompiled

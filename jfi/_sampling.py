@@ -16,8 +16,11 @@ from ._compat import Device, at_top_level
 from ._config import DTypeLike, get_default_dtype, named_dtype
 from ._devices import DeviceLike
 from ._errors import RandomError
-from ._generator import current, one_key
+from ._generator import current
+from ._kinds_of_draws import KindOfDraw
 from ._placement import dtype_of_data, own_dtypes, place, put
+from ._seeding import one_key
+from ._staging import next_key
 from ._trees import is_numeric
 
 
@@ -33,50 +36,45 @@ def draw(
     key: jax.Array | None,
     device: DeviceLike | None,
 ) -> jax.Array:
-    """Sample once, with the key given or with the next one of the global generator."""
-    target = place(device, caller)
-    on_device = isinstance(target, Device)
-    drawn: jax.Array
-    with jax.default_device(target) if on_device else nullcontext():
-        if key is not None:
-            drawn = _with_key(sampler, static, _one_key(key, caller), dynamic)
-        elif at_top_level():
-            drawn = _from_generator(sampler, static, dynamic)
-        else:
-            raise RandomError(
-                f"{caller}() was called under a JAX transformation (jit, grad, vmap, "
-                "scan, ...), where the global generator can't give fresh numbers. "
-                "Draw a key outside, `key = jnp.make_random_key()`, pass it as an "
-                f"argument, and write jnp.{caller}(..., key=key) inside."
-            )
-    return put(drawn, target, caller)
-
-
-def _from_generator(
-    sampler: Sampler, static: tuple[Any, ...], dynamic: tuple[Any, ...]
-) -> jax.Array:
-    generator = current()
-    ticket = generator.take()
-    try:
-        drawn: jax.Array = _with_ticket(
-            sampler, static, ticket.impl, ticket.words, dynamic
-        )
-    except Exception:
-        generator.give_back(ticket)  # a refused draw changes nothing
-        raise
+    """Sample once, with the key given or with the next one of the current stream."""
+    if device is not None:
+        return _on_device(caller, sampler, static, dynamic, key, device)
+    if key is None and at_top_level():
+        stream = current()
+        origin, number = stream.take(1)
+        try:
+            kind = _kind(sampler, static, origin.impl)
+            return kind.draw(origin, number, dynamic)
+        except BaseException:
+            stream.settle(number + 1, number)  # a refused draw changes nothing
+            raise
+    key = next_key() if key is None else _one_key(key, caller)
+    drawn: jax.Array = _with_key(sampler, static, key, dynamic)
     return drawn
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1, 2))
-def _with_ticket(
+def _on_device(
+    caller: str,
     sampler: Sampler,
     static: tuple[Any, ...],
-    impl: Any,
-    words: jax.Array,
     dynamic: tuple[Any, ...],
+    key: jax.Array | None,
+    device: DeviceLike,
 ) -> jax.Array:
-    base = jax.random.wrap_key_data(words[:-1], impl=impl)
-    return sampler(jax.random.fold_in(base, words[-1]), *static, *dynamic)
+    target = place(device, caller)
+    on_device = isinstance(target, Device)
+    with jax.default_device(target) if on_device else nullcontext():
+        drawn = draw(caller, sampler, static, dynamic, key, None)
+    return put(drawn, target, caller)
+
+
+@functools.lru_cache(maxsize=4096)
+def _kind(sampler: Sampler, static: tuple[Any, ...], impl: Any) -> KindOfDraw:
+    def sample(key: jax.Array, *dynamic: Any) -> jax.Array:
+        typed = jax.random.wrap_key_data(key, impl=impl)
+        return sampler(typed, *static, *dynamic)
+
+    return KindOfDraw(sample, impl)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
@@ -116,6 +114,8 @@ def parameter(data: Any, caller: str) -> Any:
 
 def shape_from(caller: str, *size: Any) -> Shape:
     """The shape given as ints or as one tuple of ints."""
+    if len(size) == 1 and type(size[0]) is int and size[0] >= 0:
+        return size  # in most calls: no need to look further
     if len(size) == 1 and isinstance(size[0], (tuple, list)):
         size = tuple(size[0])
     return _shape(caller, size, f"{caller}(2, 3) or {caller}((2, 3))")

@@ -1,5 +1,11 @@
-"""JAX's transformations under their own names; `_transforms.pyi` holds their types."""
+"""JAX's transformations under their own names; `_transforms.pyi` holds their types.
 
+Those that can't take random draws as they are have a form here that can.
+"""
+
+import functools
+
+import jax
 from jax import (
     block_until_ready as block_until_ready,
     checkpoint as checkpoint,
@@ -8,27 +14,69 @@ from jax import (
     device_put as device_put,
     eval_shape as eval_shape,
     grad as grad,
-    hessian as hessian,
-    jacfwd as jacfwd,
-    jacobian as jacobian,
     jacrev as jacrev,
-    jit as jit,
     jvp as jvp,
     linearize as linearize,
     make_jaxpr as make_jaxpr,
     pure_callback as pure_callback,
     value_and_grad as value_and_grad,
     vjp as vjp,
-    vmap as vmap,
 )
-from jax.lax import (
-    associative_scan as associative_scan,
-    cond as cond,
-    fori_loop as fori_loop,
-    map as map,
-    scan as scan,
-    stop_gradient as stop_gradient,
-    switch as switch,
-    while_loop as while_loop,
-)
+from jax.lax import stop_gradient as stop_gradient
 from jax.random import key as key
+
+from . import _jit, _vmap
+from ._own_stream import in_stream
+
+
+@functools.wraps(jax.jit)
+def jit(fun=None, /, **options):
+    if fun is None:
+        return functools.partial(jit, **options)
+    return _jit.jit(fun, options)
+
+
+@functools.wraps(jax.vmap)
+def vmap(fun, in_axes=0, out_axes=0, axis_name=None, axis_size=None,
+         spmd_axis_name=None, *, randomness="different", chunk_size=None):  # fmt: skip
+    return _vmap.vmap(
+        fun, in_axes, out_axes, randomness=randomness, chunk_size=chunk_size,
+        axis_name=axis_name, axis_size=axis_size, spmd_axis_name=spmd_axis_name,
+    )  # fmt: skip
+
+
+@functools.wraps(jax.jacfwd)
+def jacfwd(fun, argnums=0, has_aux=False, holomorphic=False):
+    return _vmap.jacfwd(fun, argnums, has_aux, holomorphic)
+
+
+@functools.wraps(jax.hessian)
+def hessian(fun, argnums=0, has_aux=False, holomorphic=False):
+    return _vmap.hessian(fun, argnums, has_aux, holomorphic)
+
+
+jacobian = jax.jacobian
+
+
+@functools.wraps(jax.shard_map)
+def shard_map(fun=None, /, **options):
+    if fun is None:
+        return functools.partial(shard_map, **options)
+    return _vmap.shard_map(fun, options)
+
+
+def _in_stream(control_flow):
+    @functools.wraps(control_flow)
+    def wrapped(*args, **kwargs):
+        return in_stream(lambda: control_flow(*args, **kwargs))
+
+    return wrapped
+
+
+associative_scan = _in_stream(jax.lax.associative_scan)
+cond = _in_stream(jax.lax.cond)
+fori_loop = _in_stream(jax.lax.fori_loop)
+map = _in_stream(jax.lax.map)
+scan = _in_stream(jax.lax.scan)
+switch = _in_stream(jax.lax.switch)
+while_loop = _in_stream(jax.lax.while_loop)

@@ -10,6 +10,7 @@ import jfi
 def _fresh_state():
     """The generator is seeded, and no test leaves other defaults behind."""
     jfi.manual_seed(0)
+    jfi.set_plain_jit_policy("ok")  # its warning comes once: tests of it say "warn"
     before = jfi.get_default_dtype(), jax.config.jax_default_device
     x64 = jax.config.jax_enable_x64
     yield

@@ -74,14 +74,33 @@ compat._trace_context_test = gone
 import jfi as jnp
 jnp.randn(2)
 try:
-    jnp.jit(jnp.randn)()
+    draw = jnp.jit(jnp.randn)
+    print(draw() != draw())
 except jnp.RandomError:
     print("refused")
 """
+WITHOUT_HIDDEN_STATE = """
+import sys
+sys.modules["jfi._compat._hidden_state"] = None
+import jax, jfi as jnp
+for transform in (jax.jit, jnp.jit, jnp.autojit, jnp.vmap, jnp.hessian):
+    try:
+        print(transform(lambda x: x * jnp.randn())(jnp.ones(())))
+    except jnp.RandomError as error:
+        assert "release of JAX" in str(error), error
+    except ValueError:
+        assert transform is jnp.vmap  # of a scalar
+assert jnp.randn() != jnp.randn()
+print("refused")
+"""
 
 
-def test_random_numbers_are_refused_under_jit_without_the_trace_context():
-    assert output_of(WITHOUT_TRACE_CONTEXT) == "refused"
+def test_random_numbers_under_jit_without_the_trace_context():
+    assert output_of(WITHOUT_TRACE_CONTEXT) == "True"
+
+
+def test_draws_in_traced_code_are_refused_where_jax_has_no_way_for_them():
+    assert output_of(WITHOUT_HIDDEN_STATE) == "refused"
 
 
 def test_without_either_way_nothing_is_drawn():

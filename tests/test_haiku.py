@@ -182,23 +182,31 @@ def test_a_key_as_argument_of_the_jitted_function():
 
 @pytest.mark.parametrize(
     "transform",
-    [jax.jit, jax.vmap, lambda f: lambda x: jax.jvp(f, (x,), (x,))],
-    ids=["jit", "vmap", "jvp"],
+    [jax.jit, jfi.jit, jfi.autojit, lambda f: lambda x: jax.jvp(f, (x,), (x,))[0]],
+    ids=["jax.jit", "jit", "autojit", "jvp"],
 )
-def test_drawing_under_a_transformation_without_a_key_is_refused(transform):
+def test_fresh_keys_under_a_transformation(transform):
     network = from_haiku(dropout)
-    message = (
-        r"apply\(\) of a haiku network needs.*\nPass one.*apply\(params, x, key=key"
-    )
-    with pytest.raises(RandomError, match=message):
-        transform(lambda x: network.apply({}, x))(X)
-    network = from_haiku(mlp)
-    with pytest.raises(
-        RandomError, match=r"init\(\) of a haiku .*\n.*init\(x, key=key"
-    ):
-        transform(lambda x: network.init(x) and x)(X)
-    # And nothing is left behind.
-    assert network.apply(network.init(X), X).shape == (6, 3)
+    run = transform(lambda x: network.apply({}, x))
+    assert not np.array_equal(run(X), run(X))
+    started = transform(lambda x: from_haiku(mlp).init(x))
+    first, second = jax.tree.leaves(started(X)), jax.tree.leaves(started(X))
+    assert not all(map(np.array_equal, first, second))
+
+
+def test_under_jit_the_keys_are_those_of_eager_code():
+    network = from_haiku(dropout)
+    expected = [network.apply({}, X) for _ in range(3)]
+    jfi.manual_seed(0)
+    run = jfi.jit(lambda x: network.apply({}, x))
+    for rows in expected:
+        close(run(X), rows)
+
+
+def test_rows_of_vmap_drop_different_units():
+    network = from_haiku(dropout)
+    rows = jfi.vmap(lambda x: network.apply({}, x), in_axes=None, axis_size=8)(X)
+    assert len(np.unique(rows, axis=0)) > 1
 
 
 def test_an_error_of_the_network_passes_through():

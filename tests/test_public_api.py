@@ -39,7 +39,9 @@ ADDED = """
     default_dtype default_device manual_seed seed randn rand randint randperm normal
     uniform choice bernoulli make_random_key make_random_keys autojit AutoJIT
     AdvancedAutoJIT vmap_automatically scan_while from_torch KDTree persistent
-    persistent_call from_haiku
+    persistent_call from_haiku shard_map fork_rng get_rng_state set_rng_state next_key
+    rand_like randn_like randint_like multinomial poisson dropout Generator
+    set_plain_jit_policy PlainJitWarning RandomError
 """.split()
 
 
@@ -68,8 +70,8 @@ def test_names_beside_jax_numpy(name):
 
 @pytest.mark.parametrize(
     "name",
-    "jit grad value_and_grad vmap jacfwd jacrev jacobian hessian jvp vjp linearize "
-    "checkpoint custom_jvp custom_vjp pure_callback eval_shape make_jaxpr Array "
+    "grad value_and_grad jacrev jacobian jvp vjp linearize checkpoint "
+    "custom_jvp custom_vjp pure_callback eval_shape make_jaxpr Array "
     "block_until_ready device_put ShapeDtypeStruct lax tree debug sharding "
     "numpy".split(),
 )
@@ -77,12 +79,17 @@ def test_names_of_jax_are_the_same_objects(name):
     assert getattr(jfi, name) is getattr(jax, name)
 
 
-@pytest.mark.parametrize(
-    "name",
-    "cond switch scan while_loop fori_loop associative_scan map stop_gradient".split(),
-)
-def test_names_of_lax_are_the_same_objects(name):
-    assert getattr(jfi, name) is getattr(jax.lax, name)
+def test_the_other_names_of_jax_have_its_signature_first():
+    """They are wrappers, for random draws."""
+    assert jfi.stop_gradient is jax.lax.stop_gradient
+    for name in "jit vmap jacfwd hessian shard_map".split():
+        ours, theirs = (
+            list(inspect.signature(getattr(module, name)).parameters)
+            for module in (jfi, jax)
+        )
+        assert ours[: len(theirs)] == theirs
+    for name in "cond switch scan while_loop fori_loop associative_scan map".split():
+        assert getattr(jfi, name).__wrapped__ is getattr(jax.lax, name)
 
 
 def test_jaxm_is_the_module_itself():

@@ -39,13 +39,7 @@ TRANSFORMS = {
     "jit of grad": lambda f: jax.jit(jax.grad(lambda x: f(x).astype("float32").sum()))(
         1.0
     ),
-    "compile-time eval": lambda f: jax.jit(lambda: eagerly(f))(),
 }
-
-
-def eagerly(f):
-    with jax.ensure_compile_time_eval():
-        return f(1.0)
 
 
 @pytest.fixture(params=DRAWS)
@@ -79,20 +73,13 @@ def test_key_is_used_and_leaves_the_stream_alone(draw):
 
 
 @pytest.mark.parametrize("transform", TRANSFORMS)
-def test_refused_under_a_transformation(draw, transform):
-    before = jnp.randn(3)
-    jnp.manual_seed(0)
-    with pytest.raises(
-        jnp.RandomError,
-        match=r"called under a JAX transformation .*"
-        r"`key = jnp.make_random_key\(\)`, pass it as an argument, and write jnp\.\w+"
-        r"\(..., key=key\) inside",
-    ):
-        TRANSFORMS[transform](lambda x: draw() + x)
-    assert same(jnp.randn(3), before)  # nothing was drawn, nothing leaked
+def test_every_draw_works_under_a_transformation(draw, transform):
+    with jax.checking_leaks():
+        TRANSFORMS[transform](lambda x: draw() * x)
+    draw()  # nothing leaked
 
 
-@pytest.mark.parametrize("transform", set(TRANSFORMS) - {"compile-time eval"})
+@pytest.mark.parametrize("transform", TRANSFORMS)
 def test_a_key_works_under_a_transformation(draw, transform):
     key = jnp.key(3)
     with jax.checking_leaks():
@@ -602,5 +589,5 @@ def test_a_refused_draw_leaves_the_stream_alone():
 
 def test_errors_pickle():
     with pytest.raises(jnp.RandomError) as raised:
-        jax.jit(jnp.randn)()
+        jax.hessian(lambda x: x * jnp.randn())(1.0)
     assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)

@@ -21,6 +21,7 @@ from typing import (
 import jax
 
 from .._compat import setting
+from .._jit import jit
 from .._trees import (
     Constant,
     argument_names,
@@ -256,7 +257,6 @@ class _Program:
         keywords, names = call.keywords, call.names()
 
         def flat(*leaves: Any) -> _Result:
-            programs.count_trace()
             built = rebuild(graph, leaves)
             before = contents(graph, built)
             held = held_by_classes(graph, built)
@@ -265,6 +265,7 @@ class _Program:
             n = len(values) - len(keywords)
             try:
                 result = fn(*values[:n], **dict(zip(keywords, values[n:], strict=True)))
+                programs.count_trace()
                 change = changed(graph, before, contents(graph, built))
             finally:
                 restore_classes(graph, built, before)
@@ -283,7 +284,7 @@ class _Program:
             return _open_result(result, names[0], inputs)
 
         flat.__name__ = flat.__qualname__ = names[0]
-        self.jitted = jax.jit(flat)
+        self.jitted = jit(flat, {})
 
 
 class _Programs:

@@ -16,6 +16,11 @@ import jax
 import jax.numpy as jnp
 from jax import tree_util
 
+from ._call_stack import (
+    enclosing_transformations as enclosing_transformations,
+    in_uneven_loop as in_uneven_loop,
+)
+
 
 # `jax.Device` comes from jaxlib, which ships no types: this is what checkers see of it.
 if TYPE_CHECKING:
@@ -162,6 +167,41 @@ def _tells_tracing(at_top_level: Callable[[], bool]) -> bool:
 def at_top_level() -> bool:
     """Whether the caller is outside of every transformation (jit, grad, vmap, ...)."""
     return _top_level_test()()
+
+
+def traces_around() -> list[str]:
+    """The kinds of traces in progress, from the inside out: "DynamicJaxprTrace", ...
+
+    `parent_trace` of a trace (checked in 0.10.2). Without it the list has "unknown".
+    """
+    try:
+        from jax._src.core import eval_trace, trace_ctx
+
+        trace: Any = trace_ctx.trace
+        kinds: list[str] = []
+        while trace is not eval_trace:
+            kinds.append(type(trace).__name__)
+            trace = trace.parent_trace
+        return kinds
+    except (ImportError, AttributeError):
+        return ["unknown"]
+
+
+def compilation_context() -> Any | None:
+    """All that compiled code depends on beside its arguments; None if unknown.
+
+    `jax._src.config.trace_context` (checked in 0.10.2): options, default device, mesh.
+    """
+    return _trace_context()()
+
+
+@functools.cache
+def _trace_context() -> Callable[[], Any]:
+    try:
+        from jax._src.config import trace_context
+    except ImportError:
+        return lambda: None
+    return cast("Callable[[], Any]", trace_context)
 
 
 def setting(name: str) -> Any:

@@ -1,0 +1,70 @@
+"""Which of JAX's own transformations the caller runs inside of.
+
+Some of them can't take random state, and say so in words that help nobody. Their names
+on the call stack let jfi say it better. What is not recognised is left to JAX, whose
+error comes a moment later. Checked in JAX 0.10.2.
+"""
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from types import CodeType, FrameType
+from typing import Any
+
+import jax
+
+
+def enclosing_transformations(until: Callable[..., Any]) -> Iterator[str]:
+    """Names of the transformations around the caller, from the inside out.
+
+    Args:
+        until: A function whose call hides everything outside of it.
+    """
+    labels = _labels()
+    for frame in _frames():
+        if frame.f_code is until.__code__:
+            return
+        label = labels.get(frame.f_code) or labels.get(_name(frame))
+        if label is not None:
+            yield label
+
+
+def in_uneven_loop() -> bool:
+    """Whether JAX is batching a while loop that ends at other times in each row."""
+    for frame in _frames():
+        if frame.f_code.co_name == "_while_loop_batching_rule":
+            return bool(frame.f_locals.get("pred_bat"))
+    return False
+
+
+def _frames() -> Iterator[FrameType]:
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _name(frame: FrameType) -> tuple[Any, str]:
+    return frame.f_globals.get("__name__"), frame.f_code.co_name
+
+
+@functools.cache
+def _labels() -> dict[CodeType | tuple[Any, str], str]:
+    """What each code object, or function of a module, stands for."""
+    labels: dict[CodeType | tuple[Any, str], str] = {
+        ("jax._src.shard_map", "wrapped"): "shard_map",
+        ("jax._src.export._export", "do_export"): "export",
+    }
+    for function in (jax.vmap, jax.jacfwd, jax.pmap):
+        for inner in _code(function).co_consts:
+            if inspect.iscode(inner):
+                labels[inner] = function.__name__
+    for function in (jax.lax.cond, jax.lax.switch):
+        labels[_code(function)] = function.__name__
+    return labels
+
+
+def _code(function: Callable[..., Any]) -> CodeType:
+    plain: Any = inspect.unwrap(function)
+    return plain.__code__

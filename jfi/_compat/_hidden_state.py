@@ -1,0 +1,312 @@
+"""A stream of random keys as mutable input of whatever JAX traces.
+
+Two cells, subclasses of JAX's `Ref`, hold the state: the words of a key, and how many
+draws were made of it. Traced code captures them, and one primitive, `next_key`, reads
+and advances them, with rules for each transformation. A program that plain JAX compiles
+asks the cells for their values at each execution; `Staged` makes the state an ordinary
+argument and result instead.
+
+Checked in JAX 0.10.2: `Ref`, `discharge_state` and the tables of rules named below are
+not documented. `jfi._staging` does without this module where it fails its test.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import jax
+import numpy as np
+from jax._src import ad_util, core, custom_derivatives, dtypes
+from jax._src.interpreters import ad, batching, partial_eval, pxla
+from jax._src.state import discharge
+from jax._src.state.types import AbstractRef, ReadEffect, WriteEffect
+
+
+class Source(Protocol):
+    """Whatever hands out random state."""
+
+    def draw_key(self) -> Any:
+        """The data of the key for one draw, `size / 2` words."""
+        ...
+
+    def program_words(self) -> Any:
+        """The state for one execution of a program that plain JAX compiled."""
+        ...
+
+
+class Rules(Protocol):
+    """How keys are made; equal rules make equal keys."""
+
+    def key(self, words: Any, count: Any) -> Any:
+        """The data of the key for draw number `count`."""
+        ...
+
+    def rows(self, key: Any, size: int) -> Any:
+        """The data of a key for each of `size` rows of a batch."""
+        ...
+
+
+class Cell(core.Ref):
+    """One part of the state of a source, a uint32 array."""
+
+    committed = _committed = False  # so that it follows the arguments to their device
+
+    def __init__(self, source: Source, shape: tuple[int, ...]) -> None:
+        super().__init__(AbstractRef(_words(shape)), self)
+        self.source = source
+
+    @property
+    def _buf(self) -> "Cell":  # JAX looks for the array of a Ref here
+        return self
+
+    @property
+    def sharding(self) -> Any:
+        return jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
+
+    @property
+    def format(self) -> Any:
+        raise AttributeError("any format will do")
+
+    def value(self) -> Any:
+        return self.source.program_words() if self.shape else np.zeros((), np.uint32)
+
+    def _replace_with(self, value: Any) -> None:
+        """Where JAX stores the state after an execution: each begins with a new one."""
+
+    def __repr__(self) -> str:
+        return f"<random state of {self.source!r}>"
+
+
+Cells = tuple[Cell, Cell]
+
+
+def new_cells(source: Source, size: int) -> Cells:
+    """The cells of a source: `size` words and a count."""
+    return Cell(source, (size,)), Cell(source, ())
+
+
+def _words(shape: tuple[int, ...]) -> Any:
+    return core.ShapedArray(shape, np.dtype(np.uint32))
+
+
+def _shard_cells(cells: Any, *options: Any) -> Any:
+    return pxla.shard_args(*options, [cell.value() for cell in cells])
+
+
+core.pytype_aval_mappings[Cell] = lambda cell: cell.aval
+dtypes.register_canonicalize_value_handler(Cell, None)
+pxla.shard_arg_handlers[Cell] = _shard_cells
+
+
+# ---- the primitive ----
+
+_next_key_p = core.Primitive("next_key")
+_next_key_p.is_effectful = lambda params: True  # type: ignore[method-assign, assignment]
+
+
+def next_key(cells: Cells, rules: Rules) -> Any:
+    """The data of the key for the next draw of a source, in traced code."""
+    return _next_key_p.bind(*cells, rules=rules)
+
+
+@_next_key_p.def_impl
+def _run(words: Cell, count: Cell, *, rules: Rules) -> Any:
+    # Eager code under `grad` or `vmap`: each draw is an execution of its own.
+    return words.source.draw_key()
+
+
+@_next_key_p.def_effectful_abstract_eval
+def _type(words: Any, count: Any, *, rules: Rules) -> Any:
+    return _words((words.shape[0] // 2,)), {
+        ReadEffect(0), ReadEffect(1), WriteEffect(1)
+    }  # fmt: skip
+
+
+@discharge.register_discharge_rule(_next_key_p)
+def _discharge(_: Any, __: Any, words: Any, count: Any, *, rules: Rules) -> Any:
+    return (None, count + np.uint32(1)), rules.key(words, count)
+
+
+def _batch(axis: Any, cells: Any, _: Any, *, rules: Rules) -> Any:
+    # JAX asks this rule under every vmap, also where no argument is batched.
+    return rules.rows(_next_key_p.bind(*cells, rules=rules), axis.size), 0
+
+
+def _jvp(cells: Any, _: Any, *, rules: Rules) -> Any:
+    key = _next_key_p.bind(*cells, rules=rules)
+    return key, ad_util.Zero(core.typeof(key).to_tangent_aval())
+
+
+def _remat(saveable: Any, unknown: Any, instantiate: Any, equation: Any) -> Any:
+    # Known, and kept for the backward pass: never drawn a second time.
+    return equation, None, [False], [False], []
+
+
+batching.fancy_primitive_batchers[_next_key_p] = _batch
+ad.primitive_jvps[_next_key_p] = _jvp
+partial_eval.partial_eval_jaxpr_custom_rules[_next_key_p] = _remat
+
+
+def _discharge_custom_jvp(
+    avals: Any, out_avals: Any, *args: Any, call_jaxpr: Any, **_: Any
+) -> Any:
+    """What is left of a custom_jvp function after differentiation: a plain call."""
+    cells = [isinstance(aval, AbstractRef) for aval in avals]
+    discharged = discharge.discharge_state(call_jaxpr, should_discharge=cells)
+    outs = _without_derivatives(discharged, args)
+    after = iter(outs[len(out_avals) :])
+    return [next(after) if cell else None for cell in cells], outs[: len(out_avals)]
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
+def _without_derivatives(jaxpr: Any, args: Any) -> Any:
+    return core.jaxpr_as_fun(jaxpr)(*args)
+
+
+@_without_derivatives.defjvp
+def _refuse_derivatives(*_: Any) -> Any:
+    # As JAX does for custom_vjp: jfi says it better where it can see it coming.
+    message = "a custom_jvp function that draws was differentiated too late"
+    raise NotImplementedError(message)
+
+
+# JAX 0.10 has no such rule; programs that fail without it are all that it changes.
+discharge._discharge_rules.setdefault(
+    custom_derivatives.custom_jvp_call_p, _discharge_custom_jvp
+)
+
+
+def captured_sources() -> list[Any]:
+    """The sources whose cells the innermost `jit` in progress has captured."""
+    values = core.trace_ctx.trace.frame.constvar_to_val.values()
+    return _sources(values)
+
+
+def _sources(values: Any) -> list[Any]:
+    return list(dict.fromkeys(x.source for x in values if isinstance(x, Cell)))
+
+
+# ---- state as an argument and a result ----
+
+
+class Staged:
+    """A function of arrays, traced, with the random state that it uses taken out."""
+
+    def __init__(self, f: Callable[..., Any], args: Sequence[Any]) -> None:
+        closed, out = jax.make_jaxpr(f, return_shape=True)(*args)
+        self._consts, self._out = closed.consts, jax.tree.structure(out)
+        self._jaxpr = partial_eval.convert_constvars_jaxpr(closed.jaxpr)
+        self.sources = _sources(self._consts)
+
+    def draws(self, source: Source) -> int | None:
+        """How many keys it takes of a source; None if that depends on the data."""
+        variables = zip(self._jaxpr.invars, self._consts, strict=False)
+        counts = {v for v, x in variables if _is_count(x, source)}
+        return _draws(self._jaxpr, counts)
+
+    @property
+    def has_custom_derivatives(self) -> bool:
+        """Whether it draws in a function with derivatives of its own, soon forgotten."""
+        return _draws_in_custom_derivatives(self._jaxpr)
+
+    @property
+    def communicates(self) -> bool:
+        """Whether it has a collective operation such as `psum`."""
+        return _communicates(self._jaxpr)
+
+    def __call__(
+        self, states: dict[Any, tuple[Any, Any]], args: Sequence[Any]
+    ) -> tuple[Any, dict[Any, Any]]:
+        """Run it from the states (words and count) given: results and last counts."""
+        cells = [x for x in self._consts if isinstance(x, Cell)]
+        values = [
+            states[x.source][not x.shape] if isinstance(x, Cell) else x
+            for x in self._consts
+        ]
+        is_cell = [isinstance(x, Cell) for x in self._consts] + [False] * len(args)
+        closed = core.ClosedJaxpr(self._jaxpr, ())
+        discharged = discharge.discharge_state(closed, should_discharge=is_cell)
+        outs = core.jaxpr_as_fun(discharged)(*values, *args)
+        after = zip(cells, outs[len(self._jaxpr.outvars) :], strict=True)
+        counts = {cell.source: x for cell, x in after if not cell.shape}
+        return self._out.unflatten(outs[: len(self._jaxpr.outvars)]), counts
+
+
+def _is_count(x: Any, source: Any) -> bool:
+    return isinstance(x, Cell) and x.source == source and not x.shape
+
+
+def _draws(jaxpr: Any, counts: set[Any]) -> int | None:
+    """How often equations advance the counts among the variables of a jaxpr."""
+    total = 0
+    for equation in jaxpr.eqns:
+        found = [i for i, v in enumerate(equation.invars) if _among(v, counts)]
+        if not found:
+            continue
+        if equation.primitive is _next_key_p:
+            total += 1
+            continue
+        n = _draws_inside(equation, found)
+        if n is None:
+            return None
+        total += n
+    return total
+
+
+def _among(variable: Any, counts: set[Any]) -> bool:
+    return not isinstance(variable, core.Literal) and variable in counts
+
+
+def _draws_inside(equation: Any, found: list[int]) -> int | None:
+    """The draws of an equation that runs other jaxprs; `found` are its arguments."""
+    params = equation.params
+
+    def inside(jaxpr: Any, skipped: int = 0) -> int | None:
+        inner = getattr(jaxpr, "jaxpr", jaxpr)
+        return _draws(inner, {inner.invars[i - skipped] for i in found})
+
+    match equation.primitive.name:
+        case "scan":
+            n = inside(params["jaxpr"])
+            return n and n * params["length"]
+        case "cond":
+            ns = {inside(branch, skipped=1) for branch in params["branches"]}
+            return ns.pop() if len(ns) == 1 else None
+        case name if name in _CALLS:
+            return inside(params["jaxpr"] if "jaxpr" in params else params["call_jaxpr"])
+        case _:  # a while loop, or what runs its jaxpr we don't know how often
+            return None
+
+
+# They run one jaxpr once, with all their arguments.
+_CALLS = {
+    "jit", "pjit", "closed_call", "core_call", "checkpoint", "remat2",
+    "custom_jvp_call", "custom_vjp_call",
+}  # fmt: skip
+
+
+def _draws_in_custom_derivatives(jaxpr: Any) -> bool:
+    for equation in jaxpr.eqns:
+        if any(isinstance(e, WriteEffect) for e in equation.effects):
+            if equation.primitive.name in ("custom_jvp_call", "custom_vjp_call"):
+                return True
+            inner = core.jaxprs_in_params(equation.params)
+            if any(map(_draws_in_custom_derivatives, inner)):
+                return True
+    return False
+
+
+def _communicates(jaxpr: Any) -> bool:
+    for equation in jaxpr.eqns:
+        name = equation.primitive.name
+        if {"axes", "axis_name"} & equation.params.keys() and name in _COLLECTIVES:
+            return True
+        if any(map(_communicates, core.jaxprs_in_params(equation.params))):
+            return True
+    return False
+
+
+_COLLECTIVES = {
+    "psum", "psum2", "psum_invariant", "psum_scatter", "reduce_scatter", "all_gather",
+    "all_gather_invariant", "all_to_all", "ppermute", "pbroadcast",
+}  # fmt: skip

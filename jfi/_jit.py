@@ -1,0 +1,227 @@
+"""`jit` for functions that may draw random numbers without keys.
+
+A function that draws is compiled with the state of its streams as one more argument,
+and the number of its draws in the structure of its result, where it costs nothing. A
+function that does not is left to `jax.jit`.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from jax.core import Tracer
+
+from ._compat import at_top_level
+from ._generator import MANY
+from ._staging import (
+    FoundDraws,
+    StreamSource,
+    functionalize,
+    is_computing,
+    is_refusing,
+    tracing,
+    traced_sources,
+)
+
+
+OPTIONS = "_jfi_jit_options"  # the attribute by which a jitted function is known
+
+
+def jit(fun: Callable[..., Any], options: Mapping[str, Any]) -> Callable[..., Any]:
+    """Compile a function as `jax.jit` does, so that its random draws are fresh.
+
+    Args:
+        fun: The function.
+        options: Those of `jax.jit`.
+
+    Returns:
+        A function with the attributes of what `jax.jit` returns.
+    """
+    program = _Program(fun, options)
+    pure = program.pure
+
+    # A plain function: a callable object costs a twentieth of a small call more.
+    @functools.wraps(fun, updated=())
+    def jitted(*args: Any, **kwargs: Any) -> Any:
+        if program.sources:
+            return program.draw(args, kwargs)
+        try:
+            return pure(*args, **kwargs)
+        except FoundDraws as found:
+            program.add(found)
+        return program.draw(args, kwargs)
+
+    # Ahead of time it is a program of plain JAX, which draws from a stream of its own.
+    plain: Any = jax.jit(fun, **options)
+    attributes = {
+        "lower": plain.lower,
+        "trace": plain.trace,
+        "eval_shape": plain.eval_shape,
+        "clear_cache": program.clear_cache,
+        OPTIONS: dict(options),
+    }
+    for name, value in attributes.items():
+        setattr(jitted, name, value)
+    return jitted
+
+
+def is_jitted(value: Any) -> bool:
+    """Whether this is what `jit` returned."""
+    return OPTIONS in getattr(value, "__dict__", ())
+
+
+class _Program:
+    """A function compiled twice: for calls that don't draw, and for those that do.
+
+    Attributes:
+        sources: Where its draws come from; empty while it has made none.
+    """
+
+    def __init__(self, fun: Callable[..., Any], options: Mapping[str, Any]) -> None:
+        self._fun = fun
+        self.sources: tuple[StreamSource, ...] = ()
+        self.pure: Any = jax.jit(_named(self._without_state, fun), **options)
+        drawing = _named(self._with_state, fun, "_jfi_state")
+        self._drawing: Any = jax.jit(drawing, **_shifted(options))
+
+    def clear_cache(self) -> None:
+        """Forget what was compiled."""
+        self.pure.clear_cache()
+        self._drawing.clear_cache()
+
+    def add(self, found: FoundDraws) -> None:
+        """Remember sources; under an outer trace that is to find them, let it."""
+        if is_refusing() or not is_computing():
+            raise found
+        self.sources = tuple(dict.fromkeys((*self.sources, *found.sources)))
+
+    def _without_state(self, *args: Any, **kwargs: Any) -> Any:
+        """What is compiled for calls that don't draw, and for nested calls."""
+        if at_top_level():  # jax.disable_jit(): nothing is traced
+            return self._fun(*args, **kwargs)
+        if is_refusing() or not is_computing(outside_of=1):
+            # Nested: its draws belong to what is traced around it.
+            out = self._fun(*args, **kwargs)
+            # What JAX has now traced must never run by itself.
+            self.sources = tuple(dict.fromkeys((*self.sources, *traced_sources())))
+            return out
+        with tracing(refuses=True):
+            out = self._fun(*args, **kwargs)
+        if traced_sources():  # by code that was traced before
+            raise FoundDraws(traced_sources())
+        return out
+
+    def draw(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call it with the state of its streams."""
+        if is_refusing() or not (at_top_level() or is_computing()):
+            return self.pure(*args, **kwargs)
+        first, *others = self.sources
+        if others:
+            return self._draw_from_many(args, kwargs)
+        # For one source without loops: they cost a fifth of a small call.
+        stream = first.stream()
+        origin, start = stream.take(MANY)
+        used = 0
+        try:
+            out, count = self._drawing((origin.state(start),), *args, **kwargs)
+            used = _used(start, *count)
+            return out
+        except FoundDraws as found:
+            self.add(found)
+        finally:
+            stream.settle(start + MANY, start + used)
+        return self.draw(args, kwargs)
+
+    def _draw_from_many(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        streams = [source.stream() for source in self.sources]
+        taken = [stream.take(MANY) for stream in streams]
+        starts = [start for _, start in taken]
+        ends = starts
+        try:
+            states = tuple(origin.state(start) for origin, start in taken)
+            out, counts = self._drawing(states, *args, **kwargs)
+            ends = [n + _used(n, c) for n, c in zip(starts, counts, strict=True)]
+            return out
+        except FoundDraws as found:
+            self.add(found)
+        finally:
+            for stream, start, end in zip(streams, starts, ends, strict=True):
+                stream.settle(start + MANY, end)
+        return self.draw(args, kwargs)
+
+    def _with_state(
+        self, states: tuple[jax.Array, ...], /, *args: Any, **kwargs: Any
+    ) -> tuple[Any, list[dict[int, Any]]]:
+        """What is compiled for calls that draw: results, and the numbers of draws."""
+        if at_top_level():  # jax.disable_jit()
+            return self._fun(*args, **kwargs), [{0: None} for _ in states]
+        leaves, structure = jax.tree.flatten((args, kwargs))
+        dynamic = [isinstance(leaf, Tracer) for leaf in leaves]
+
+        def flat(*values: Any) -> Any:
+            value = iter(values)
+            chosen = [
+                next(value) if traced else leaf
+                for leaf, traced in zip(leaves, dynamic, strict=True)
+            ]
+            args, kwargs = jax.tree.unflatten(structure, chosen)
+            return self._fun(*args, **kwargs)
+
+        values = [leaf for leaf, traced in zip(leaves, dynamic, strict=True) if traced]
+        function = functionalize(flat, values)
+        known = dict(zip(self.sources, states, strict=False))
+        if not set(function.sources) <= set(known):
+            raise FoundDraws(function.sources)
+        out, counts = function({s: known[s] for s in function.sources}, values)
+        return out, [_count(function.draws(s), counts.get(s)) for s in known]
+
+
+def _count(static: int | None, last: Any) -> dict[int, Any]:
+    """A number of draws as a tree: the number itself is in its structure, if known."""
+    if last is None:
+        return {0: None}
+    return {-1: last} if static is None else {static: None}
+
+
+def _used(start: int, count: dict[int, Any]) -> int:
+    """How many draws a call made that began with draw number `start`."""
+    ((n, last),) = count.items()
+    return n if n >= 0 else (int(last) - start) % 2**32
+
+
+def _named(
+    run: Callable[..., Any], fun: Callable[..., Any], *leading: str
+) -> Callable[..., Any]:
+    """A function with the name and signature of another, after more arguments."""
+
+    @functools.wraps(fun, updated=())
+    def named(*args: Any, **kwargs: Any) -> Any:
+        return run(*args, **kwargs)
+
+    try:
+        signature = inspect.signature(fun)
+    except (TypeError, ValueError):  # some builtins have none
+        return named
+    more = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_ONLY) for n in leading]
+    parameters = [*more, *signature.parameters.values()]
+    named.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return named
+
+
+def _shifted(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of `jax.jit` for a function with one more argument in front."""
+    shifted = dict(options)
+    for name in ("static_argnums", "donate_argnums"):
+        numbers = shifted.get(name)
+        if isinstance(numbers, (int, np.integer)):
+            numbers = (numbers,)
+        if isinstance(numbers, Sequence):
+            shifted[name] = tuple(n + 1 if n >= 0 else n for n in numbers)
+    if shifted.get("out_shardings") is not None:
+        shifted["out_shardings"] = (shifted["out_shardings"], None)
+    if isinstance(shifted.get("in_shardings"), tuple):
+        shifted["in_shardings"] = (None, *shifted["in_shardings"])
+    return shifted

@@ -1,0 +1,24 @@
+"""Random draws in code that JAX traces. Begin to read in `_draws.py`."""
+
+from ._draws import (
+    FoundDraws as FoundDraws,
+    Functional as Functional,
+    Keys as Keys,
+    StreamSource as StreamSource,
+    draw_keys as draw_keys,
+    functionalize as functionalize,
+    is_computing as is_computing,
+    is_differentiating as is_differentiating,
+    is_refusing as is_refusing,
+    next_key as next_key,
+    traced_sources as traced_sources,
+    tracing as tracing,
+)
+from ._policy import (
+    PlainJitPolicy as PlainJitPolicy,
+    set_plain_jit_policy as set_plain_jit_policy,
+)
+from ._refusals import (
+    LOST_DERIVATIVES as LOST_DERIVATIVES,
+    is_under_vmap as is_under_vmap,
+)

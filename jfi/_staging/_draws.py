@@ -1,0 +1,244 @@
+"""Random draws in code that JAX traces.
+
+Each such draw is one operation that reads and advances the state of a stream. JAX knows
+rules for it (`jfi._compat._hidden_state`): rows of a `vmap` get different keys, a
+backward pass gets the keys of the forward pass. Two things can become of the state:
+
+- `functionalize` makes it an argument and a result. `jfi.jit` passes the stream's own.
+- A program that plain JAX compiles takes one draw at each run, as the key of a stream
+  for this run alone.
+"""
+
+import functools
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._compat import at_top_level, in_uneven_loop, traces_around
+from .._errors import RandomError
+from .._generator import Stream, current, draw_key, folded
+from ._hidden import hidden, hidden_if_used, key_size
+from ._policy import apply_policy
+from ._refusals import NOT_IN_THIS_JAX, refusal, refuse_around
+
+
+if TYPE_CHECKING:
+    from .._compat import _hidden_state
+
+
+class FoundDraws(BaseException):
+    """Stops a trace that turns out to draw. A BaseException: user code lets it pass."""
+
+    def __init__(self, sources: Sequence["StreamSource"]) -> None:
+        super().__init__("jfi's own signal; it never reaches the user")
+        self.sources = tuple(sources)
+
+
+# ---- what a draw does ----
+
+
+def next_key() -> jax.Array:
+    """A typed key for the next draw of the current stream."""
+    stream = current()
+    if at_top_level():
+        return jax.random.wrap_key_data(stream.draw_key(), impl=stream.impl)
+    source = source_of(stream)
+    if _trace.refuses:
+        raise FoundDraws([source])
+    if hidden() is None:
+        raise RandomError(NOT_IN_THIS_JAX)
+    refuse_around(until=functionalize)
+    return jax.random.wrap_key_data(_traced_key(source), impl=source.impl)
+
+
+def _traced_key(source: "StreamSource") -> jax.Array:
+    key: jax.Array = hidden().next_key(_cells(source), _Rules(source.impl))
+    return key
+
+
+class StreamSource(NamedTuple):
+    """Where traced code takes its keys: a stream, or the one current at each run."""
+
+    impl: Any
+    bound: Stream | None
+
+    def stream(self) -> Stream:
+        """The stream to draw from now."""
+        stream = self.bound or current()
+        if stream.impl != self.impl:
+            raise RandomError(
+                f"A program compiled for keys of {self.impl} runs in a stream of "
+                f"{stream.impl}. Compile it anew: jax.clear_caches()."
+            )
+        return stream
+
+    def draw_key(self) -> jax.Array:
+        """The key for one draw of eager code."""
+        return self.stream().draw_key()
+
+    def program_words(self) -> jax.Array:
+        """The key for one run of a program that plain JAX compiled, twice."""
+        apply_policy()
+        return jnp.tile(self.stream().draw_key(), 2)
+
+
+def source_of(stream: Stream) -> StreamSource:
+    """The source for draws from the stream that is current while tracing."""
+    return StreamSource(stream.impl, stream if stream.is_bound else None)
+
+
+@dataclass(frozen=True)
+class _Rules:
+    """How the keys of one algorithm are made."""
+
+    impl: Any
+
+    def key(self, words: Any, count: Any) -> jax.Array:
+        return _key(self.impl, words, count)
+
+    def rows(self, key: Any, size: int) -> jax.Array:
+        if _trace.refuses:  # also where JAX batches what was traced before
+            raise FoundDraws([StreamSource(self.impl, None)])
+        if in_uneven_loop():
+            raise RandomError(refusal("while_loop", "vmap"))
+        return _row_keys(self.impl, key, size)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _key(impl: Any, words: jax.Array, count: jax.Array) -> jax.Array:
+    return draw_key(impl, jnp.append(words, count))
+
+
+@functools.partial(jax.jit, static_argnums=(0, 2))
+def _row_keys(impl: Any, key: jax.Array, size: int) -> jax.Array:
+    rows = jnp.arange(size, dtype=np.uint32)
+    return jax.vmap(functools.partial(folded, impl, key))(rows)
+
+
+# ---- taking the state out ----
+
+
+def functionalize(f: Callable[..., Any], args: Sequence[Any]) -> "Functional":
+    """Trace a function of arrays, and make its random state explicit."""
+    if hidden() is None:
+        raise RandomError(NOT_IN_THIS_JAX)
+    with tracing(refuses=False):
+        return Functional(hidden().Staged(f, args))
+
+
+class Functional:
+    """A traced function whose random state is an argument and a result.
+
+    Attributes:
+        sources: Where its draws come from; empty if there are none.
+        has_custom_derivatives: Whether it draws in a `custom_vjp` or `custom_jvp`
+            function, whose rules are gone here.
+        communicates: Whether it has a collective operation such as `psum`.
+    """
+
+    def __init__(self, staged: "_hidden_state.Staged") -> None:
+        self._staged = staged
+        self.sources: list[StreamSource] = staged.sources
+        self.has_custom_derivatives = staged.has_custom_derivatives
+        self.communicates = staged.communicates
+
+    def draws(self, source: StreamSource) -> int | None:
+        """How many draws it makes; None if that depends on the data."""
+        return self._staged.draws(source)
+
+    def __call__(
+        self, states: dict[StreamSource, jax.Array], args: Sequence[Any]
+    ) -> tuple[Any, dict[StreamSource, jax.Array]]:
+        """Run it from states as `draw_key` takes them: the result and last counters."""
+        parts = {source: (state[:-1], state[-1]) for source, state in states.items()}
+        out, counts = self._staged(parts, args)
+        return out, counts
+
+    def with_keys(self, keys: "Keys", args: Sequence[Any]) -> Any:
+        """Run it with streams of its own, which begin with these keys."""
+        missing = set(self.sources) - set(keys)
+        if missing:
+            raise FoundDraws(list(missing))
+        zero = jnp.zeros(1, np.uint32)
+        states = {s: jnp.concatenate([key, key, zero]) for s, key in keys.items()}
+        return self({s: states[s] for s in self.sources}, args)[0]
+
+
+Keys: TypeAlias = dict[StreamSource, jax.Array]
+
+
+def draw_keys(sources: Sequence[StreamSource]) -> Keys:
+    """The data of a key from each source, a draw of each, for `with_keys`."""
+    return {s: s.draw_key() if at_top_level() else _traced_key(s) for s in sources}
+
+
+def is_refusing() -> bool:
+    """Whether draws raise `FoundDraws` in what is being traced now."""
+    return _trace.refuses
+
+
+class _Trace(threading.local):
+    """What the tracing in progress in this thread does with draws."""
+
+    refuses = False
+
+
+_trace = _Trace()
+
+
+@contextmanager
+def tracing(*, refuses: bool) -> Iterator[None]:
+    """Say whether draws raise `FoundDraws` in what is traced in this block."""
+    before, _trace.refuses = _trace.refuses, refuses
+    try:
+        yield
+    finally:
+        _trace.refuses = before
+
+
+def traced_sources() -> list[StreamSource]:
+    """Where the function that JAX is tracing took keys, also by code traced before."""
+    used = hidden_if_used()
+    return used.captured_sources() if used else []
+
+
+# Eager differentiation: it computes as it goes, and no number is ever kept in a program.
+_COMPUTING = {"JVPTrace", "LinearizeTrace"}
+
+
+def is_computing(outside_of: int = 0) -> bool:
+    """Whether code here computes at once, though it may be being differentiated.
+
+    Args:
+        outside_of: How many of the innermost traces to leave out.
+    """
+    return set(traces_around()[outside_of:]) <= _COMPUTING
+
+
+def is_differentiating() -> bool:
+    """Whether what runs here is being differentiated, as far as can be seen."""
+    return not _COMPUTING.isdisjoint(traces_around())
+
+
+def _cells(source: StreamSource) -> Any:
+    """The cells of a source. Compiled programs keep them: there is only one pair."""
+    if source.bound is None:
+        return _ambient_cells(source)
+    if source.bound.cells is None:
+        source.bound.cells = _new_cells(source)
+    return source.bound.cells
+
+
+@functools.cache
+def _ambient_cells(source: StreamSource) -> Any:
+    return _new_cells(source)
+
+
+def _new_cells(source: StreamSource) -> Any:
+    return hidden().new_cells(source, 2 * key_size(source.impl))

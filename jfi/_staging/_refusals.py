@@ -1,0 +1,54 @@
+"""Refusals of draws where JAX can't give random state, in words that help."""
+
+from collections.abc import Callable
+from typing import Any
+
+from .._compat import enclosing_transformations
+from .._errors import RandomError
+
+
+_INSTEAD = {
+    "jacfwd": "jfi.jacfwd or jfi.hessian",
+    "shard_map": "jfi.shard_map",
+    "pmap": "jfi.shard_map",
+    "cond": "jfi.cond, or jfi.vmap around it",
+    "switch": "jfi.switch, or jfi.vmap around it",
+    "while_loop": "jfi.while_loop, or jfi.vmap around it",
+    "export": "a function that takes a key: draw with `key=key`",
+}
+LOST_DERIVATIVES = (
+    "A custom_jvp or custom_vjp function that draws random numbers runs inside of "
+    "jfi.vmap, jfi.cond or a loop, where JAX forgets its derivatives. Differentiate "
+    "inside: jfi.vmap(jax.grad(f)); or draw outside of that function."
+)
+NOT_IN_THIS_JAX = (
+    "This release of JAX hides from jfi what random numbers in compiled code need. "
+    "Draw a key outside, `key = jnp.make_random_key()`, pass it as an argument and "
+    "write `key=key` inside; or install a release listed in jfi's constraints.txt."
+)
+
+
+def refuse_around(until: Callable[..., Any]) -> None:
+    """Refuse, by name, what JAX would refuse in words that help nobody."""
+    branch = None
+    for name in enclosing_transformations(until):
+        if name == "vmap":
+            if branch is not None:
+                raise RandomError(refusal(branch, "vmap"))
+        elif name in ("cond", "switch"):
+            branch = name
+        else:
+            raise RandomError(refusal(name, name))
+
+
+def refusal(name: str, outer: str) -> str:
+    inside = f"jax.lax.{name} under jax.vmap" if outer == "vmap" else f"jax {outer}"
+    return (
+        f"A random number was drawn inside of {inside}, which JAX can't give "
+        f"random state. Write {_INSTEAD[name]}."
+    )
+
+
+def is_under_vmap(until: Callable[..., Any]) -> bool:
+    """Whether the caller is inside of `jax.vmap`, and of no `until` inside of it."""
+    return "vmap" in enclosing_transformations(until)

@@ -1,0 +1,351 @@
+"""Every way to draw inside of every way to call: never the same number twice.
+
+`BODIES` draw, each in another construct of JAX; `CALLS` run a body under some nesting of
+transformations, of JAX's own and of jfi's.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+import pytest
+from jax import lax
+
+import jfi
+
+
+pytestmark = pytest.mark.usefixtures("_plain_jit_is_ok")
+X3 = np.linspace(1, 2, 3, dtype="float32")
+X23 = np.linspace(1, 2, 6, dtype="float32").reshape(2, 3)
+
+
+@pytest.fixture
+def _plain_jit_is_ok():
+    jfi.set_plain_jit_policy("ok")
+    yield
+    jfi.set_plain_jit_policy("warn")
+
+
+def numbers(*trees):
+    """All numbers in some trees, in order."""
+    return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(trees)])
+
+
+def assert_all_different(*trees):
+    values = numbers(*trees)
+    assert np.isfinite(values).all()
+    assert len(np.unique(values)) == values.size
+
+
+def eager_stream(n):
+    jfi.manual_seed(0)
+    return np.array([jfi.randn() for _ in range(n)])
+
+
+def count():
+    return jfi.get_rng_state()["count"]
+
+
+# ------------------------------------------------------------ ways to draw: 3 numbers
+
+
+def draw_3(_=None):
+    return [jfi.randn() for _ in range(3)]
+
+
+def step(carry, _):
+    return carry, jfi.randn()
+
+
+def stored(i, out):
+    return out.at[i].set(jfi.randn())
+
+
+def zeros():
+    return np.zeros(3, "float32")
+
+
+@jax.custom_jvp
+def with_jvp(x):
+    return draw_3()
+
+
+with_jvp.defjvp(lambda primals, _: (draw_3(), [np.float32(0)] * 3))
+
+
+@jax.custom_vjp
+def with_vjp(x):
+    return draw_3()
+
+
+with_vjp.defvjp(lambda x: (draw_3(), None), lambda *_: (np.float32(0),))
+
+
+def in_condition(x):
+    """The numbers that the condition drew: it runs once more than the body.
+
+    JAX gives no way to pass them out but to draw them anew in the body.
+    """
+    del x
+    start = jfi.randn()
+
+    def go_on(state):
+        return (state[0] < 1) & (jfi.randn() < 100)  # draws numbers 1 and 3
+
+    def body(state):
+        return state[0] + 1, jfi.randn()  # draws number 2
+
+    _, last = lax.while_loop(go_on, body, (0, start))
+    return [start, last]
+
+
+def checkpointed_loop(x):
+    _, out = eqx.internal.while_loop(
+        lambda s: s[0] < 3,
+        lambda s: (s[0] + 1, stored(s[0], s[1])),
+        (0, jax.numpy.zeros(3)),
+        kind="checkpointed",
+        checkpoints=3,
+    )
+    return out
+
+
+compiled_before = jax.jit(lambda: jfi.randn())
+drawn_inside = jfi.jit(lambda: jfi.randn())
+
+
+@dataclass
+class Body:
+    """A function that draws.
+
+    Attributes:
+        draw: The function of a float.
+        stream: Which numbers of the stream it gives where it uses the eager stream.
+        draws: How many it takes then.
+        programs: How many programs of JAX it starts in eager code; None: no program,
+            it uses the eager stream.
+        refused: Under plain `jax.vmap`, the name of the counterpart in the message.
+    """
+
+    draw: Any
+    stream: Any = (0, 1, 2)
+    draws: int = 3
+    programs: int | None = 1
+    refused: str | None = None
+
+
+BODIES = {
+    "draws": Body(draw_3, programs=None),
+    "jax.jit": Body(lambda x: jax.jit(draw_3)(x)),
+    "jit three times": Body(lambda x: [compiled_before() for _ in X3], programs=3),
+    "jfi.jit": Body(lambda x: [drawn_inside() for _ in X3], programs=None),
+    "scan": Body(lambda x: lax.scan(step, 0, length=3)[1]),
+    "scan unrolled": Body(lambda x: lax.scan(step, 0, length=3, unroll=2)[1]),
+    "scan reversed": Body(
+        lambda x: lax.scan(step, 0, X3, reverse=True)[1], stream=(2, 1, 0)
+    ),
+    "scan of nothing": Body(
+        lambda x: [lax.scan(step, 0, length=0)[1], draw_3()], programs=None
+    ),
+    "scan of scan": Body(
+        lambda x: lax.scan(lambda c, _: lax.scan(step, c, length=2), 0, length=2)[1],
+        stream=(0, 1, 2, 3),
+        draws=4,
+    ),
+    "fori_loop": Body(lambda x: lax.fori_loop(0, 3, stored, zeros())),
+    "fori_loop to a tracer": Body(
+        lambda x: lax.fori_loop(0, (x * 0 + 3).astype(int), stored, zeros()),
+        refused="jfi.while_loop",
+    ),
+    "while_loop": Body(
+        lambda x: lax.while_loop(
+            lambda s: s[0] < 3, lambda s: (s[0] + 1, stored(*s)), (0, zeros())
+        )[1]
+    ),
+    "condition of while_loop": Body(in_condition, stream=(0, 2), draws=4, programs=None),
+    "cond": Body(
+        lambda x: lax.cond(x > 0, draw_3, lambda x: [x, x, x], x), refused="jfi.cond"
+    ),
+    "switch": Body(
+        lambda x: lax.switch((x > 0).astype(int), [lambda x: [x, x, x], draw_3], x),
+        refused="jfi.switch",
+    ),
+    "map": Body(lambda x: lax.map(lambda _: jfi.randn(), X3)),
+    "checkpoint": Body(lambda x: jax.checkpoint(draw_3)(x)),
+    "custom_jvp": Body(with_jvp),
+    "custom_vjp": Body(with_vjp),
+    "filter_jit": Body(lambda x: eqx.filter_jit(draw_3)(x)),
+    "checkpointed while": Body(checkpointed_loop),
+    "jfi.scan": Body(lambda x: jfi.scan(step, 0, length=3)[1], programs=None),
+    "jfi.scan of jfi.scan": Body(
+        lambda x: jfi.scan(lambda c, _: jfi.scan(step, c, length=2), 0, length=2)[1],
+        stream=(0, 1, 2, 3),
+        draws=4,
+        programs=None,
+    ),
+    "jfi.fori_loop": Body(lambda x: jfi.fori_loop(0, 3, stored, zeros()), programs=None),
+    "jfi.while_loop": Body(
+        lambda x: jfi.while_loop(
+            lambda s: s[0] < 3 * x / x, lambda s: (s[0] + 1, stored(*s)), (0, zeros())
+        )[1],
+        programs=None,
+    ),
+    "jfi.cond": Body(
+        lambda x: jfi.cond(x > 0, draw_3, lambda x: [x, x, x], x), programs=None
+    ),
+    "jfi.switch": Body(
+        lambda x: jfi.switch((x > 0).astype(int), [lambda x: [x, x, x], draw_3], x),
+        programs=None,
+    ),
+    "jfi.map": Body(lambda x: jfi.map(lambda _: jfi.randn(), X3), programs=None),
+}
+
+# ------------------------------------------------------------ ways to call
+
+
+def value_of_grad(transform):
+    """The draws of a function while it is being differentiated."""
+
+    def differentiated(body):
+        def loss(x):
+            return x * 0, body(x)
+
+        return lambda x: transform(loss, has_aux=True)(x)[1]
+
+    return differentiated
+
+
+def pushed(body):
+    return lambda x: jax.jvp(body, (x,), (x,))[0]
+
+
+def pulled(body):
+    return lambda x: jax.vjp(body, x)[0]
+
+
+def linearized(body):
+    return lambda x: jax.linearize(body, x)[0]
+
+
+def in_scan(body):
+    return lambda xs: lax.scan(lambda c, x: (c, body(x)), 0, xs)[1]
+
+
+@dataclass
+class Call:
+    """A way to call a body.
+
+    Attributes:
+        of: Makes of a body the function to call.
+        x: Its argument.
+        kind: What random numbers it gets: "stream" those of eager code; "program" one
+            draw for a stream of its own, at each run; "rows" one draw for all rows;
+            "eager" as the body does in eager code; None: not said.
+        batches: Whether plain `jax.vmap` meets the body as it is.
+    """
+
+    of: Any
+    x: Any = np.float32(1)
+    kind: str | None = "program"
+    batches: bool = False
+
+
+CALLS = {
+    "eager": Call(lambda f: f, kind="eager"),
+    "jax.jit": Call(jax.jit),
+    "jax.jit of jax.jit": Call(lambda f: jax.jit(jax.jit(f))),
+    "jax.jit of jfi.jit": Call(lambda f: jax.jit(jfi.jit(f))),
+    "filter_jit": Call(eqx.filter_jit),
+    "jfi.jit": Call(jfi.jit, kind="stream"),
+    "jfi.jit of jfi.jit": Call(lambda f: jfi.jit(jfi.jit(f)), kind="stream"),
+    "jfi.jit of jax.jit": Call(lambda f: jfi.jit(jax.jit(f)), kind="stream"),
+    "jfi.jit of checkpoint": Call(lambda f: jfi.jit(jax.checkpoint(f)), kind="stream"),
+    "grad": Call(value_of_grad(jax.grad), kind=None),
+    "value_and_grad of jfi.jit": Call(
+        lambda f: value_of_grad(jax.grad)(jfi.jit(f)), kind="stream"
+    ),
+    "jfi.jit of grad": Call(lambda f: jfi.jit(value_of_grad(jax.grad)(f)), kind="stream"),
+    "jax.jit of grad": Call(lambda f: jax.jit(value_of_grad(jax.grad)(f))),
+    "grad of jax.jit": Call(lambda f: value_of_grad(jax.grad)(jax.jit(f)), kind=None),
+    "grad of checkpoint": Call(
+        lambda f: value_of_grad(jax.grad)(jax.checkpoint(f)), kind=None
+    ),
+    "jacrev": Call(value_of_grad(jax.jacrev), kind=None),
+    "jvp": Call(pushed, kind=None),
+    "vjp": Call(pulled, kind=None),
+    "linearize": Call(linearized, kind=None),
+    "jax.vmap": Call(jax.vmap, X3, kind=None, batches=True),
+    "jax.vmap of jax.jit": Call(lambda f: jax.vmap(jax.jit(f)), X3, None, batches=True),
+    "jax.vmap of jfi.jit": Call(lambda f: jax.vmap(jfi.jit(f)), X3, None, batches=True),
+    "jax.jit of jax.vmap": Call(lambda f: jax.jit(jax.vmap(f)), X3, batches=True),
+    "jfi.jit of jax.vmap": Call(
+        lambda f: jfi.jit(jax.vmap(f)), X3, kind=None, batches=True
+    ),
+    "jax.vmap of jax.vmap": Call(
+        lambda f: jax.vmap(jax.vmap(f)), X23, kind=None, batches=True
+    ),
+    "jax.vmap of grad": Call(
+        lambda f: jax.vmap(value_of_grad(jax.grad)(f)), X3, kind=None, batches=True
+    ),
+    "jax.vmap of jfi.vmap": Call(lambda f: jax.vmap(jfi.vmap(f)), X23, kind=None),
+    "jfi.vmap": Call(jfi.vmap, X3, kind="rows"),
+    "jfi.vmap in chunks": Call(lambda f: jfi.vmap(f, chunk_size=2), X3, kind="rows"),
+    "jfi.vmap of jfi.vmap": Call(lambda f: jfi.vmap(jfi.vmap(f)), X23, kind="rows"),
+    "jfi.vmap of jax.vmap": Call(
+        lambda f: jfi.vmap(jax.vmap(f)), X23, kind="rows", batches=True
+    ),
+    "jfi.vmap of jax.jit": Call(lambda f: jfi.vmap(jax.jit(f)), X3, kind="rows"),
+    "jfi.vmap of jfi.jit": Call(lambda f: jfi.vmap(jfi.jit(f)), X3, kind="rows"),
+    "jfi.jit of jfi.vmap": Call(lambda f: jfi.jit(jfi.vmap(f)), X3, kind="rows"),
+    "jax.jit of jfi.vmap": Call(lambda f: jax.jit(jfi.vmap(f)), X3),
+    "scan": Call(in_scan, X3),
+    "jfi.jit of scan": Call(lambda f: jfi.jit(in_scan(f)), X3, kind=None),
+}
+
+ROWS = [pytest.param(b, c, id=f"{c}: {b}") for c in CALLS for b in BODIES]
+
+
+def refused(body, call):
+    """The name of jfi's counterpart, where JAX can't do it."""
+    return body.refused if call.batches else None
+
+
+def expected_advance(body, call):
+    match call.kind:
+        case "stream":
+            return body.draws
+        case "program" | "rows":
+            return 1
+        case "eager" if body is BODIES["condition of while_loop"]:
+            return 2  # a draw, and a program
+        case "eager":
+            return body.draws if body.programs is None else body.programs
+    return None
+
+
+@pytest.mark.parametrize(("body", "call"), ROWS)
+def test_every_number_is_new(body, call):
+    body, call = BODIES[body], CALLS[call]
+    run = call.of(body.draw)
+    if name := refused(body, call):
+        with pytest.raises(jfi.RandomError, match=name):
+            run(call.x)
+        assert_all_different(jfi.randn(3))  # nothing leaked
+        return
+    first = run(call.x)
+    advance = count()
+    second = run(call.x)
+    assert_all_different(first, second, jfi.randn(3))
+    assert numbers(first).size == len(body.stream) * np.size(call.x)
+    if (expected := expected_advance(body, call)) is not None:
+        assert advance == expected
+    if call.kind == "stream":
+        wanted = eager_stream(body.draws)[list(body.stream)]
+        np.testing.assert_array_equal(numbers(first), wanted)
+    jfi.manual_seed(0)
+    np.testing.assert_array_equal(numbers(run(call.x)), numbers(first))
+    np.testing.assert_array_equal(numbers(run(call.x)), numbers(second))
+    with jfi.seed(0):
+        np.testing.assert_array_equal(numbers(run(call.x)), numbers(first))
