@@ -67,6 +67,7 @@ from ._errors import (
     RandomError as RandomError,
     ServerError as ServerError,
 )
+from ._generators import Generator as Generator
 from ._loops import ScanWhileResult as ScanWhileResult, scan_while as scan_while
 from ._random import (
     bernoulli as bernoulli,

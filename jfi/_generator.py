@@ -8,7 +8,7 @@ import functools
 import os
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any, NamedTuple, TypeAlias
@@ -154,7 +154,8 @@ class Stream:
     def draw_key(self) -> jax.Array:
         """The data of the key for the next draw."""
         origin, start = self.take(1)
-        return _jitted_draw_key(origin.impl, origin.state(start))
+        key: jax.Array = _jitted_draw_key(origin.impl, origin.state(start))
+        return key
 
     def leave_parent(self) -> None:
         """After a fork: draw other numbers than the parent process."""
@@ -242,7 +243,7 @@ def is_default(stream: Stream) -> bool:
 
 
 @contextmanager
-def using(stream: Stream) -> Iterator[None]:
+def using(stream: Stream) -> Generator[None]:
     """Draw from a stream within a `with` block, in this thread alone."""
     other = not stream.is_bound and stream.impl != current().impl
     _current.set((*_current.get(), stream))

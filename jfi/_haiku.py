@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import jax
 
-from ._errors import HaikuError, RandomError
+from ._errors import HaikuError
 from ._lazy import require
 from ._random import make_random_key
 

@@ -22,12 +22,12 @@ from ._staging import (
     functionalize,
     is_computing,
     is_refusing,
-    tracing,
     traced_sources,
+    tracing,
 )
 
 
-OPTIONS = "_jfi_jit_options"  # the attribute by which a jitted function is known
+OPTIONS = "_jfi_jit_options"
 
 
 def jit(fun: Callable[..., Any], options: Mapping[str, Any]) -> Callable[..., Any]:
@@ -70,7 +70,13 @@ def jit(fun: Callable[..., Any], options: Mapping[str, Any]) -> Callable[..., An
 
 def is_jitted(value: Any) -> bool:
     """Whether this is what `jit` returned."""
-    return OPTIONS in getattr(value, "__dict__", ())
+    return getattr(value, "__code__", None) is _CODE
+
+
+def options_of(jitted: Any) -> dict[str, Any]:
+    """The options that `jit` was given."""
+    options: dict[str, Any] = getattr(jitted, OPTIONS)
+    return options
 
 
 class _Program:
@@ -207,7 +213,7 @@ def _named(
         return named
     more = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_ONLY) for n in leading]
     parameters = [*more, *signature.parameters.values()]
-    named.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    setattr(named, "__signature__", signature.replace(parameters=parameters))  # noqa: B010 - unknown to type checkers
     return named
 
 
@@ -225,3 +231,7 @@ def _shifted(options: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(shifted.get("in_shardings"), tuple):
         shifted["in_shardings"] = (None, *shifted["in_shardings"])
     return shifted
+
+
+# All functions that `jit` returns have the same code.
+_CODE = jit(lambda: None, {}).__code__

@@ -103,7 +103,10 @@ def scan_while(
     """
     max_steps = _checked_max_steps(max_steps)
     _check_arrays(init)
-    return with_own_stream(lambda keys: _run(cond, body, init, max_steps, keys))
+    result: ScanWhileResult[CarryT, YT] = with_own_stream(
+        lambda keys: _run(cond, body, init, max_steps, keys)
+    )
+    return result
 
 
 def _run(cond: Any, body: Any, init: Any, max_steps: int, keys: Keys | None) -> Any:

@@ -105,6 +105,7 @@ def in_stream(call: Callable[[], T]) -> T:
     ends = {s: start for s, (_, _, start) in taken.items()}
     try:
         states = {s: origin.state(start) for s, (_, origin, start) in taken.items()}
+        out: T
         out, counts = function(states, ())
         for s, (_, _, start) in taken.items():
             n = function.draws(s)

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from types import MethodType
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
-import jax
 from jax.core import Tracer
 
 from ._arguments import Split, bind, named_as, split
 from ._compat import at_top_level
 from ._errors import FingerprintError, LocalFallbackWarning
 from ._fingerprint import Identity, identify
+from ._jit import jit
 from ._trees import own_copy
 
 

@@ -1,6 +1,6 @@
 """Where the stream of random draws begins, and how it is saved and restored."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, TypedDict
 
@@ -55,7 +55,7 @@ def manual_seed(seed: int | jax.Array) -> None:
 
 
 @contextmanager
-def seed(seed: int | jax.Array) -> Iterator[None]:
+def seed(seed: int | jax.Array) -> Generator[None]:
     """Draw from a stream of its own within a `with` block, in this thread alone.
 
     An asyncio task counts as a thread.
@@ -83,7 +83,7 @@ def seed(seed: int | jax.Array) -> Iterator[None]:
 
 
 @contextmanager
-def fork_rng() -> Iterator[None]:
+def fork_rng() -> Generator[None]:
     """Draw within a `with` block, in this thread, as if it had not happened afterwards.
 
     >>> import jfi as jnp

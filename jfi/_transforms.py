@@ -4,6 +4,7 @@ Those that can't take random draws as they are have a form here that can.
 """
 
 import functools
+from typing import Any
 
 import jax
 from jax import (
@@ -26,53 +27,71 @@ from jax.lax import stop_gradient as stop_gradient
 from jax.random import key as key
 
 from . import _jit, _vmap
-from ._own_stream import in_stream
+from ._own_stream import Function, in_stream
+from ._vmap import Randomness
 
 
 @functools.wraps(jax.jit)
-def jit(fun=None, /, **options):
+def jit(fun: Any = None, /, **options: Any) -> Any:
     if fun is None:
         return functools.partial(jit, **options)
     return _jit.jit(fun, options)
 
 
 @functools.wraps(jax.vmap)
-def vmap(fun, in_axes=0, out_axes=0, axis_name=None, axis_size=None,
-         spmd_axis_name=None, *, randomness="different", chunk_size=None):  # fmt: skip
+def vmap(
+    fun: Function,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_name: Any = None,
+    axis_size: int | None = None,
+    spmd_axis_name: Any = None,
+    *,
+    randomness: Randomness = "different",
+    chunk_size: int | None = None,
+) -> Function:
     return _vmap.vmap(
-        fun, in_axes, out_axes, randomness=randomness, chunk_size=chunk_size,
-        axis_name=axis_name, axis_size=axis_size, spmd_axis_name=spmd_axis_name,
-    )  # fmt: skip
+        fun,
+        in_axes,
+        out_axes,
+        randomness=randomness,
+        chunk_size=chunk_size,
+        axis_name=axis_name,
+        axis_size=axis_size,
+        spmd_axis_name=spmd_axis_name,
+    )
 
 
 @functools.wraps(jax.jacfwd)
-def jacfwd(fun, argnums=0, has_aux=False, holomorphic=False):
+def jacfwd(
+    fun: Function, argnums: Any = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Function:
     return _vmap.jacfwd(fun, argnums, has_aux, holomorphic)
 
 
 @functools.wraps(jax.hessian)
-def hessian(fun, argnums=0, has_aux=False, holomorphic=False):
+def hessian(
+    fun: Function, argnums: Any = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Function:
     return _vmap.hessian(fun, argnums, has_aux, holomorphic)
 
 
-jacobian = jax.jacobian
-
-
 @functools.wraps(jax.shard_map)
-def shard_map(fun=None, /, **options):
+def shard_map(fun: Any = None, /, **options: Any) -> Any:
     if fun is None:
         return functools.partial(shard_map, **options)
     return _vmap.shard_map(fun, options)
 
 
-def _in_stream(control_flow):
+def _in_stream(control_flow: Function) -> Function:
     @functools.wraps(control_flow)
-    def wrapped(*args, **kwargs):
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
         return in_stream(lambda: control_flow(*args, **kwargs))
 
     return wrapped
 
 
+jacobian = jax.jacobian
 associative_scan = _in_stream(jax.lax.associative_scan)
 cond = _in_stream(jax.lax.cond)
 fori_loop = _in_stream(jax.lax.fori_loop)

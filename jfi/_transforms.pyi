@@ -134,7 +134,32 @@ def vmap(
     axis_name: Hashable | None = None,
     axis_size: int | None = None,
     spmd_axis_name: Hashable | None = None,
+    *,
+    randomness: Literal["different", "same", "error"] = "different",
+    chunk_size: int | None = None,
 ) -> Callable[P, R]: ...
+@overload
+def shard_map(
+    f: Callable[P, R],
+    /,
+    *,
+    out_specs: Any,
+    in_specs: Any = ...,
+    mesh: Any = None,
+    axis_names: Any = ...,
+    check_vma: bool = True,
+) -> Callable[P, R]: ...
+@overload
+def shard_map(
+    f: None = None,
+    /,
+    *,
+    out_specs: Any,
+    in_specs: Any = ...,
+    mesh: Any = None,
+    axis_names: Any = ...,
+    check_vma: bool = True,
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 @overload
 def jvp(
     fun: Callable[..., R],

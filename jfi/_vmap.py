@@ -60,7 +60,10 @@ def vmap(
             return _in_chunks(row, in_axes, out_axes, chunk_size, args, kwargs)
         if keys is None:
             return jax.vmap(fun, in_axes, out_axes, **options)(*args, **kwargs)
-        named = {**options, "axis_name": options.get("axis_name") or _ROWS}
+        named: dict[str, Any] = {
+            **options,
+            "axis_name": options.get("axis_name") or _ROWS,
+        }
         number = functools.partial(jax.lax.axis_index, named["axis_name"])
         return jax.vmap(
             lambda *args, **kwargs: row(number(), args, kwargs),
@@ -192,7 +195,8 @@ def shard_map(fun: Function, options: dict[str, Any]) -> Function:
                 return function.with_keys(own, values)
 
             # JAX's check does not know the type that a shard's own draws have.
-            return jax.shard_map(shard, **{"check_vma": False, **options})(*args)
+            unchecked: dict[str, Any] = {"check_vma": False, **options}
+            return jax.shard_map(shard, **unchecked)(*args)
 
         return with_own_stream(run)
 

@@ -23,6 +23,7 @@ from jax.random import (
     wrap_key_data as wrap_key_data,
 )
 
+from ._generators import default_rng as default_rng
 from ._numpy_random import (
     ball as ball,
     bernoulli as bernoulli,
@@ -82,7 +83,10 @@ from ._random_keys import (
     unwrap_key as unwrap_key,
     wrap_key as wrap_key,
 )
+from ._seeding import manual_seed
 
+
+seed = manual_seed  # NumPy's name
 
 if _typing.TYPE_CHECKING:
     random_gamma_p: _typing.Any  # untyped in JAX 0.10

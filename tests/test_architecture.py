@@ -24,6 +24,7 @@ ROWS = [
         "_transforms",
     },
     {"_haiku", "_kdtree", "_numpy_random", "_persistent", "_torch"},
+    {"_generators"},
     {"linalg", "fft", "nn", "random", "scipy"},
     {"_numpy"},
     {"__init__"},

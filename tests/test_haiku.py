@@ -12,7 +12,6 @@ from jfi import (
     HaikuError,
     HaikuNetwork,
     MissingDependencyError,
-    RandomError,
     StatefulHaikuNetwork,
     from_haiku,
 )

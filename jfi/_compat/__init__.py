@@ -19,6 +19,7 @@ from jax import tree_util
 from ._call_stack import (
     enclosing_transformations as enclosing_transformations,
     in_uneven_loop as in_uneven_loop,
+    user_level as user_level,
 )
 
 

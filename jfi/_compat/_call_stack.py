@@ -38,8 +38,17 @@ def in_uneven_loop() -> bool:
     return False
 
 
+def user_level() -> int:
+    """The `stacklevel` of the innermost caller outside of JAX and jfi."""
+    for level, frame in enumerate(_frames(), start=1):
+        module = str(frame.f_globals.get("__name__")).partition(".")[0]
+        if module not in ("jax", "jfi", "jfi_server"):
+            return level
+    return 1
+
+
 def _frames() -> Iterator[FrameType]:
-    frame: FrameType | None = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
         yield frame
         frame = frame.f_back
@@ -56,15 +65,17 @@ def _labels() -> dict[CodeType | tuple[Any, str], str]:
         ("jax._src.shard_map", "wrapped"): "shard_map",
         ("jax._src.export._export", "do_export"): "export",
     }
-    for function in (jax.vmap, jax.jacfwd, jax.pmap):
+    wrapping: tuple[Any, ...] = (jax.vmap, jax.jacfwd, jax.pmap)
+    for function in wrapping:
         for inner in _code(function).co_consts:
             if inspect.iscode(inner):
                 labels[inner] = function.__name__
-    for function in (jax.lax.cond, jax.lax.switch):
-        labels[_code(function)] = function.__name__
+    for branching in (jax.lax.cond, jax.lax.switch):
+        labels[_code(branching)] = branching.__name__
     return labels
 
 
 def _code(function: Callable[..., Any]) -> CodeType:
     plain: Any = inspect.unwrap(function)
-    return plain.__code__
+    code: CodeType = plain.__code__
+    return code

@@ -52,7 +52,7 @@ class Cell(core.Ref):
     committed = _committed = False  # so that it follows the arguments to their device
 
     def __init__(self, source: Source, shape: tuple[int, ...]) -> None:
-        super().__init__(AbstractRef(_words(shape)), self)
+        super().__init__(AbstractRef(_words(shape)), self)  # type: ignore[no-untyped-call]
         self.source = source
 
     @property
@@ -100,8 +100,8 @@ pxla.shard_arg_handlers[Cell] = _shard_cells
 
 # ---- the primitive ----
 
-_next_key_p = core.Primitive("next_key")
-_next_key_p.is_effectful = lambda params: True  # type: ignore[method-assign, assignment]
+_next_key_p: Any = core.Primitive("next_key")
+_next_key_p.is_effectful = lambda params: True
 
 
 def next_key(cells: Cells, rules: Rules) -> Any:
@@ -109,20 +109,19 @@ def next_key(cells: Cells, rules: Rules) -> Any:
     return _next_key_p.bind(*cells, rules=rules)
 
 
-@_next_key_p.def_impl
+@_next_key_p.def_impl  # type: ignore[untyped-decorator]
 def _run(words: Cell, count: Cell, *, rules: Rules) -> Any:
     # Eager code under `grad` or `vmap`: each draw is an execution of its own.
     return words.source.draw_key()
 
 
-@_next_key_p.def_effectful_abstract_eval
+@_next_key_p.def_effectful_abstract_eval  # type: ignore[untyped-decorator]
 def _type(words: Any, count: Any, *, rules: Rules) -> Any:
     return _words((words.shape[0] // 2,)), {
         ReadEffect(0), ReadEffect(1), WriteEffect(1)
     }  # fmt: skip
 
 
-@discharge.register_discharge_rule(_next_key_p)
 def _discharge(_: Any, __: Any, words: Any, count: Any, *, rules: Rules) -> Any:
     return (None, count + np.uint32(1)), rules.key(words, count)
 
@@ -171,9 +170,9 @@ def _refuse_derivatives(*_: Any) -> Any:
 
 
 # JAX 0.10 has no such rule; programs that fail without it are all that it changes.
-discharge._discharge_rules.setdefault(
-    custom_derivatives.custom_jvp_call_p, _discharge_custom_jvp
-)
+_discharge_rules: Any = discharge._discharge_rules  # pyright: ignore[reportPrivateUsage]
+_discharge_rules[_next_key_p] = _discharge
+_discharge_rules.setdefault(custom_derivatives.custom_jvp_call_p, _discharge_custom_jvp)
 
 
 def captured_sources() -> list[Any]:
@@ -194,7 +193,8 @@ class Staged:
 
     def __init__(self, f: Callable[..., Any], args: Sequence[Any]) -> None:
         closed, out = jax.make_jaxpr(f, return_shape=True)(*args)
-        self._consts, self._out = closed.consts, jax.tree.structure(out)
+        self._consts = closed.consts
+        self._out: Any = jax.tree.structure(out)
         self._jaxpr = partial_eval.convert_constvars_jaxpr(closed.jaxpr)
         self.sources = _sources(self._consts)
 
@@ -206,7 +206,7 @@ class Staged:
 
     @property
     def has_custom_derivatives(self) -> bool:
-        """Whether it draws in a function with derivatives of its own, soon forgotten."""
+        """Whether it draws in a function with derivatives of its own."""
         return _draws_in_custom_derivatives(self._jaxpr)
 
     @property
@@ -273,7 +273,9 @@ def _draws_inside(equation: Any, found: list[int]) -> int | None:
             ns = {inside(branch, skipped=1) for branch in params["branches"]}
             return ns.pop() if len(ns) == 1 else None
         case name if name in _CALLS:
-            return inside(params["jaxpr"] if "jaxpr" in params else params["call_jaxpr"])
+            return inside(
+                params["jaxpr"] if "jaxpr" in params else params["call_jaxpr"]
+            )
         case _:  # a while loop, or what runs its jaxpr we don't know how often
             return None
 

@@ -21,6 +21,7 @@ import jax
 
 from .._compat import Device, WholeStructure, jit_options, pytree_node
 from .._errors import FingerprintError
+from .._jit import is_jitted, options_of
 from ._bytecode import code_digest, references
 from ._origins import (
     is_user_code,
@@ -140,7 +141,7 @@ class _ProgramWalk(Walk):
         self.libraries: dict[str, str] = {}
 
     def first_meeting(self, value: Any) -> None:
-        if isinstance(value, types.FunctionType):
+        if isinstance(value, types.FunctionType) and not is_jitted(value):
             self.function(value)
         elif isinstance(value, type):
             self.cls(value)
@@ -155,8 +156,6 @@ class _ProgramWalk(Walk):
         elif not (self.by_name(value) or self.standard_object(value)):
             self.check_surroundings(_full_name(type(value)))
             self.instance(value)
-
-    # Functions and what their code names.
 
     def function(self, fn: types.FunctionType) -> None:
         # Not `fn.__module__`, which functools.wraps copies from the wrapped function.
@@ -327,7 +326,7 @@ class _ProgramWalk(Walk):
 
     def standard_object(self, value: Any) -> bool:
         """Whether it is of a type whose pickled form says too little or too much."""
-        if isinstance(value, _jit_type()):  # of what is compiled, `__wrapped__` counts
+        if is_jitted(value) or isinstance(value, _jit_type()):
             self.items("jit", value.__wrapped__, *self.jit_options(value))
         elif isinstance(value, functools.partial):
             self.items("partial", type(value), value.func, value.args, value.keywords)
@@ -355,7 +354,9 @@ class _ProgramWalk(Walk):
         return True
 
     def jit_options(self, jitted: Any) -> tuple[object, ...]:
-        options = tuple(map(repr, jit_options(jitted) or ["unreadable at 0x"]))
+        ours = is_jitted(jitted)
+        found: Any = [options_of(jitted)] if ours else jit_options(jitted)
+        options = tuple(map(repr, found or ["unreadable at 0x"]))
         if any(" at 0x" in option for option in options):
             raise self.refusal(
                 f"uses the jitted function {jitted.__name__}(), whose options can't be "

@@ -11,7 +11,7 @@ backward pass gets the keys of the forward pass. Two things can become of the st
 
 import functools
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -47,14 +47,19 @@ def next_key() -> jax.Array:
     """A typed key for the next draw of the current stream."""
     stream = current()
     if at_top_level():
-        return jax.random.wrap_key_data(stream.draw_key(), impl=stream.impl)
+        return _typed(stream.draw_key(), stream.impl)
     source = source_of(stream)
     if _trace.refuses:
         raise FoundDraws([source])
     if hidden() is None:
         raise RandomError(NOT_IN_THIS_JAX)
     refuse_around(until=functionalize)
-    return jax.random.wrap_key_data(_traced_key(source), impl=source.impl)
+    return _typed(_traced_key(source), source.impl)
+
+
+def _typed(data: jax.Array, impl: Any) -> jax.Array:
+    key: jax.Array = jax.random.wrap_key_data(data, impl=impl)
+    return key
 
 
 def _traced_key(source: "StreamSource") -> jax.Array:
@@ -100,14 +105,16 @@ class _Rules:
     impl: Any
 
     def key(self, words: Any, count: Any) -> jax.Array:
-        return _key(self.impl, words, count)
+        key: jax.Array = _key(self.impl, words, count)
+        return key
 
     def rows(self, key: Any, size: int) -> jax.Array:
         if _trace.refuses:  # also where JAX batches what was traced before
             raise FoundDraws([StreamSource(self.impl, None)])
         if in_uneven_loop():
             raise RandomError(refusal("while_loop", "vmap"))
-        return _row_keys(self.impl, key, size)
+        keys: jax.Array = _row_keys(self.impl, key, size)
+        return keys
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -153,7 +160,7 @@ class Functional:
         return self._staged.draws(source)
 
     def __call__(
-        self, states: dict[StreamSource, jax.Array], args: Sequence[Any]
+        self, states: Mapping[StreamSource, Any], args: Sequence[Any]
     ) -> tuple[Any, dict[StreamSource, jax.Array]]:
         """Run it from states as `draw_key` takes them: the result and last counters."""
         parts = {source: (state[:-1], state[-1]) for source, state in states.items()}
@@ -193,7 +200,7 @@ _trace = _Trace()
 
 
 @contextmanager
-def tracing(*, refuses: bool) -> Iterator[None]:
+def tracing(*, refuses: bool) -> Generator[None]:
     """Say whether draws raise `FoundDraws` in what is traced in this block."""
     before, _trace.refuses = _trace.refuses, refuses
     try:
@@ -208,7 +215,7 @@ def traced_sources() -> list[StreamSource]:
     return used.captured_sources() if used else []
 
 
-# Eager differentiation: it computes as it goes, and no number is ever kept in a program.
+# Eager differentiation computes as it goes: no number is kept in a program.
 _COMPUTING = {"JVPTrace", "LinearizeTrace"}
 
 

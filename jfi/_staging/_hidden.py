@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 
 
-
 @functools.cache
 def hidden() -> Any:
     """The module for hidden state, if it works in this release of JAX; else None."""
@@ -33,7 +32,9 @@ def _works(module: Any) -> bool:
 
     def draws(x: Any) -> Any:
         row = jax.vmap(lambda x: x + module.next_key(cells, rules))(jnp.stack([x, x]))
-        return jax.lax.scan(lambda c, _: (c, module.next_key(cells, rules)), row, length=2)
+        return jax.lax.scan(
+            lambda c, _: (c, module.next_key(cells, rules)), row, length=2
+        )
 
     def run() -> None:
         state = jnp.zeros(4, np.uint32), jnp.zeros((), np.uint32)

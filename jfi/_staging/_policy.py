@@ -1,9 +1,9 @@
 """What happens when a program that plain JAX compiled draws random numbers."""
 
-import sys
 import warnings
 from typing import Literal, TypeAlias
 
+from .._compat import user_level
 from .._errors import PlainJitWarning, RandomError
 
 
@@ -42,8 +42,8 @@ def apply_policy() -> None:
     if _policy == "ok":
         return
     message = (
-        "A program compiled by plain JAX (jax.jit, or jax.lax.scan in eager code) draws "
-        "random numbers. Write jfi.jit, jfi.autojit or jfi.scan"
+        "A program that plain JAX compiled (jax.jit, or jax.lax.scan in eager code) "
+        "draws random numbers. Write jfi.jit, jfi.autojit or jfi.scan"
     )
     if _policy == "error":
         raise RandomError(f"{message}, or allow it: jfi.set_plain_jit_policy('ok').")
@@ -52,16 +52,5 @@ def apply_policy() -> None:
         f"{message}: each call starts faster, and draws what eager code draws. To do "
         "without this message: jfi.set_plain_jit_policy('ok').",
         PlainJitWarning,
-        stacklevel=_user_level(),
+        stacklevel=user_level(),
     )
-
-
-def _user_level() -> int:
-    """The `stacklevel` of the innermost caller outside of JAX and jfi."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None:
-        module = str(frame.f_globals.get("__name__")).partition(".")[0]
-        if module not in ("jax", "jfi"):
-            break
-        level, frame = level + 1, frame.f_back
-    return level

@@ -21,6 +21,7 @@ import jax
 
 from jfi._compat import Device
 from jfi._fingerprint import Registration, is_user_module, register, registration
+from jfi._jit import is_jitted, jit, options_of
 
 from .arrays import device_named, name_of_device, put_together, take_apart
 from .protocol import NotServed
@@ -90,6 +91,8 @@ class _ProgramPickler(cloudpickle.Pickler):  # type: ignore[misc]
         ):
             # Their own pickled form can't be read: it calls the class without `fun`.
             reduced = type(obj), (vars(obj)["__wrapped__"],), vars(obj)
+        if reduced is NotImplemented and is_jitted(obj):
+            reduced = jit, (obj.__wrapped__, options_of(obj))
         if reduced is NotImplemented and isinstance(obj, _jit_type()):
             # With its attributes, which JAX leaves behind: `__wrapped__` and `lower`.
             maker, arguments, state, *_ = obj.__reduce_ex__(5)

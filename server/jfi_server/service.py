@@ -182,8 +182,8 @@ class Program:
                 trace = jax.jit(run).trace(traced)
             if trace.jaxpr.effects:
                 raise NotServed(
-                    "it prints, calls back or reads a Ref when it runs, which has to "
-                    "happen here",
+                    "it draws random numbers, prints, calls back or reads a Ref when "
+                    "it runs, which has to happen here",
                     for_ever=True,
                 )
             # Arrays and lists that it wrote to while it was traced are the server's.

@@ -1,0 +1,188 @@
+"""Generators as objects, each with a stream of random draws of its own."""
+
+import functools
+from collections.abc import Callable
+from typing import Concatenate, ParamSpec, TypeVar
+
+import jax
+
+from . import _numpy_random, _random as _torch_random  # pyright: ignore[reportPrivateUsage]
+from ._generator import Stream, using
+from ._seeding import RngState, checked_seed, restart, set_state, state_of
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _method(function: Callable[P, R]) -> Callable[Concatenate["OwnStream", P], R]:
+    """A function of the current stream as a method, which draws from its object."""
+
+    @functools.wraps(function)
+    def method(self: "OwnStream", /, *args: P.args, **kwargs: P.kwargs) -> R:
+        with using(self.stream):
+            return function(*args, **kwargs)
+
+    return method
+
+
+class _BoundStream(Stream):
+    is_bound = True
+
+
+class OwnStream:
+    """A stream of random draws of its own, for the methods of generator objects.
+
+    Args:
+        seed: As in `jfi.manual_seed`; None for other numbers in each process.
+
+    Attributes:
+        stream: The stream.
+    """
+
+    __jfi_static__ = True  # `autojit` leaves it as it is
+
+    def __init__(self, seed: int | jax.Array | None = None) -> None:
+        name = type(self).__name__
+        given = None if seed is None else checked_seed(seed, name)
+        self.stream = _BoundStream(given)
+
+    def manual_seed(self, seed: int | jax.Array) -> None:
+        """Start the stream anew, from a seed: see `jfi.manual_seed`."""
+        given = checked_seed(seed, "manual_seed")
+        restart(self.stream, given, 0, "manual_seed")
+
+    def get_rng_state(self) -> RngState:
+        """Tell where the stream stands: see `jfi.get_rng_state`."""
+        return state_of(self.stream, "get_rng_state")
+
+    def set_rng_state(self, state: RngState) -> None:
+        """Continue from a state: see `jfi.set_rng_state`."""
+        set_state(self.stream, state, "set_rng_state")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.stream.impl} keys>"
+
+    def __getstate__(self) -> RngState:
+        return self.get_rng_state()
+
+    def __setstate__(self, state: RngState) -> None:
+        self.__init__(0)  # type: ignore[misc]
+        self.set_rng_state(state)
+
+    next_key = _method(_torch_random.next_key)
+    make_random_key = _method(_torch_random.make_random_key)
+    make_random_keys = _method(_torch_random.make_random_keys)
+
+
+class Generator(OwnStream):
+    """A random generator with a stream of its own, and jfi's functions as methods.
+
+    In compiled code too: what traces a method keeps this very generator.
+
+    >>> import jfi as jnp
+    >>> g = jnp.Generator(0)
+    >>> a = g.randn(3)
+    >>> bool((jnp.Generator(0).randn(3) == a).all())
+    True
+
+    Args:
+        seed: As in `manual_seed`; other numbers in each process if not given.
+    """
+
+    bernoulli = _method(_torch_random.bernoulli)
+    choice = _method(_torch_random.choice)
+    dropout = _method(_torch_random.dropout)
+    multinomial = _method(_torch_random.multinomial)
+    normal = _method(_torch_random.normal)
+    poisson = _method(_torch_random.poisson)
+    rand = _method(_torch_random.rand)
+    rand_like = _method(_torch_random.rand_like)
+    randint = _method(_torch_random.randint)
+    randint_like = _method(_torch_random.randint_like)
+    randn = _method(_torch_random.randn)
+    randn_like = _method(_torch_random.randn_like)
+    randperm = _method(_torch_random.randperm)
+    uniform = _method(_torch_random.uniform)
+
+
+class NumPyGenerator(OwnStream):
+    """A random generator with a stream of its own, and NumPy's functions as methods.
+
+    Made by `jfi.random.default_rng`.
+    """
+
+    ball = _method(_numpy_random.ball)
+    bernoulli = _method(_numpy_random.bernoulli)
+    beta = _method(_numpy_random.beta)
+    binomial = _method(_numpy_random.binomial)
+    bits = _method(_numpy_random.bits)
+    categorical = _method(_numpy_random.categorical)
+    cauchy = _method(_numpy_random.cauchy)
+    chisquare = _method(_numpy_random.chisquare)
+    choice = _method(_numpy_random.choice)
+    dirichlet = _method(_numpy_random.dirichlet)
+    double_sided_maxwell = _method(_numpy_random.double_sided_maxwell)
+    exponential = _method(_numpy_random.exponential)
+    f = _method(_numpy_random.f)
+    gamma = _method(_numpy_random.gamma)
+    generalized_normal = _method(_numpy_random.generalized_normal)
+    geometric = _method(_numpy_random.geometric)
+    gumbel = _method(_numpy_random.gumbel)
+    integers = _method(_numpy_random.integers)
+    laplace = _method(_numpy_random.laplace)
+    loggamma = _method(_numpy_random.loggamma)
+    logistic = _method(_numpy_random.logistic)
+    lognormal = _method(_numpy_random.lognormal)
+    maxwell = _method(_numpy_random.maxwell)
+    multinomial = _method(_numpy_random.multinomial)
+    multivariate_normal = _method(_numpy_random.multivariate_normal)
+    negative_binomial = _method(_numpy_random.negative_binomial)
+    noncentral_chisquare = _method(_numpy_random.noncentral_chisquare)
+    noncentral_f = _method(_numpy_random.noncentral_f)
+    normal = _method(_numpy_random.normal)
+    orthogonal = _method(_numpy_random.orthogonal)
+    pareto = _method(_numpy_random.pareto)
+    permutation = _method(_numpy_random.permutation)
+    permuted = _method(_numpy_random.permuted)
+    poisson = _method(_numpy_random.poisson)
+    power = _method(_numpy_random.power)
+    rademacher = _method(_numpy_random.rademacher)
+    randint = _method(_numpy_random.randint)
+    random = _method(_numpy_random.random)
+    rayleigh = _method(_numpy_random.rayleigh)
+    standard_cauchy = _method(_numpy_random.standard_cauchy)
+    standard_exponential = _method(_numpy_random.standard_exponential)
+    standard_gamma = _method(_numpy_random.standard_gamma)
+    standard_normal = _method(_numpy_random.standard_normal)
+    standard_t = _method(_numpy_random.standard_t)
+    t = _method(_numpy_random.t)
+    triangular = _method(_numpy_random.triangular)
+    truncated_normal = _method(_numpy_random.truncated_normal)
+    uniform = _method(_numpy_random.uniform)
+    wald = _method(_numpy_random.wald)
+    weibull = _method(_numpy_random.weibull)
+    weibull_min = _method(_numpy_random.weibull_min)
+
+
+def default_rng(
+    seed: int | jax.Array | NumPyGenerator | None = None,
+) -> NumPyGenerator:
+    """Make a random generator with NumPy's methods and a stream of its own.
+
+    >>> import jfi as jnp
+    >>> rng = jnp.random.default_rng(0)
+    >>> rng.normal(10.0, 0.1, size=(2, 2)).shape
+    (2, 2)
+
+    Args:
+        seed: As in `jfi.manual_seed`; other numbers in each process if not given. A
+            generator is returned as it is.
+
+    Returns:
+        The generator.
+
+    Raises:
+        RandomError: Not a seed, or called inside of a JAX transformation.
+    """
+    return seed if isinstance(seed, NumPyGenerator) else NumPyGenerator(seed)
