@@ -4,8 +4,8 @@
 
 A small network in plain classes is trained, compared with a haiku network and with the
 nearest neighbours, and attacked until it changes its mind. No static argument is listed
-and no in_axes spelled out. Weights, orders, dropout and noise are drawn without a key, in
-compiled code too, and one seed repeats them all. It prints a table and saves a picture.
+and no in_axes spelled out. Weights, orders, dropout and noise are drawn without a key,
+in compiled code too, and one seed repeats all. It prints a table and saves a picture.
 """
 
 import time

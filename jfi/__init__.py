@@ -29,7 +29,7 @@ from jax import (
     tree as tree,
 )
 
-from . import nn as nn, random as random, scipy as scipy
+from . import nn as nn, scipy as scipy
 from ._autojit import AutoJIT as AutoJIT, autojit as autojit
 from ._batching import vmap_automatically as vmap_automatically
 from ._config import (
@@ -67,7 +67,6 @@ from ._errors import (
     RandomError as RandomError,
     ServerError as ServerError,
 )
-from ._generators import Generator as Generator
 from ._loops import ScanWhileResult as ScanWhileResult, scan_while as scan_while
 from ._random import (
     bernoulli as bernoulli,
@@ -164,6 +163,8 @@ AdvancedAutoJIT = AutoJIT
 # Imported on first use, which spares a third of the time of `import jfi`. Type checkers
 # see plain imports, and no `__getattr__`, which would excuse every typo.
 if _typing.TYPE_CHECKING:
+    from . import random as random
+    from ._generators import Generator as Generator
     from ._haiku import (
         HaikuNetwork as HaikuNetwork,
         StatefulHaikuNetwork as StatefulHaikuNetwork,
@@ -184,6 +185,7 @@ else:
     __getattr__, __dir__ = _attach(
         __name__,
         {
+            "Generator": "_generators",
             "HaikuNetwork": "_haiku",
             "KDTree": "_kdtree",
             "Neighbors": "_kdtree",
@@ -192,6 +194,7 @@ else:
             "from_torch": "_torch",
             "persistent": "_persistent",
             "persistent_call": "_persistent",
+            "random": "random",
         },
         _from_numpy,
     )

@@ -15,13 +15,15 @@ import numpy as np
 from jax.core import Tracer
 
 from ._compat import at_top_level
-from ._generator import MANY
+from ._generator import MANY, current
 from ._staging import (
     FoundDraws,
     StreamSource,
+    any_draws_traced,
     functionalize,
     is_computing,
     is_refusing,
+    source_of,
     traced_sources,
     tracing,
 )
@@ -114,8 +116,14 @@ class _Program:
             # What JAX has now traced must never run by itself.
             self.sources = tuple(dict.fromkeys((*self.sources, *traced_sources())))
             return out
-        with tracing(refuses=True):
-            out = self._fun(*args, **kwargs)
+        try:
+            with tracing(refuses=True):
+                out = self._fun(*args, **kwargs)
+        except NotImplementedError:
+            if not any_draws_traced():
+                raise
+            # What JAX says to a conditional under `vmap` that was traced before.
+            raise FoundDraws([source_of(current())]) from None
         if traced_sources():  # by code that was traced before
             raise FoundDraws(traced_sources())
         return out

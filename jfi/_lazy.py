@@ -39,7 +39,7 @@ def attach(
 
     Args:
         package: The `__name__` of the package.
-        homes: The submodule that defines each name.
+        homes: The submodule that defines each name; its own name is the submodule.
         otherwise: Gives all other names, or raises AttributeError.
     """
     module = sys.modules[package]
@@ -47,7 +47,8 @@ def attach(
     def get(name: str) -> Any:
         if name not in homes:
             return otherwise(name)
-        value = getattr(importlib.import_module(f"{package}.{homes[name]}"), name)
+        home = importlib.import_module(f"{package}.{homes[name]}")
+        value = home if homes[name] == name else getattr(home, name)
         setattr(module, name, value)  # found at once from now on
         return value
 

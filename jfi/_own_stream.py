@@ -10,19 +10,23 @@ from typing import Any, TypeAlias, TypeVar
 import jax
 from jax.core import Tracer
 
+from ._compat import setting
 from ._errors import RandomError
-from ._generator import MANY, folded
+from ._generator import MANY, current, folded
 from ._staging import (
     LOST_DERIVATIVES,
     FoundDraws,
     Functional,
     Keys,
+    any_draws_traced,
     draw_keys,
     functionalize,
     is_computing,
     is_differentiating,
     is_refusing,
+    is_staged,
     is_under_vmap,
+    source_of,
     tracing,
 )
 
@@ -37,18 +41,35 @@ def with_own_stream(run: Callable[[Keys | None], T]) -> T:
     Args:
         run: Gets None, or the keys that `on_keys` is to be given.
     """
-    keys: Keys | None = None
+    if is_refusing():  # draws will be found by who refuses them
+        return run(None)
+    try:
+        return _without_draws(run)
+    except FoundDraws as found:
+        keys = draw_keys(found.sources)
     while True:
         try:
-            if keys is None:
-                with tracing(refuses=True):
-                    return run(None)
             return run(keys)
         except FoundDraws as found:
-            if is_refusing():  # so does who called: let him do it
-                raise
-            new = [s for s in found.sources if s not in (keys or {})]
-            keys = {**(keys or {}), **draw_keys(new)}
+            new = [source for source in found.sources if source not in keys]
+            keys = {**keys, **draw_keys(new)}
+
+
+def _without_draws(run: Callable[[Keys | None], T]) -> T:
+    """Run something, or say by `FoundDraws` that it draws."""
+    try:
+        if is_staged() and any_draws_traced():
+            # JAX may have traced parts of it before, whose draws raise nothing.
+            function = functionalize(lambda: run(None), (), refuses=True)
+            if function.sources:
+                raise FoundDraws(function.sources)
+        with tracing(refuses=True):
+            return run(None)
+    except NotImplementedError:
+        if not any_draws_traced():
+            raise
+    # What JAX says to a conditional under `vmap` that draws and was traced before.
+    raise FoundDraws([source_of(current())])
 
 
 def on_keys(fun: Function, keys: Keys, *args: Any, **kwargs: Any) -> Any:
@@ -84,20 +105,59 @@ def traced(
     return functionalize(flat, values), values
 
 
-def in_stream(call: Callable[[], T]) -> T:
+def while_loop(cond_fun: Function, body_fun: Function, init_val: Any) -> Any:
+    """`jax.lax.while_loop`, whose condition may draw beside the body."""
+    if not _draws(cond_fun, init_val):
+        return in_stream(lambda: jax.lax.while_loop(cond_fun, body_fun, init_val))
+
+    def step(state: tuple[Any, Any]) -> tuple[Any, Any]:
+        carry = body_fun(state[1])
+        return cond_fun(carry), carry
+
+    def loop() -> Any:
+        first = cond_fun(init_val), init_val
+        return jax.lax.while_loop(lambda state: state[0], step, first)[1]
+
+    return in_stream(loop, draws=True)
+
+
+def _draws(fun: Function, *args: Any) -> bool:
+    leaves, structure = jax.tree.flatten(args)
+
+    def flat(*leaves: Any) -> Any:
+        return fun(*jax.tree.unflatten(structure, leaves))
+
+    try:
+        if any_draws_traced():
+            return bool(functionalize(flat, leaves, refuses=True).sources)
+        with tracing(refuses=True):
+            jax.eval_shape(flat, *leaves)
+        return False
+    except FoundDraws:
+        if is_refusing():
+            raise
+        return True
+
+
+def in_stream(call: Callable[[], T], *, draws: bool = False) -> T:
     """Make a call of JAX's control flow so that its draws are those of plain Python.
 
     Under `vmap` each row gets a stream of its own.
+
+    Args:
+        call: Makes the call.
+        draws: Whether it draws for sure; else that is tried out.
     """
-    if is_refusing():
+    if is_refusing() or setting("jax_disable_jit"):
         return call()
     if is_under_vmap(until=functionalize):
         return with_own_stream(lambda keys: on_keys(call, keys) if keys else call())
     if not is_computing():
         return call()
     try:
-        with tracing(refuses=True):
-            return call()
+        if not draws:
+            with tracing(refuses=True):
+                return call()
     except FoundDraws:
         pass
     function = functionalize(call, ())

@@ -26,7 +26,7 @@ from jax import (
 from jax.lax import stop_gradient as stop_gradient
 from jax.random import key as key
 
-from . import _jit, _vmap
+from . import _jit, _own_stream, _vmap
 from ._own_stream import Function, in_stream
 from ._vmap import Randomness
 
@@ -98,4 +98,4 @@ fori_loop = _in_stream(jax.lax.fori_loop)
 map = _in_stream(jax.lax.map)
 scan = _in_stream(jax.lax.scan)
 switch = _in_stream(jax.lax.switch)
-while_loop = _in_stream(jax.lax.while_loop)
+while_loop = functools.wraps(jax.lax.while_loop)(_own_stream.while_loop)

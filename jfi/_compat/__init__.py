@@ -17,6 +17,7 @@ import jax.numpy as jnp
 from jax import tree_util
 
 from ._call_stack import (
+    condition_draws as condition_draws,
     enclosing_transformations as enclosing_transformations,
     in_uneven_loop as in_uneven_loop,
     user_level as user_level,

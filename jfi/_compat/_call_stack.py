@@ -25,7 +25,12 @@ def enclosing_transformations(until: Callable[..., Any]) -> Iterator[str]:
     for frame in _frames():
         if frame.f_code is until.__code__:
             return
-        label = labels.get(frame.f_code) or labels.get(_name(frame))
+        module = frame.f_globals.get("__name__")
+        label = (
+            labels.get(frame.f_code)
+            or labels.get((module, frame.f_code.co_name))
+            or labels.get((module, "*"))
+        )
         if label is not None:
             yield label
 
@@ -35,6 +40,18 @@ def in_uneven_loop() -> bool:
     for frame in _frames():
         if frame.f_code.co_name == "_while_loop_batching_rule":
             return bool(frame.f_locals.get("pred_bat"))
+    return False
+
+
+def condition_draws() -> bool:
+    """Whether this is the body of a while loop whose condition draws, too."""
+    for frame in _frames():
+        if frame.f_code.co_name == "_create_jaxpr":
+            condition = frame.f_locals.get("cond_jaxpr")
+            kinds = {
+                type(effect).__name__ for effect in getattr(condition, "effects", ())
+            }
+            return "WriteEffect" in kinds
     return False
 
 
@@ -54,16 +71,13 @@ def _frames() -> Iterator[FrameType]:
         frame = frame.f_back
 
 
-def _name(frame: FrameType) -> tuple[Any, str]:
-    return frame.f_globals.get("__name__"), frame.f_code.co_name
-
-
 @functools.cache
 def _labels() -> dict[CodeType | tuple[Any, str], str]:
     """What each code object, or function of a module, stands for."""
     labels: dict[CodeType | tuple[Any, str], str] = {
         ("jax._src.shard_map", "wrapped"): "shard_map",
         ("jax._src.export._export", "do_export"): "export",
+        ("equinox.internal._loop.checkpointed", "*"): "equinox",
     }
     wrapping: tuple[Any, ...] = (jax.vmap, jax.jacfwd, jax.pmap)
     for function in wrapping:

@@ -6,7 +6,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import ndtr, ndtri
 
 from .._distributions import poisson, spread, whole, widest_float
 
@@ -180,6 +179,8 @@ def truncated_normal(
     flip = a + b > 0
     a, b = jnp.where(flip, -b, a), jnp.where(flip, -a, b)
     u = jax.random.uniform(key, shape, kind, minval=_tiny(kind))
+    from jax.scipy.special import ndtr, ndtri  # slow to import, and rarely needed
+
     x = ndtri(ndtr(a) + u * (ndtr(b) - ndtr(a)))
     x = jnp.clip(x, *jax.lax.stop_gradient((a, b)))
     return jnp.where(flip, -x, x).astype(dtype)

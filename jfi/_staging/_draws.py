@@ -85,12 +85,18 @@ class StreamSource(NamedTuple):
 
     def draw_key(self) -> jax.Array:
         """The key for one draw of eager code."""
+        self._found_if_refused()
         return self.stream().draw_key()
 
     def program_words(self) -> jax.Array:
         """The key for one run of a program that plain JAX compiled, twice."""
+        self._found_if_refused()
         apply_policy()
         return jnp.tile(self.stream().draw_key(), 2)
+
+    def _found_if_refused(self) -> None:
+        if _trace.refuses:  # a program that JAX traced before
+            raise FoundDraws([self])
 
 
 def source_of(stream: Stream) -> StreamSource:
@@ -109,8 +115,6 @@ class _Rules:
         return key
 
     def rows(self, key: Any, size: int) -> jax.Array:
-        if _trace.refuses:  # also where JAX batches what was traced before
-            raise FoundDraws([StreamSource(self.impl, None)])
         if in_uneven_loop():
             raise RandomError(refusal("while_loop", "vmap"))
         keys: jax.Array = _row_keys(self.impl, key, size)
@@ -131,11 +135,16 @@ def _row_keys(impl: Any, key: jax.Array, size: int) -> jax.Array:
 # ---- taking the state out ----
 
 
-def functionalize(f: Callable[..., Any], args: Sequence[Any]) -> "Functional":
-    """Trace a function of arrays, and make its random state explicit."""
+def functionalize(
+    f: Callable[..., Any], args: Sequence[Any], *, refuses: bool = False
+) -> "Functional":
+    """Trace a function of arrays, and make its random state explicit.
+
+    With `refuses` the first draw raises `FoundDraws`, unless it was traced before.
+    """
     if hidden() is None:
         raise RandomError(NOT_IN_THIS_JAX)
-    with tracing(refuses=False):
+    with tracing(refuses=refuses):
         return Functional(hidden().Staged(f, args))
 
 
@@ -226,6 +235,16 @@ def is_computing(outside_of: int = 0) -> bool:
         outside_of: How many of the innermost traces to leave out.
     """
     return set(traces_around()[outside_of:]) <= _COMPUTING
+
+
+def is_staged() -> bool:
+    """Whether a program is being made here, which will run later."""
+    return not set(traces_around()) <= {*_COMPUTING, "BatchTrace"}
+
+
+def any_draws_traced() -> bool:
+    """Whether JAX has traced any draw so far."""
+    return hidden_if_used() is not None
 
 
 def is_differentiating() -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from .._compat import enclosing_transformations
+from .._compat import condition_draws, enclosing_transformations
 from .._errors import RandomError
 
 
@@ -16,6 +16,12 @@ _INSTEAD = {
     "while_loop": "jfi.while_loop, or jfi.vmap around it",
     "export": "a function that takes a key: draw with `key=key`",
 }
+_REPLAYED = (
+    "A random number was drawn inside of equinox's checkpointed while loop (diffrax has "
+    "it, too), whose gradient runs the body once more and would draw another one. Write "
+    "jfi.scan or jfi.scan_while; or pass a key into the loop, fold in the number of the "
+    "step, jax.random.fold_in(key, step), and draw with `key=`."
+)
 LOST_DERIVATIVES = (
     "A custom_jvp or custom_vjp function that draws random numbers runs inside of "
     "jfi.vmap, jfi.cond or a loop, where JAX forgets its derivatives. Differentiate "
@@ -30,6 +36,12 @@ NOT_IN_THIS_JAX = (
 
 def refuse_around(until: Callable[..., Any]) -> None:
     """Refuse, by name, what JAX would refuse in words that help nobody."""
+    if condition_draws():
+        raise RandomError(
+            "Random numbers are drawn in the condition and in the body of "
+            "jax.lax.while_loop, which JAX can't give random state. Write "
+            "jfi.while_loop."
+        )
     branch = None
     for name in enclosing_transformations(until):
         if name == "vmap":
@@ -37,6 +49,8 @@ def refuse_around(until: Callable[..., Any]) -> None:
                 raise RandomError(refusal(branch, "vmap"))
         elif name in ("cond", "switch"):
             branch = name
+        elif name == "equinox":
+            raise RandomError(_REPLAYED)
         else:
             raise RandomError(refusal(name, name))
 
