@@ -31,7 +31,6 @@ from jax import (
 
 from . import nn as nn, scipy as scipy
 from ._autojit import AutoJIT as AutoJIT, autojit as autojit
-from ._batching import vmap_automatically as vmap_automatically
 from ._config import (
     Config as Config,
     config as config,
@@ -67,7 +66,6 @@ from ._errors import (
     RandomError as RandomError,
     ServerError as ServerError,
 )
-from ._loops import ScanWhileResult as ScanWhileResult, scan_while as scan_while
 from ._random import (
     bernoulli as bernoulli,
     choice as choice,
@@ -164,6 +162,7 @@ AdvancedAutoJIT = AutoJIT
 # see plain imports, and no `__getattr__`, which would excuse every typo.
 if _typing.TYPE_CHECKING:
     from . import random as random
+    from ._batching import vmap_automatically as vmap_automatically
     from ._generators import Generator as Generator
     from ._haiku import (
         HaikuNetwork as HaikuNetwork,
@@ -171,6 +170,7 @@ if _typing.TYPE_CHECKING:
         from_haiku as from_haiku,
     )
     from ._kdtree import KDTree as KDTree, Neighbors as Neighbors
+    from ._loops import ScanWhileResult as ScanWhileResult, scan_while as scan_while
     from ._persistent import (
         persistent as persistent,
         persistent_call as persistent_call,
@@ -189,12 +189,15 @@ else:
             "HaikuNetwork": "_haiku",
             "KDTree": "_kdtree",
             "Neighbors": "_kdtree",
+            "ScanWhileResult": "_loops",
             "StatefulHaikuNetwork": "_haiku",
             "from_haiku": "_haiku",
             "from_torch": "_torch",
             "persistent": "_persistent",
             "persistent_call": "_persistent",
             "random": "random",
+            "scan_while": "_loops",
+            "vmap_automatically": "_batching",
         },
         _from_numpy,
     )

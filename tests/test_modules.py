@@ -28,7 +28,7 @@ KEYS = {
     "wrap_key_data",
 }  # fmt: skip
 NUMPY_RANDOM = """
-    Generator default_rng integers key_dtype key_repr negative_binomial
+    default_rng integers key_repr manual_seed negative_binomial
     noncentral_chisquare noncentral_f permuted power random seed standard_cauchy
     standard_exponential standard_gamma standard_normal standard_t unwrap_key weibull
     wrap_key

@@ -116,6 +116,8 @@ class _Rules:
 
     def rows(self, key: Any, size: int) -> jax.Array:
         if in_uneven_loop():
+            if _trace.refuses:
+                raise FoundDraws([StreamSource(self.impl, None)])
             raise RandomError(refusal("while_loop", "vmap"))
         keys: jax.Array = _row_keys(self.impl, key, size)
         return keys

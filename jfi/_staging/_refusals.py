@@ -17,10 +17,10 @@ _INSTEAD = {
     "export": "a function that takes a key: draw with `key=key`",
 }
 _REPLAYED = (
-    "A random number was drawn inside of equinox's checkpointed while loop (diffrax has "
-    "it, too), whose gradient runs the body once more and would draw another one. Write "
-    "jfi.scan or jfi.scan_while; or pass a key into the loop, fold in the number of the "
-    "step, jax.random.fold_in(key, step), and draw with `key=`."
+    "A random number was drawn inside of equinox's checkpointed while loop (diffrax "
+    "has it, too), whose gradient runs the body once more and would draw another one. "
+    "Write jfi.scan or jfi.scan_while; or pass a key into the loop, fold in the number "
+    "of the step, jax.random.fold_in(key, step), and draw with `key=`."
 )
 LOST_DERIVATIVES = (
     "A custom_jvp or custom_vjp function that draws random numbers runs inside of "
