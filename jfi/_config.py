@@ -90,7 +90,7 @@ def get_default_dtype() -> np.dtype[Any]:
         The dtype; float32 where 64-bit types are not allowed.
     """
     chosen = _default_dtype.value
-    if chosen == np.float32:  # most often: nothing to look up
+    if chosen is not None and chosen == np.float32:  # in most calls
         return chosen
     return jax.dtypes.canonicalize_dtype(np.float64 if chosen is None else chosen)
 

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -33,7 +33,11 @@ if TYPE_CHECKING:
 
 
 class FoundDraws(BaseException):
-    """Stops a trace that turns out to draw. A BaseException: user code lets it pass."""
+    """Stops a trace that turns out to draw.
+
+    A BaseException, which user code lets pass; where it does not, `tracing` raises it
+    once more.
+    """
 
     def __init__(self, sources: Sequence["StreamSource"]) -> None:
         super().__init__("jfi's own signal; it never reaches the user")
@@ -50,7 +54,7 @@ def next_key() -> jax.Array:
         return _typed(stream.draw_key(), stream.impl)
     source = source_of(stream)
     if _trace.refuses:
-        raise FoundDraws([source])
+        found_draw(source)
     if hidden() is None:
         raise RandomError(NOT_IN_THIS_JAX)
     refuse_around(until=functionalize)
@@ -96,7 +100,7 @@ class StreamSource(NamedTuple):
 
     def _found_if_refused(self) -> None:
         if _trace.refuses:  # a program that JAX traced before
-            raise FoundDraws([self])
+            found_draw(self)
 
 
 def source_of(stream: Stream) -> StreamSource:
@@ -117,7 +121,7 @@ class _Rules:
     def rows(self, key: Any, size: int) -> jax.Array:
         if in_uneven_loop():
             if _trace.refuses:
-                raise FoundDraws([StreamSource(self.impl, None)])
+                found_draw(StreamSource(self.impl, None))
             raise RandomError(refusal("while_loop", "vmap"))
         keys: jax.Array = _row_keys(self.impl, key, size)
         return keys
@@ -205,6 +209,7 @@ class _Trace(threading.local):
     """What the tracing in progress in this thread does with draws."""
 
     refuses = False
+    found: tuple["StreamSource", ...] = ()  # of the draws refused so far
 
 
 _trace = _Trace()
@@ -213,11 +218,21 @@ _trace = _Trace()
 @contextmanager
 def tracing(*, refuses: bool) -> Generator[None]:
     """Say whether draws raise `FoundDraws` in what is traced in this block."""
-    before, _trace.refuses = _trace.refuses, refuses
+    before = _trace.refuses, _trace.found
+    _trace.refuses, _trace.found = refuses, ()
     try:
         yield
+        found = _trace.found
     finally:
-        _trace.refuses = before
+        _trace.refuses, _trace.found = before
+    if found:  # and caught on its way here
+        raise FoundDraws(found)
+
+
+def found_draw(source: "StreamSource") -> NoReturn:
+    """Stop what is being traced: it draws."""
+    _trace.found = (*_trace.found, source)
+    raise FoundDraws([source])
 
 
 def traced_sources() -> list[StreamSource]:
