@@ -12,18 +12,17 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.core import Tracer
 
 from ._compat import at_top_level
-from ._generator import MANY, current
+from ._generator import MANY, Stream, current
 from ._staging import (
     FoundDraws,
     StreamSource,
     any_draws_traced,
-    functionalize,
     is_computing,
     is_refusing,
     source_of,
+    trace_call,
     traced_sources,
     tracing,
 )
@@ -48,7 +47,7 @@ def jit(fun: Callable[..., Any], options: Mapping[str, Any]) -> Callable[..., An
     # A plain function: a callable object costs a twentieth of a small call more.
     @functools.wraps(fun, updated=())
     def jitted(*args: Any, **kwargs: Any) -> Any:
-        if program.sources:
+        if program.streams:
             return program.draw(args, kwargs)
         try:
             return pure(*args, **kwargs)
@@ -85,12 +84,12 @@ class _Program:
     """A function compiled twice: for calls that don't draw, and for those that do.
 
     Attributes:
-        sources: Where its draws come from; empty while it has made none.
+        streams: What it has drawn from so far; None is the stream current at each call.
     """
 
     def __init__(self, fun: Callable[..., Any], options: Mapping[str, Any]) -> None:
         self._fun = fun
-        self.sources: tuple[StreamSource, ...] = ()
+        self.streams: tuple[Stream | None, ...] = ()
         self.pure: Any = jax.jit(_named(self._without_state, fun), **options)
         drawing = _named(self._with_state, fun, "_jfi_state")
         self._drawing: Any = jax.jit(drawing, **_shifted(options))
@@ -104,9 +103,13 @@ class _Program:
         """Remember sources; under an outer trace that is to find them, let it."""
         if is_refusing() or not is_computing():
             raise found
-        self.sources = tuple(dict.fromkeys((*self.sources, *found.sources)))
+        self._remember(found.sources)
 
-    def _without_state(self, *args: Any, **kwargs: Any) -> Any:
+    def _remember(self, sources: Sequence[StreamSource]) -> None:
+        found = (source.bound for source in sources)
+        self.streams = tuple(dict.fromkeys((*self.streams, *found)))
+
+    def _without_state(self, /, *args: Any, **kwargs: Any) -> Any:
         """What is compiled for calls that don't draw, and for nested calls."""
         if at_top_level():  # jax.disable_jit(): nothing is traced
             return self._fun(*args, **kwargs)
@@ -114,7 +117,7 @@ class _Program:
             # Nested: its draws belong to what is traced around it.
             out = self._fun(*args, **kwargs)
             # What JAX has now traced must never run by itself.
-            self.sources = tuple(dict.fromkeys((*self.sources, *traced_sources())))
+            self._remember(traced_sources())
             return out
         try:
             with tracing(refuses=True):
@@ -132,11 +135,11 @@ class _Program:
         """Call it with the state of its streams."""
         if is_refusing() or not (at_top_level() or is_computing()):
             return self.pure(*args, **kwargs)
-        first, *others = self.sources
+        first, *others = self.streams
         if others:
             return self._draw_from_many(args, kwargs)
         # For one source without loops: they cost a fifth of a small call.
-        stream = first.stream()
+        stream = first or current()
         origin, start = stream.take(MANY)
         used = 0
         try:
@@ -150,7 +153,7 @@ class _Program:
         return self.draw(args, kwargs)
 
     def _draw_from_many(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        streams = [source.stream() for source in self.sources]
+        streams = [stream or current() for stream in self.streams]
         taken = [stream.take(MANY) for stream in streams]
         starts = [start for _, start in taken]
         ends = starts
@@ -172,21 +175,9 @@ class _Program:
         """What is compiled for calls that draw: results, and the numbers of draws."""
         if at_top_level():  # jax.disable_jit()
             return self._fun(*args, **kwargs), [{0: None} for _ in states]
-        leaves, structure = jax.tree.flatten((args, kwargs))
-        dynamic = [isinstance(leaf, Tracer) for leaf in leaves]
-
-        def flat(*values: Any) -> Any:
-            value = iter(values)
-            chosen = [
-                next(value) if traced else leaf
-                for leaf, traced in zip(leaves, dynamic, strict=True)
-            ]
-            args, kwargs = jax.tree.unflatten(structure, chosen)
-            return self._fun(*args, **kwargs)
-
-        values = [leaf for leaf, traced in zip(leaves, dynamic, strict=True) if traced]
-        function = functionalize(flat, values)
-        known = dict(zip(self.sources, states, strict=False))
+        function, values = trace_call(self._fun, args, kwargs)
+        sources = (source_of(stream or current()) for stream in self.streams)
+        known = dict(zip(sources, states, strict=False))
         if not set(function.sources) <= set(known):
             raise FoundDraws(function.sources)
         out, counts = function({s: known[s] for s in function.sources}, values)

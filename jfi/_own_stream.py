@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar
 
 import jax
-from jax.core import Tracer
 
 from ._compat import setting
 from ._errors import RandomError
@@ -16,7 +15,6 @@ from ._generator import MANY, current, folded
 from ._staging import (
     LOST_DERIVATIVES,
     FoundDraws,
-    Functional,
     Keys,
     any_draws_traced,
     draw_keys,
@@ -27,6 +25,7 @@ from ._staging import (
     is_staged,
     is_under_vmap,
     source_of,
+    trace_call,
     tracing,
 )
 
@@ -72,9 +71,9 @@ def _without_draws(run: Callable[[Keys | None], T]) -> T:
     raise FoundDraws([source_of(current())])
 
 
-def on_keys(fun: Function, keys: Keys, *args: Any, **kwargs: Any) -> Any:
+def on_keys(fun: Function, keys: Keys, /, *args: Any, **kwargs: Any) -> Any:
     """Call a function on streams that begin with these keys (their data)."""
-    function, values = traced(fun, args, kwargs)
+    function, values = trace_call(fun, args, kwargs)
     if function.has_custom_derivatives and is_differentiating():
         raise RandomError(LOST_DERIVATIVES)
     return function.with_keys(keys, values)
@@ -83,26 +82,6 @@ def on_keys(fun: Function, keys: Keys, *args: Any, **kwargs: Any) -> Any:
 def varied(keys: Keys, number: jax.Array | int) -> Keys:
     """Other keys for each number: of a row, a shard, a step."""
     return {s: folded(s.impl, key, number) for s, key in keys.items()}
-
-
-def traced(
-    fun: Function, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[Functional, list[Any]]:
-    """A call, traced: its function of the tracers among the arguments, and these."""
-    leaves, structure = jax.tree.flatten((args, kwargs))
-    is_traced = [isinstance(leaf, Tracer) for leaf in leaves]
-
-    def flat(*values: Any) -> Any:
-        value = iter(values)
-        chosen = [
-            next(value) if traced else leaf
-            for leaf, traced in zip(leaves, is_traced, strict=True)
-        ]
-        args, kwargs = jax.tree.unflatten(structure, chosen)
-        return fun(*args, **kwargs)
-
-    values = [leaf for leaf in leaves if isinstance(leaf, Tracer)]
-    return functionalize(flat, values), values
 
 
 def while_loop(cond_fun: Function, body_fun: Function, init_val: Any) -> Any:

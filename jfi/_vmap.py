@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ._errors import BatchError, RandomError
-from ._own_stream import Function, on_keys, traced, varied, with_own_stream
-from ._staging import Keys
+from ._own_stream import Function, on_keys, varied, with_own_stream
+from ._staging import Keys, trace_call
 
 
 Randomness: TypeAlias = Literal["different", "same", "error"]
@@ -189,7 +189,7 @@ def shard_map(fun: Function, options: dict[str, Any]) -> Function:
 
             def shard(*args: Any) -> Any:
                 own = varied(keys, jax.lax.axis_index(names).astype(np.uint32))
-                function, values = traced(fun, args, {})
+                function, values = trace_call(fun, args, {})
                 if function.communicates and "check_vma" not in options:
                     raise RandomError(_CHECKED)
                 return function.with_keys(own, values)

@@ -94,6 +94,11 @@ NO_DRAWS = {
 SIZE_FIRST = {
     "ball", "bits", "cauchy", "maxwell", "orthogonal", "rademacher",
 }  # fmt: skip
+# Slow to compile, and made of others of the table: their programs are compared.
+MADE_OF_OTHERS = {
+    "ball", "beta", "binomial", "chisquare", "dirichlet", "f", "generalized_normal",
+    "loggamma", "multinomial", "t",
+}  # fmt: skip
 
 
 def same(a, b):
@@ -121,7 +126,7 @@ def named(name):
     return dict(zip(names, THEIRS[name], strict=False))
 
 
-@pytest.mark.parametrize("name", THEIRS)
+@pytest.mark.parametrize("name", [n for n in THEIRS if n not in MADE_OF_OTHERS])
 def test_a_key_first_is_jax_random(name):
     key, args = jax.random.key(3), THEIRS[name]
     ours, theirs = getattr(random, name), getattr(jax.random, name)
@@ -130,12 +135,17 @@ def test_a_key_first_is_jax_random(name):
     assert same(ours(key, **named(name)), expected)
 
 
+def program(f, key):
+    return str(jax.make_jaxpr(f)(key))
+
+
 @pytest.mark.parametrize("name", THEIRS)
 def test_a_key_first_is_jax_random_while_tracing(name, x64):
     ours, theirs = getattr(random, name), getattr(jax.random, name)
     key, args = jax.random.key(3), THEIRS[name]
-    traced = [jax.make_jaxpr(lambda k, f=f: f(k, *args))(key) for f in (ours, theirs)]
-    assert str(traced[0]) == str(traced[1])
+    expected = program(lambda k: theirs(k, *args), key)
+    assert program(lambda k: ours(k, *args), key) == expected
+    assert program(lambda k: ours(k, **named(name)), key) == expected
 
 
 @pytest.mark.parametrize("name", THEIRS)
@@ -146,8 +156,11 @@ def test_a_key_by_name_with_names_of_jax_random(name):
     )
     if not alone & set(named(name)):
         pytest.skip("all names are NumPy's too, and so is the call")
-    key = jax.random.key(3)
-    assert same(ours(key=key, **named(name)), theirs(key, **named(name)))
+    key, args = jax.random.key(3), named(name)
+    expected = program(lambda k: theirs(k, **args), key)
+    assert program(lambda k: ours(key=k, **args), key) == expected
+    if name not in MADE_OF_OTHERS:
+        assert same(ours(key=key, **args), theirs(key, **args))
 
 
 @pytest.mark.parametrize("name", THEIRS)
@@ -182,7 +195,7 @@ def test_uint32_data_by_name_are_data():
     data = np.array([7, 9], "uint32")
     assert set(random.choice(a=data, size=50).tolist()) == {7, 9}
     assert sorted(random.permutation(x=data).tolist()) == [7, 9]
-    assert random.poisson(lam=data).shape == (2,)
+    assert random.normal(loc=data).shape == (2,)
 
 
 @pytest.mark.parametrize("name", [*sorted(set(NUMPY) - set(THEIRS)), "permuted"])
@@ -298,7 +311,8 @@ def test_shapes_broadcast_as_in_numpy(name, data):
     assert traced(name, *lists, size=size).shape == np.shape(expected)
 
 
-@pytest.mark.parametrize("name", NUMPY)
+# The others draw no two times the same in test_random_distributions.py.
+@pytest.mark.parametrize("name", ["gamma", "integers", "random", "standard_normal"])
 def test_fresh_reproducible_and_by_key(name):
     def draw(**k):
         return np.asarray(sample(name, *NUMPY[name], size=64, **k))
@@ -313,14 +327,15 @@ def test_fresh_reproducible_and_by_key(name):
     assert (draw() == second).all()
 
 
-@pytest.mark.parametrize("name", ["gamma", "poisson", "standard_normal", "wald"])
+@pytest.mark.parametrize("name", ["gamma", "standard_normal"])
 def test_under_jit_and_vmap(name):
     def draw(key):
         return sample(name, *NUMPY[name], size=8, key=key)
 
     keys = jax.random.split(jax.random.key(5), 3)
     expected = np.stack([draw(key) for key in keys])
-    np.testing.assert_allclose(jax.jit(draw)(keys[0]), expected[0], rtol=1e-6)
+    if name != "gamma":  # slow to compile
+        np.testing.assert_allclose(jax.jit(draw)(keys[0]), expected[0], rtol=1e-6)
     np.testing.assert_allclose(jax.vmap(draw)(keys), expected, rtol=1e-5)
 
 
@@ -406,5 +421,5 @@ def test_wrong_kinds():
 
 
 def test_devices():
-    assert random.gamma(2.0, size=3, device="cpu").committed
-    assert not random.gamma(2.0, size=3).committed
+    assert random.normal(2.0, size=3, device="cpu").committed
+    assert not random.normal(2.0, size=3).committed

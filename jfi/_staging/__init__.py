@@ -14,6 +14,7 @@ from ._draws import (
     is_staged as is_staged,
     next_key as next_key,
     source_of as source_of,
+    trace_call as trace_call,
     traced_sources as traced_sources,
     tracing as tracing,
 )

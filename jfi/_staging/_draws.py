@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from .._compat import at_top_level, in_uneven_loop, traces_around
 from .._errors import RandomError
 from .._generator import Stream, current, draw_key, folded
 from ._hidden import hidden, hidden_if_used, key_size
 from ._policy import apply_policy
-from ._refusals import NOT_IN_THIS_JAX, refusal, refuse_around
+from ._refusals import CAUGHT, NOT_IN_THIS_JAX, refusal, refuse_around
 
 
 if TYPE_CHECKING:
@@ -35,8 +36,7 @@ if TYPE_CHECKING:
 class FoundDraws(BaseException):
     """Stops a trace that turns out to draw.
 
-    A BaseException, which user code lets pass; where it does not, `tracing` raises it
-    once more.
+    A BaseException, which user code lets pass; where it does not, `tracing` refuses it.
     """
 
     def __init__(self, sources: Sequence["StreamSource"]) -> None:
@@ -154,6 +154,26 @@ def functionalize(
         return Functional(hidden().Staged(f, args))
 
 
+def trace_call(
+    fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple["Functional", list[Any]]:
+    """A call, traced: its function of the tracers among the arguments, and these."""
+    leaves, structure = jax.tree.flatten((args, kwargs))
+    is_traced = [isinstance(leaf, Tracer) for leaf in leaves]
+
+    def flat(*values: Any) -> Any:
+        value = iter(values)
+        chosen = [
+            next(value) if traced else leaf
+            for leaf, traced in zip(leaves, is_traced, strict=True)
+        ]
+        args, kwargs = jax.tree.unflatten(structure, chosen)
+        return fun(*args, **kwargs)
+
+    values = [leaf for leaf in leaves if isinstance(leaf, Tracer)]
+    return functionalize(flat, values), values
+
+
 class Functional:
     """A traced function whose random state is an argument and a result.
 
@@ -225,8 +245,8 @@ def tracing(*, refuses: bool) -> Generator[None]:
         found = _trace.found
     finally:
         _trace.refuses, _trace.found = before
-    if found:  # and caught on its way here
-        raise FoundDraws(found)
+    if found:  # and caught on its way here: what JAX has traced now is wrong
+        raise RandomError(CAUGHT)
 
 
 def found_draw(source: "StreamSource") -> NoReturn:

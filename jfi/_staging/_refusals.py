@@ -27,6 +27,11 @@ LOST_DERIVATIVES = (
     "jfi.vmap, jfi.cond or a loop, where JAX forgets its derivatives. Differentiate "
     "inside: jfi.vmap(jax.grad(f)); or draw outside of that function."
 )
+CAUGHT = (
+    "A random number was drawn inside of `try: ... except BaseException:` (or a bare "
+    "`except:`) in code that JAX traces, which has caught a signal of jfi. Write "
+    "`except Exception:`, or draw before the `try`."
+)
 NOT_IN_THIS_JAX = (
     "This release of JAX hides from jfi what random numbers in compiled code need. "
     "Draw a key outside, `key = jnp.make_random_key()`, pass it as an argument and "
