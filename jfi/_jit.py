@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ._compat import at_top_level
+from ._compat import at_top_level, setting
 from ._generator import MANY, Stream, current
 from ._staging import (
     FoundDraws,
@@ -21,6 +21,7 @@ from ._staging import (
     any_draws_traced,
     is_computing,
     is_refusing,
+    refuse_caught_draws,
     source_of,
     trace_call,
     traced_sources,
@@ -43,6 +44,8 @@ def jit(fun: Callable[..., Any], options: Mapping[str, Any]) -> Callable[..., An
     """
     program = _Program(fun, options)
     pure = program.pure
+    # Ahead of time it is a program of plain JAX, which draws from a stream of its own.
+    plain: Any = jax.jit(fun, **options)
 
     # A plain function: a callable object costs a twentieth of a small call more.
     @functools.wraps(fun, updated=())
@@ -53,10 +56,10 @@ def jit(fun: Callable[..., Any], options: Mapping[str, Any]) -> Callable[..., An
             return pure(*args, **kwargs)
         except FoundDraws as found:
             program.add(found)
+        if not is_computing():  # as in eager shard_map
+            return plain(*args, **kwargs)
         return program.draw(args, kwargs)
 
-    # Ahead of time it is a program of plain JAX, which draws from a stream of its own.
-    plain: Any = jax.jit(fun, **options)
     attributes = {
         "lower": plain.lower,
         "trace": plain.trace,
@@ -93,6 +96,9 @@ class _Program:
         self.pure: Any = jax.jit(_named(self._without_state, fun), **options)
         drawing = _named(self._with_state, fun, "_jfi_state")
         self._drawing: Any = jax.jit(drawing, **_shifted(options))
+        if isinstance(options.get("in_shardings"), jax.sharding.Sharding):
+            # One for all arguments: they come as one, beside that of the state.
+            self._drawing = _with_one_sharding(self._with_state, options)
 
     def clear_cache(self) -> None:
         """Forget what was compiled."""
@@ -101,7 +107,7 @@ class _Program:
 
     def add(self, found: FoundDraws) -> None:
         """Remember sources; under an outer trace that is to find them, let it."""
-        if is_refusing() or not is_computing():
+        if is_refusing():
             raise found
         self._remember(found.sources)
 
@@ -116,6 +122,7 @@ class _Program:
         if is_refusing() or not is_computing(outside_of=1):
             # Nested: its draws belong to what is traced around it.
             out = self._fun(*args, **kwargs)
+            refuse_caught_draws()
             # What JAX has now traced must never run by itself.
             self._remember(traced_sources())
             return out
@@ -135,6 +142,8 @@ class _Program:
         """Call it with the state of its streams."""
         if is_refusing() or not (at_top_level() or is_computing()):
             return self.pure(*args, **kwargs)
+        if setting("jax_disable_jit"):
+            return self._fun(*args, **kwargs)
         first, *others = self.streams
         if others:
             return self._draw_from_many(args, kwargs)
@@ -173,8 +182,6 @@ class _Program:
         self, states: tuple[jax.Array, ...], /, *args: Any, **kwargs: Any
     ) -> tuple[Any, list[dict[int, Any]]]:
         """What is compiled for calls that draw: results, and the numbers of draws."""
-        if at_top_level():  # jax.disable_jit()
-            return self._fun(*args, **kwargs), [{0: None} for _ in states]
         function, values = trace_call(self._fun, args, kwargs)
         sources = (source_of(stream or current()) for stream in self.streams)
         known = dict(zip(sources, states, strict=False))
@@ -216,6 +223,22 @@ def _named(
     return named
 
 
+def _with_one_sharding(
+    run: Callable[..., Any], options: Mapping[str, Any]
+) -> Callable[..., Any]:
+    if options.get("static_argnums") or options.get("static_argnames"):
+        message = (
+            "jit() got one sharding for all arguments, and some are static. "
+            "Write one for each: in_shardings=(sharding, None, ...)."
+        )
+        raise ValueError(message)
+    # Nothing is donated: that would be all or nothing.
+    shifted = {n: x for n, x in _shifted(options).items() if "donate" not in n}
+    shifted["in_shardings"] = (None, options["in_shardings"])
+    drawing = jax.jit(lambda states, args: run(states, *args), **shifted)
+    return lambda states, *args: drawing(states, args)
+
+
 def _shifted(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options of `jax.jit` for a function with one more argument in front."""
     shifted = dict(options)
@@ -227,7 +250,7 @@ def _shifted(options: Mapping[str, Any]) -> dict[str, Any]:
             shifted[name] = tuple(n + 1 if n >= 0 else n for n in numbers)
     if shifted.get("out_shardings") is not None:
         shifted["out_shardings"] = (shifted["out_shardings"], None)
-    if isinstance(shifted.get("in_shardings"), tuple):
+    if isinstance(shifted.get("in_shardings"), (tuple, list)):
         shifted["in_shardings"] = (None, *shifted["in_shardings"])
     return shifted
 

@@ -12,7 +12,7 @@ from jax.core import Tracer, eval_jaxpr
 
 from ._errors import LoopError
 from ._own_stream import on_keys, varied, with_own_stream
-from ._staging import Keys
+from ._staging import Keys, refuse_sources
 from ._while_loops import Bound, Loop, with_gradient
 
 
@@ -104,7 +104,7 @@ def scan_while(
     max_steps = _checked_max_steps(max_steps)
     _check_arrays(init)
     result: ScanWhileResult[CarryT, YT] = with_own_stream(
-        lambda keys: _run(cond, body, init, max_steps, keys)
+        lambda keys: _run(cond, body, init, max_steps, keys), finds_draws=True
     )
     return result
 
@@ -173,6 +173,8 @@ def _trace(function: Callable[[Any], Any], carry: Any, keys: Keys | None) -> _Tr
 
     args = (carry,) if keys is None else (carry, jnp.uint32(0))
     traced, returned = jax.make_jaxpr(fresh, return_shape=True)(*args)
+    if keys is None:
+        refuse_sources(traced.consts)
 
     def call(consts: Any, leaves: Any) -> list[Any]:
         return eval_jaxpr(traced.jaxpr, consts, *leaves)

@@ -34,16 +34,18 @@ T = TypeVar("T")
 Function: TypeAlias = Callable[..., Any]
 
 
-def with_own_stream(run: Callable[[Keys | None], T]) -> T:
+def with_own_stream(run: Callable[[Keys | None], T], *, finds_draws: bool = False) -> T:
     """Run something without random state; if it draws, once more with keys for it.
 
     Args:
         run: Gets None, or the keys that `on_keys` is to be given.
+        finds_draws: Whether `run` itself raises `FoundDraws` for what JAX has traced
+            before.
     """
     if is_refusing():  # draws will be found by who refuses them
         return run(None)
     try:
-        return _without_draws(run)
+        return _without_draws(run, finds_draws)
     except FoundDraws as found:
         keys = draw_keys(found.sources)
     while True:
@@ -54,10 +56,10 @@ def with_own_stream(run: Callable[[Keys | None], T]) -> T:
             keys = {**keys, **draw_keys(new)}
 
 
-def _without_draws(run: Callable[[Keys | None], T]) -> T:
+def _without_draws(run: Callable[[Keys | None], T], finds_draws: bool) -> T:
     """Run something, or say by `FoundDraws` that it draws."""
     try:
-        if is_staged() and any_draws_traced():
+        if is_staged() and any_draws_traced() and not finds_draws:
             # JAX may have traced parts of it before, whose draws raise nothing.
             function = functionalize(lambda: run(None), (), refuses=True)
             if function.sources:

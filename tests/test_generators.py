@@ -207,3 +207,12 @@ def test_a_jitted_function_travels():
     first = draw(2)
     jnp.manual_seed(0)
     assert same(pickle.loads(cloudpickle.dumps(draw))(2), first)
+
+
+def test_without_jit_the_numbers_are_the_same():
+    draw = jnp.jit(lambda: jnp.randn())
+    expected = [draw(), draw()]
+    jnp.manual_seed(0)
+    with jax.disable_jit():
+        assert same([draw(), draw()], expected)
+    assert jnp.get_rng_state()["count"] == 2

@@ -38,8 +38,14 @@ def custom():
     )
 
 
-@pytest.mark.parametrize("impl", IMPLS)
-@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0,), (0, 4), (4, 0)])
+@pytest.mark.parametrize(
+    ("impl", "shape"),
+    [
+        *((impl, (2, 3)) for impl in IMPLS),
+        *((IMPLS[0], shape) for shape in [(), (3,), (0,), (0, 4), (4, 0)]),
+        ("rbg", ()),
+    ],
+)
 def test_json_round_trip(impl, shape):
     key = jax.random.split(jax.random.key(7, impl=impl), shape)
     text = json.dumps(unwrap_key(key))

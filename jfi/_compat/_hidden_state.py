@@ -178,10 +178,11 @@ _discharge_rules.setdefault(custom_derivatives.custom_jvp_call_p, _discharge_cus
 def captured_sources() -> list[Any]:
     """The sources whose cells the innermost `jit` in progress has captured."""
     values = core.trace_ctx.trace.frame.constvar_to_val.values()
-    return _sources(values)
+    return sources_among(values)
 
 
-def _sources(values: Any) -> list[Any]:
+def sources_among(values: Any) -> list[Any]:
+    """The sources whose cells are among these."""
     return list(dict.fromkeys(x.source for x in values if isinstance(x, Cell)))
 
 
@@ -196,7 +197,7 @@ class Staged:
         self._consts = closed.consts
         self._out: Any = jax.tree.structure(out)
         self._jaxpr = partial_eval.convert_constvars_jaxpr(closed.jaxpr)
-        self.sources = _sources(self._consts)
+        self.sources = sources_among(self._consts)
 
     def draws(self, source: Source) -> int | None:
         """How many keys it takes of a source; None if that depends on the data."""

@@ -13,6 +13,8 @@ from ._draws import (
     is_refusing as is_refusing,
     is_staged as is_staged,
     next_key as next_key,
+    refuse_caught_draws as refuse_caught_draws,
+    refuse_sources as refuse_sources,
     source_of as source_of,
     trace_call as trace_call,
     traced_sources as traced_sources,

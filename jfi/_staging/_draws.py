@@ -242,10 +242,14 @@ def tracing(*, refuses: bool) -> Generator[None]:
     _trace.refuses, _trace.found = refuses, ()
     try:
         yield
-        found = _trace.found
+        refuse_caught_draws()
     finally:
         _trace.refuses, _trace.found = before
-    if found:  # and caught on its way here: what JAX has traced now is wrong
+
+
+def refuse_caught_draws() -> None:
+    """Refuse code in which a draw was found, and the signal of it caught."""
+    if _trace.found:
         raise RandomError(CAUGHT)
 
 
@@ -259,6 +263,14 @@ def traced_sources() -> list[StreamSource]:
     """Where the function that JAX is tracing took keys, also by code traced before."""
     used = hidden_if_used()
     return used.captured_sources() if used else []
+
+
+def refuse_sources(consts: Sequence[Any]) -> None:
+    """Raise `FoundDraws` if these constants of traced code are random state."""
+    used = hidden_if_used()
+    sources = used.sources_among(consts) if used else []
+    if sources:
+        raise FoundDraws(sources)
 
 
 # Eager differentiation computes as it goes: no number is kept in a program.
