@@ -19,7 +19,7 @@ from ._staging import (
     FoundDraws,
     StreamSource,
     any_draws_traced,
-    is_computing,
+    is_outermost,
     is_refusing,
     refuse_caught_draws,
     source_of,
@@ -56,7 +56,7 @@ def jit(fun: Callable[..., Any], options: Mapping[str, Any]) -> Callable[..., An
             return pure(*args, **kwargs)
         except FoundDraws as found:
             program.add(found)
-        if not is_computing():  # as in eager shard_map
+        if not at_top_level():
             return plain(*args, **kwargs)
         return program.draw(args, kwargs)
 
@@ -119,7 +119,7 @@ class _Program:
         """What is compiled for calls that don't draw, and for nested calls."""
         if at_top_level():  # jax.disable_jit(): nothing is traced
             return self._fun(*args, **kwargs)
-        if is_refusing() or not is_computing(outside_of=1):
+        if is_refusing() or not is_outermost():
             # Nested: its draws belong to what is traced around it.
             out = self._fun(*args, **kwargs)
             refuse_caught_draws()
@@ -140,7 +140,7 @@ class _Program:
 
     def draw(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call it with the state of its streams."""
-        if is_refusing() or not (at_top_level() or is_computing()):
+        if not at_top_level():
             return self.pure(*args, **kwargs)
         if setting("jax_disable_jit"):
             return self._fun(*args, **kwargs)

@@ -9,18 +9,14 @@ from typing import Any, TypeAlias, TypeVar
 
 import jax
 
-from ._compat import setting
-from ._errors import RandomError
+from ._compat import at_top_level, setting
 from ._generator import MANY, current, folded
 from ._staging import (
-    LOST_DERIVATIVES,
     FoundDraws,
     Keys,
     any_draws_traced,
     draw_keys,
     functionalize,
-    is_computing,
-    is_differentiating,
     is_refusing,
     is_staged,
     is_under_vmap,
@@ -76,8 +72,6 @@ def _without_draws(run: Callable[[Keys | None], T], finds_draws: bool) -> T:
 def on_keys(fun: Function, keys: Keys, /, *args: Any, **kwargs: Any) -> Any:
     """Call a function on streams that begin with these keys (their data)."""
     function, values = trace_call(fun, args, kwargs)
-    if function.has_custom_derivatives and is_differentiating():
-        raise RandomError(LOST_DERIVATIVES)
     return function.with_keys(keys, values)
 
 
@@ -133,7 +127,7 @@ def in_stream(call: Callable[[], T], *, draws: bool = False) -> T:
         return call()
     if is_under_vmap(until=functionalize):
         return with_own_stream(lambda keys: on_keys(call, keys) if keys else call())
-    if not is_computing():
+    if not at_top_level():
         return call()
     try:
         if not draws:

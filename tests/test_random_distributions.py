@@ -244,7 +244,7 @@ def test_points_of_balls_and_orthogonal_matrices():
         points = np.asarray(random.ball(d, p, 20_000))
         radii = (abs(points) ** p).sum(-1) ** (1 / p)
         assert stats.kstest(radii**d, "uniform").pvalue > 1e-3
-    for n, m in [(3, 3), (2, 4), (4, 2)]:
+    for n, m in [(2, 4), (4, 2)]:
         q = np.asarray(random.orthogonal(n, (5,), m=m))
         assert q.shape == (5, n, m)
         product = q @ q.mT if n <= m else q.mT @ q
@@ -322,16 +322,15 @@ BY_REJECTION = {
 def test_derivatives_are_those_of_the_draw(name):
     args, near, key = SMOOTH[name], 1e-6, jnp.key(11)
 
-    @jax.jit
     def total(*args):
         return getattr(random, name)(*args, size=7, dtype="float64", key=key).sum()
 
-    slopes = jax.grad(total, argnums=tuple(range(len(args))))(*args)
-    for i, slope in enumerate(slopes):
+    both = jax.jit(jax.value_and_grad(total, argnums=tuple(range(len(args)))))
+    for i, slope in enumerate(both(*args)[1]):
         up, down = (
             [x + d * (j == i) for j, x in enumerate(args)] for d in (near, -near)
         )
-        difference = (total(*up) - total(*down)) / (2 * near)
+        difference = (both(*up)[0] - both(*down)[0]) / (2 * near)
         np.testing.assert_allclose(slope, difference, rtol=1e-4, atol=1e-6)
 
 
@@ -344,7 +343,7 @@ def test_derivatives_exist_where_jax_has_them(name):
             argnums=tuple(range(len(args))),
         )
     )
-    if name not in {"beta", "gamma", "noncentral_chisquare"}:  # made of gamma
+    if name not in {"gamma", "noncentral_chisquare"}:  # made of gamma
         assert len(jax.eval_shape(slopes, *args)) == len(args)
         return
     assert np.isfinite(slopes(*args)).all()

@@ -206,9 +206,13 @@ class Staged:
         return _draws(self._jaxpr, counts)
 
     @property
-    def has_custom_derivatives(self) -> bool:
-        """Whether it draws in a function with derivatives of its own."""
-        return _draws_in_custom_derivatives(self._jaxpr)
+    def loses_derivatives(self) -> bool:
+        """Whether it draws in a loop, a branch ... beside custom_jvp or custom_vjp.
+
+        JAX drops the rules of such functions where it takes the state out of a jaxpr.
+        """
+        drawing = [e for e in self._jaxpr.eqns if _draws_at_all(e)]
+        return any(map(_has_custom_derivatives, drawing))
 
     @property
     def communicates(self) -> bool:
@@ -225,12 +229,14 @@ class Staged:
             for x in self._consts
         ]
         is_cell = [isinstance(x, Cell) for x in self._consts] + [False] * len(args)
-        closed = core.ClosedJaxpr(self._jaxpr, ())
-        discharged = discharge.discharge_state(closed, should_discharge=is_cell)
-        outs = core.jaxpr_as_fun(discharged)(*values, *args)
+        # Not `discharge_state`, which drops the rules of all custom_jvp functions.
+        outs = _evaluate(self._jaxpr, is_cell, (), *values, *args)
         after = zip(cells, outs[len(self._jaxpr.outvars) :], strict=True)
         counts = {cell.source: x for cell, x in after if not cell.shape}
         return self._out.unflatten(outs[: len(self._jaxpr.outvars)]), counts
+
+
+_evaluate: Any = discharge._eval_jaxpr_discharge_state  # pyright: ignore[reportPrivateUsage]
 
 
 def _is_count(x: Any, source: Any) -> bool:
@@ -288,15 +294,15 @@ _CALLS = {
 }  # fmt: skip
 
 
-def _draws_in_custom_derivatives(jaxpr: Any) -> bool:
-    for equation in jaxpr.eqns:
-        if any(isinstance(e, WriteEffect) for e in equation.effects):
-            if equation.primitive.name in ("custom_jvp_call", "custom_vjp_call"):
-                return True
-            inner = core.jaxprs_in_params(equation.params)
-            if any(map(_draws_in_custom_derivatives, inner)):
-                return True
-    return False
+def _draws_at_all(equation: Any) -> bool:
+    return any(isinstance(effect, WriteEffect) for effect in equation.effects)
+
+
+def _has_custom_derivatives(equation: Any) -> bool:
+    if equation.primitive.name in ("custom_jvp_call", "custom_vjp_call"):
+        return True
+    inner = core.jaxprs_in_params(equation.params)
+    return any(_has_custom_derivatives(e) for jaxpr in inner for e in jaxpr.eqns)
 
 
 def _communicates(jaxpr: Any) -> bool:

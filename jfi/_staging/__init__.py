@@ -8,8 +8,7 @@ from ._draws import (
     any_draws_traced as any_draws_traced,
     draw_keys as draw_keys,
     functionalize as functionalize,
-    is_computing as is_computing,
-    is_differentiating as is_differentiating,
+    is_outermost as is_outermost,
     is_refusing as is_refusing,
     is_staged as is_staged,
     next_key as next_key,
@@ -25,6 +24,5 @@ from ._policy import (
     set_plain_jit_policy as set_plain_jit_policy,
 )
 from ._refusals import (
-    LOST_DERIVATIVES as LOST_DERIVATIVES,
     is_under_vmap as is_under_vmap,
 )

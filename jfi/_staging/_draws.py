@@ -26,7 +26,7 @@ from .._errors import RandomError
 from .._generator import Stream, current, draw_key, folded
 from ._hidden import hidden, hidden_if_used, key_size
 from ._policy import apply_policy
-from ._refusals import CAUGHT, NOT_IN_THIS_JAX, refusal, refuse_around
+from ._refusals import CAUGHT, LOST_DERIVATIVES, NOT_IN_THIS_JAX, refusal, refuse_around
 
 
 if TYPE_CHECKING:
@@ -179,15 +179,12 @@ class Functional:
 
     Attributes:
         sources: Where its draws come from; empty if there are none.
-        has_custom_derivatives: Whether it draws in a `custom_vjp` or `custom_jvp`
-            function, whose rules are gone here.
         communicates: Whether it has a collective operation such as `psum`.
     """
 
     def __init__(self, staged: "_hidden_state.Staged") -> None:
         self._staged = staged
         self.sources: list[StreamSource] = staged.sources
-        self.has_custom_derivatives = staged.has_custom_derivatives
         self.communicates = staged.communicates
 
     def draws(self, source: StreamSource) -> int | None:
@@ -208,8 +205,20 @@ class Functional:
         if missing:
             raise FoundDraws(list(missing))
         zero = jnp.zeros(1, np.uint32)
-        states = {s: jnp.concatenate([key, key, zero]) for s, key in keys.items()}
-        return self({s: states[s] for s in self.sources}, args)[0]
+        states = {s: jnp.concatenate([keys[s], keys[s], zero]) for s in self.sources}
+        if not self._staged.loses_derivatives:
+            return self(states, args)[0]
+        return _without_derivatives(lambda args: self(states, args)[0], args)
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
+def _without_derivatives(run: Callable[..., Any], args: Sequence[Any]) -> Any:
+    return run(args)
+
+
+@_without_derivatives.defjvp
+def _refuse_derivatives(*_: Any) -> Any:
+    raise RandomError(LOST_DERIVATIVES)
 
 
 Keys: TypeAlias = dict[StreamSource, jax.Array]
@@ -277,13 +286,9 @@ def refuse_sources(consts: Sequence[Any]) -> None:
 _COMPUTING = {"JVPTrace", "LinearizeTrace"}
 
 
-def is_computing(outside_of: int = 0) -> bool:
-    """Whether code here computes at once, though it may be being differentiated.
-
-    Args:
-        outside_of: How many of the innermost traces to leave out.
-    """
-    return set(traces_around()[outside_of:]) <= _COMPUTING
+def is_outermost() -> bool:
+    """Whether the `jit` that traces the caller is inside of no other transformation."""
+    return len(traces_around()) == 1
 
 
 def is_staged() -> bool:
@@ -294,11 +299,6 @@ def is_staged() -> bool:
 def any_draws_traced() -> bool:
     """Whether JAX has traced any draw so far."""
     return hidden_if_used() is not None
-
-
-def is_differentiating() -> bool:
-    """Whether what runs here is being differentiated, as far as can be seen."""
-    return not _COMPUTING.isdisjoint(traces_around())
 
 
 def _cells(source: StreamSource) -> Any:

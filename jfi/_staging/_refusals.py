@@ -23,9 +23,10 @@ _REPLAYED = (
     "of the step, jax.random.fold_in(key, step), and draw with `key=`."
 )
 LOST_DERIVATIVES = (
-    "A custom_jvp or custom_vjp function that draws random numbers runs inside of "
-    "jfi.vmap, jfi.cond or a loop, where JAX forgets its derivatives. Differentiate "
-    "inside: jfi.vmap(jax.grad(f)); or draw outside of that function."
+    "A loop or a branch that draws random numbers has a function with derivatives of "
+    "its own (custom_jvp, custom_vjp), which JAX forgets inside of jfi.vmap, "
+    "jfi.jacfwd, scan_while or jfi.cond under vmap. Differentiate inside, "
+    "jfi.vmap(jax.grad(f)); or draw before the loop."
 )
 CAUGHT = (
     "A random number was drawn inside of `try: ... except BaseException:` (or a bare "
