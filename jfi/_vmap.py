@@ -186,12 +186,14 @@ def shard_map(fun: Function, options: dict[str, Any]) -> Function:
         def run(keys: Keys | None) -> Any:
             if keys is None:
                 return jax.shard_map(fun, **options)(*args)
+            if "check_vma" not in options and not _tells_apart(options, names):
+                raise RandomError(_SAME)
 
             def shard(*args: Any) -> Any:
                 own = varied(keys, jax.lax.axis_index(names).astype(np.uint32))
                 function, values = trace_call(fun, args, {})
                 if function.communicates and "check_vma" not in options:
-                    raise RandomError(_CHECKED)
+                    raise RandomError(_ADDS)
                 return function.with_keys(own, values)
 
             # JAX's check does not know the type that a shard's own draws have.
@@ -203,7 +205,22 @@ def shard_map(fun: Function, options: dict[str, Any]) -> Function:
     return sharded
 
 
-_CHECKED = (
+def _tells_apart(options: dict[str, Any], names: tuple[Any, ...]) -> bool:
+    """Whether each result is split over all axes, so that shards may differ."""
+    specs = jax.tree.leaves(
+        options["out_specs"],
+        is_leaf=lambda x: isinstance(x, jax.sharding.PartitionSpec),
+    )
+    return all(set(names) <= set(jax.tree.leaves(tuple(spec))) for spec in specs)
+
+
+_SAME = (
+    "The function in shard_map() draws random numbers, which differ in each shard, and "
+    "out_specs says of a result that it is the same in all. Split it over all axes in "
+    "out_specs; or draw before shard_map. If the result does not depend on the draws, "
+    "write shard_map(..., check_vma=False)."
+)
+_ADDS = (
     "The function in shard_map() draws random numbers and adds over shards (psum ...). "
     "Write shard_map(..., check_vma=False); a gradient that is taken inside of it then "
     "follows the rule of jax.pmap: psum is its own derivative."

@@ -288,7 +288,7 @@ CALLS = {
     "jfi.jit of checkpoint": Call(lambda f: jfi.jit(jax.checkpoint(f)), kind="stream"),
     "grad": Call(value_of_grad(jax.grad), kind=None),
     "value_and_grad of jfi.jit": Call(
-        lambda f: value_of_grad(jax.grad)(jfi.jit(f)), kind="stream"
+        lambda f: value_of_grad(jax.grad)(jfi.jit(f)), kind=None
     ),
     "jfi.jit of grad": Call(
         lambda f: jfi.jit(value_of_grad(jax.grad)(f)), kind="stream"
