@@ -134,7 +134,7 @@ def step(tree, scale, kind="plain"):
         [],
         {"z": 1.0, "a": {"n": None}},
     ],
-    ids=str,
+    ids=["array", "pair", "named tuple", "empty", "nested"],
 )
 def test_trees_keep_their_classes(tree):
     def plain(tree, scale, kind):
