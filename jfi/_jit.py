@@ -42,10 +42,8 @@ def jit(fun: Callable[..., Any], options: Mapping[str, Any]) -> Callable[..., An
     Returns:
         A function with the attributes of what `jax.jit` returns.
     """
-    program = _Program(fun, options)
-    pure = program.pure
-    # Ahead of time it is a program of plain JAX, which draws from a stream of its own.
-    plain: Any = jax.jit(fun, **options)
+    program = Compiled(fun, options)
+    pure, plain = program.pure, program.plain
 
     # A plain function: a callable object costs a twentieth of a small call more.
     @functools.wraps(fun, updated=())
@@ -54,11 +52,9 @@ def jit(fun: Callable[..., Any], options: Mapping[str, Any]) -> Callable[..., An
             return program.draw(args, kwargs)
         try:
             return pure(*args, **kwargs)
-        except FoundDraws as found:
-            program.add(found)
-        if not at_top_level():
-            return plain(*args, **kwargs)
-        return program.draw(args, kwargs)
+        except FoundDraws as error:
+            found = error
+        return program.run_after(found, args, kwargs)
 
     attributes = {
         "lower": plain.lower,
@@ -83,10 +79,12 @@ def options_of(jitted: Any) -> dict[str, Any]:
     return options
 
 
-class _Program:
+class Compiled:
     """A function compiled twice: for calls that don't draw, and for those that do.
 
     Attributes:
+        pure: Runs it if it does not draw, and raises FoundDraws if it does.
+        plain: As plain JAX would: ahead of time, it draws from a stream of its own.
         streams: What it has drawn from so far; None is the stream current at each call.
     """
 
@@ -94,6 +92,7 @@ class _Program:
         self._fun = fun
         self.streams: tuple[Stream | None, ...] = ()
         self.pure: Any = jax.jit(_named(self._without_state, fun), **options)
+        self.plain: Any = jax.jit(fun, **options)
         drawing = _named(self._with_state, fun, "_jfi_state")
         self._drawing: Any = jax.jit(drawing, **_shifted(options))
         if isinstance(options.get("in_shardings"), jax.sharding.Sharding):
@@ -104,6 +103,25 @@ class _Program:
         """Forget what was compiled."""
         self.pure.clear_cache()
         self._drawing.clear_cache()
+
+    def __call__(self, *args: Any) -> Any:
+        """Call it, whether it draws or not."""
+        if self.streams:
+            return self.draw(args, {})
+        try:
+            return self.pure(*args)
+        except FoundDraws as error:
+            found = error
+        return self.run_after(found, args, {})
+
+    def run_after(
+        self, found: FoundDraws, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Call it again, now that it is known to draw."""
+        self.add(found)
+        if not at_top_level():
+            return self.plain(*args, **kwargs)
+        return self.draw(args, kwargs)
 
     def add(self, found: FoundDraws) -> None:
         """Remember sources; under an outer trace that is to find them, let it."""

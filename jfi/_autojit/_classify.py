@@ -35,15 +35,18 @@ class RefusedError(Exception):
 
 ARRAY = kinds.ArrayKind()
 SCALAR = kinds.ScalarKind()
-NUMBER = kinds.ConstantKind(number_key)  # a frozen scalar
+NUMBER = kinds.NumberKind()  # a frozen scalar
 VALUE = kinds.ValueKind()
 STATIC_ARRAY = kinds.StaticArrayKind()
-ITSELF = kinds.ConstantKind(lambda x: identity(x).key)
+ITSELF = kinds.IdentityKind()
+LIST = kinds.ListKind()
+DICT = kinds.DictKind()
 TUPLE = kinds.TupleKind()
 NAMED_TUPLE = kinds.NamedTupleKind()
 PYTREE = objects.PytreeKind()
 FUNCTION = objects.FunctionKind()
 NAMED_FUNCTION = objects.NamedFunctionKind()
+AUTOJITTED = objects.AutojittedKind()
 CLASS = objects.ClassKind()
 PARTIAL = kinds.PartsKind(
     lambda p: (p.func, p.args, p.keywords),
@@ -59,20 +62,18 @@ CUSTOM_RULES = {
 }
 
 # A function without captured values needs no clone: the code and the globals are all.
-CODE = kinds.ConstantKind(
-    lambda f: (f.__code__, identity(f.__globals__), f.__qualname__, f.__module__)
-)
+CODE = objects.CodeKind()
 # Values of Python's library: 1.0 and 1.00 of Decimal are equal, their texts are not.
 TEXTUAL = kinds.ConstantKind(lambda x: (type(x), x, repr(x)))
-HASHABLE = kinds.ConstantKind(lambda x: (type(x), x))
+HASHABLE = kinds.HashableKind()
 
 _BUILTIN: dict[type, kinds.Kind] = {
     **dict.fromkeys((str, int, bool, bytes, type(None)), VALUE),
     **dict.fromkeys((type(...), type(NotImplemented), types.ModuleType), ITSELF),
     **dict.fromkeys((float, complex), SCALAR),
     tuple: TUPLE,
-    list: kinds.ListKind(),
-    dict: kinds.DictKind(),
+    list: LIST,
+    dict: DICT,
     set: kinds.SetKind(),
     frozenset: kinds.FrozensetKind(),
     bytearray: kinds.BytearrayKind(),
@@ -95,7 +96,9 @@ _BUILTIN: dict[type, kinds.Kind] = {
     ),
 }
 # What was found out about classes; a class that goes away takes its entry with it.
-_by_class: weakref.WeakKeyDictionary[type, kinds.Kind] = weakref.WeakKeyDictionary()
+_by_class: weakref.WeakKeyDictionary[type, kinds.Kind] = weakref.WeakKeyDictionary(
+    {objects.Body: objects.BodyKind(), objects.AutojitMark: objects.EmptyKind()}
+)
 
 
 def register_kind(cls: type, kind: kinds.Kind) -> None:
@@ -184,6 +187,8 @@ def _kind_of_odd_array(x: np.ndarray[Any, Any]) -> kinds.Kind:
 
 
 def _kind_of_function(fn: types.FunctionType) -> kinds.Kind:
+    if objects.is_autojitted(fn) and not is_named(fn):
+        return AUTOJITTED
     if fn.__dict__.get(STATIC_MARK) is fn.__code__:
         return ITSELF
     if fn.__closure__ is None and is_named(fn):

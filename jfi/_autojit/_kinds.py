@@ -7,18 +7,46 @@ place make an empty shell first and fill it later, so that cycles can be rebuilt
 
 import collections
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
-from .._trees import Constant, contents_key
+from .._trees import Constant, contents_key, identity, number_key
 
 
 # The part is hashable; a checker can't tell that classes and `Any` are.
 Split: TypeAlias = tuple[Any, Sequence[Any]]
 
+# Where the children of a value are found: an expression, or one for several of them.
+Expression: TypeAlias = str | tuple[str, int]
+
+
+class Source(Protocol):
+    """Where a kind writes down how its values are recognised (see `_layouts`)."""
+
+    def require(self, condition: str) -> None:
+        """Go on only if an expression is true."""
+
+    def require_kind(self, name: str) -> None:
+        """Go on only if the value is of the kind that is being written."""
+
+    def local(self, expression: str) -> str:
+        """Give a name to what an expression gives."""
+        ...
+
+    def constant(self, value: Any, key: Any = None) -> str:
+        """Give a name to a value; the key tells it from others, its id by default."""
+        ...
+
+    def setting(self, expression: str, value: Any) -> None:
+        """Tell programs apart by what an expression gives; here it is `value`."""
+
+    def leaf(self, name: str, convert: str, usual: str) -> None:
+        """Pass a value to the program; convert what is not of the usual class."""
+
 
 class Kind:
     """Base: what the walk and the rebuilding ask of every kind of value."""
 
+    named: bool = False  # told from all others by what its guard or part compares
     changeable: bool = False  # by the code that holds it: shell first, filled later
     reads: bool = False  # making it reads what is in the children
     keyed: bool = False  # children are only looked at: the value itself is passed
@@ -54,6 +82,44 @@ class Kind:
         """What the body of a function might change in a clone: a part and children."""
         return self.split(x)
 
+    def puts(self, part: Any, k: int) -> bool:
+        """Whether the k-th child can be replaced alone."""
+        return False
+
+    def put(self, x: Any, part: Any, k: int, value: Any) -> None:
+        """Replace the k-th child alone."""
+        raise NotImplementedError
+
+    def target(self, part: Any, k: int) -> str:
+        """What to write behind a name to assign its k-th child; "" where `put` must."""
+        return ""
+
+    def replace(self, x: Any, part: Any, children: Sequence[Any]) -> None:
+        """Replace the contents of a changeable value."""
+        self.empty(x)
+        self.fill(x, part, children)
+
+    def display(self, part: Any, children: Sequence[str]) -> str:
+        """The expression that makes a value from others; "" where `make` must."""
+        return ""
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        """Write down how a value with this part and n children is recognised.
+
+        Any kind can be recognised by splitting the value again; the kinds that are met
+        often write less.
+
+        Returns:
+            Where its children are found then.
+        """
+        source.require_kind(name)
+        split = source.local(f"{source.constant(self)}.split({name})")
+        source.setting(f"{split}[0]", part)
+        source.require(f"len({split}[1]) == {n}")
+        return [(f"{split}[1]", n)]
+
 
 class ArrayKind(Kind):
     """An array: a traced input."""
@@ -61,9 +127,21 @@ class ArrayKind(Kind):
     def split(self, x: Any) -> Split:
         return None, ()
 
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        source.leaf(name, "array", "Array")
+        return ()
+
 
 class ScalarKind(ArrayKind):
     """A float, complex or NumPy number: traced, or a plain value where frozen."""
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        source.leaf(name, "number", "float")
+        return ()
 
 
 class ValueKind(Kind):
@@ -74,6 +152,17 @@ class ValueKind(Kind):
 
     def make(self, part: Any, children: Sequence[Any]) -> Any:
         return part[1]
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        cls, value = part
+        if value is None:
+            source.require(f"{name} is None")
+        else:
+            source.require(f"type({name}) is {cls.__name__}")
+            source.setting(name, value)
+        return ()
 
 
 class ConstantKind(Kind):
@@ -87,6 +176,52 @@ class ConstantKind(Kind):
 
     def make(self, part: Any, children: Sequence[Any]) -> Any:
         return part.value
+
+
+class HashableKind(ConstantKind):
+    """A static value of JAX, such as a compiled function: by its own equality."""
+
+    named = True
+
+    def __init__(self) -> None:
+        super().__init__(lambda x: (type(x), x))
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        # The part keeps the value alive: no other can have its id.
+        source.setting(f"id({name})", id(part.value))
+        return ()
+
+
+class NumberKind(ConstantKind):
+    """A number of which the code must know the value."""
+
+    def __init__(self) -> None:
+        super().__init__(number_key)
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        source.require(f"type({name}) is {source.constant(type(part.value))}")
+        source.setting(f"number_key({name})", part.key)
+        return ()
+
+
+class IdentityKind(ConstantKind):
+    """A static value that equals only itself."""
+
+    named = True
+
+    def __init__(self) -> None:
+        super().__init__(lambda x: identity(x).key)
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        # The part keeps the value alive: no other can have its id.
+        source.setting(f"id({name})", id(part.value))
+        return ()
 
 
 class StaticArrayKind(Kind):
@@ -108,6 +243,18 @@ class TupleKind(Kind):
     def make(self, part: Any, children: Sequence[Any]) -> Any:
         return tuple.__new__(part, children)
 
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        if part is not tuple:
+            return super().guard(source, name, part, n)
+        source.require(f"type({name}) is tuple and len({name}) == {n}")
+        return [(name, n)]
+
+    def display(self, part: Any, children: Sequence[str]) -> str:
+        items = "".join(f"{child}, " for child in children)
+        return f"({items})" if part is tuple else ""
+
 
 class NamedTupleKind(Kind):
     """A named tuple, with what it reads from its class."""
@@ -120,6 +267,15 @@ class NamedTupleKind(Kind):
 
     def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
         return f".{(*part._fields, '__class__')[k]}"
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        cls = source.constant(part)
+        source.require(f"type({name}) is {cls}")
+        if part.__dictoffset__:
+            source.require(f"not {name}.__dict__")
+        return [(f"tuple.__iter__({name})", n - 1), cls]
 
 
 class PartsKind(Kind):
@@ -149,6 +305,14 @@ class PartsKind(Kind):
     def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
         return self._steps[k]
 
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        if "" in self._steps:
+            return super().guard(source, name, part, n)
+        source.require(f"type({name}) is {source.constant(part)}")
+        return [f"{name}{step}" for step in self._steps]
+
 
 class ListKind(Kind):
     """A list."""
@@ -166,6 +330,24 @@ class ListKind(Kind):
 
     def empty(self, x: Any) -> None:
         list.clear(x)
+
+    def puts(self, part: Any, k: int) -> bool:
+        return True
+
+    def put(self, x: Any, part: Any, k: int, value: Any) -> None:
+        list.__setitem__(x, k, value)
+
+    def target(self, part: Any, k: int) -> str:
+        return f"[{k}]"
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        source.require(f"type({name}) is list and len({name}) == {n}")
+        return [(name, n)]
+
+    def display(self, part: Any, children: Sequence[str]) -> str:
+        return f"[{', '.join(children)}]"
 
 
 class DequeKind(Kind):
@@ -200,6 +382,9 @@ class BytearrayKind(Kind):
     def fill(self, shell: Any, part: Any, children: Sequence[Any]) -> None:
         shell.extend(part)
 
+    def empty(self, x: Any) -> None:
+        x.clear()
+
 
 class DictKind(Kind):
     """A dict: its order of keys counts, as in Python. Keys that are no text are nodes.
@@ -229,12 +414,35 @@ class DictKind(Kind):
     def empty(self, x: Any) -> None:
         self._cls.clear(x)
 
+    def puts(self, part: Any, k: int) -> bool:
+        return not isinstance(part, int)
+
+    def put(self, x: Any, part: Any, k: int, value: Any) -> None:
+        self._cls.__setitem__(x, part[k], value)
+
+    def target(self, part: Any, k: int) -> str:
+        return f"[{part[k]!r}]"
+
     def frozen(self, part: Any, n: int) -> int:
         return part if isinstance(part, int) else 0
 
     def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
         key = repr(children[k % part] if isinstance(part, int) else part[k])
         return f"[{key}]" if len(key) < 60 else f"[{key[:60]}...]"
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        if isinstance(part, int):
+            return super().guard(source, name, part, n)
+        source.require(f"type({name}) is dict and tuple({name}) == {part!r}")
+        return [(f"{name}.values()", n)]
+
+    def display(self, part: Any, children: Sequence[str]) -> str:
+        if isinstance(part, int):
+            return ""
+        pairs = zip(part, children, strict=True)
+        return f"{{{', '.join(f'{key!r}: {child}' for key, child in pairs)}}}"
 
 
 class SetKind(Kind):
@@ -257,9 +465,6 @@ class SetKind(Kind):
 
     def frozen(self, part: Any, n: int) -> int:
         return n
-
-    def contents(self, x: Any) -> Split:
-        return frozenset((type(e), e) for e in x), ()
 
 
 class FrozensetKind(SetKind):

@@ -10,7 +10,7 @@ import jax
 
 from .._errors import AutoJitError, JfiError
 from .._trees import function_name
-from ._classify import ARRAY, SCALAR
+from ._classify import SCALAR
 from ._opening import Graph, Opened, place
 
 
@@ -70,16 +70,30 @@ _MAY_BE_CHECKS = (
 )  # fmt: skip
 
 
-def may_need_numbers(error: Exception) -> bool:
-    """Whether an error may come from a tracer in the place of a number.
+def needed_numbers(error: Exception, opened: Opened) -> list[int]:
+    """The traced numbers, by node, of which the code that failed may need the value.
 
-    JAX's own errors for this are of these types, and so is what Python says of
-    `(0.1).is_integer()` or of `table[str(x)]`, and what the user's own code says after
-    a check with `isinstance(x, float)`.
+    JAX names them; what Python says of `(0.1).is_integer()` or of `table[str(x)]`, and
+    what the user's own code says after a check with `isinstance(x, float)`, does not.
     """
+    nodes = opened.leaf_nodes()
+    named = _named_leaves(error)
     if isinstance(error, JfiError):
-        return isinstance(error, _TracedTextError)
-    return isinstance(error, _MAY_BE_CHECKS)
+        may_need = isinstance(error, _TracedTextError)
+    else:
+        may_need = isinstance(error, _MAY_BE_CHECKS)
+    if not may_need:
+        return []
+    if named:
+        nodes = [nodes[k] for k in named]
+    return [i for i in nodes if opened.graph[i][0] is SCALAR]
+
+
+def _named_leaves(error: Exception) -> list[int]:
+    """The leaves that JAX's message says it is about."""
+    if not isinstance(error, _NEEDS_VALUE):
+        return []
+    return sorted({int(i) for i in re.findall(r"leaves\[(\d+)\]", str(error))})
 
 
 def change_refused(
@@ -113,9 +127,9 @@ def explain(error: Exception, opened: Opened, names: Sequence[str]) -> None:
     notes: list[str] = getattr(error, "__notes__", [])
     if not isinstance(error, _NEEDS_VALUE) or any("autojit:" in n for n in notes):
         return
-    nodes = [i for i, n in enumerate(opened.graph) if n[0] in (ARRAY, SCALAR)]
-    culprits = sorted({int(i) for i in re.findall(r"leaves\[(\d+)\]", str(error))})
-    paths = [place(opened.graph, opened.objects, nodes[i], names) for i in culprits]
+    nodes = opened.leaf_nodes()
+    culprits = [nodes[k] for k in _named_leaves(error)]
+    paths = [place(opened.graph, opened.objects, i, names) for i in culprits]
     what = f"the value of {' and '.join(paths)}" if paths else "the value of an array"
     error.add_note(
         f"\nautojit: Python code in {names[0]}() needs {what}, which is data and has "

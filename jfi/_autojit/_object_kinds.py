@@ -1,5 +1,6 @@
 """How functions, classes and objects are taken apart and put together again."""
 
+import builtins
 import collections
 import contextlib
 import types
@@ -10,7 +11,7 @@ from jax import tree_util
 
 from .._compat import pytree_from_node, pytree_node
 from .._trees import Constant, identity, is_library
-from ._kinds import Kind, Split
+from ._kinds import ConstantKind, Expression, Kind, Source, Split
 
 
 class CellKind(Kind):
@@ -36,6 +37,39 @@ class CellKind(Kind):
 
     def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
         return ""
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        if not part:
+            return super().guard(source, name, part, n)
+        return [f"{name}.cell_contents"]
+
+
+class CodeKind(ConstantKind):
+    """A function without captured values: its code and its globals are all."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            lambda f: (
+                f.__code__,
+                identity(f.__globals__),
+                f.__name__,
+                f.__qualname__,
+                f.__module__,
+            )
+        )
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        code, globals_, *names = part.key
+        _guard_code(source, name, code, globals_.value, names)
+        source.require(
+            f"{name}.__closure__ is None and {name}.__defaults__ is None and "
+            f"{name}.__kwdefaults__ is None and not {name}.__dict__"
+        )
+        return ()
 
 
 class FunctionKind(Kind):
@@ -78,11 +112,23 @@ class FunctionKind(Kind):
             return str(code.co_freevars[k])
         return (".__defaults__", ".__kwdefaults__", "")[k - n]
 
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        code, constant, names, cells = part
+        _guard_code(source, name, code, constant.value[0], names)
+        return [
+            (f"{name}.__closure__", cells),
+            f"{name}.__defaults__",
+            f"{name}.__kwdefaults__",
+            f"({name}.__dict__ or None)",
+        ]
+
 
 class NamedFunctionKind(Kind):
     """A function that its module holds by name: itself; its defaults by value."""
 
-    keyed = True
+    named = keyed = True
 
     def split(self, x: Any) -> Split:
         part = identity(x), x.__code__  # some editors replace the code in place
@@ -90,6 +136,19 @@ class NamedFunctionKind(Kind):
 
     def make(self, part: Any, children: Sequence[Any]) -> Any:
         return part[0].value
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        function, code = part[0].value, part[1]
+        constant = source.constant(function)
+        source.require(f"{name} is {constant}")
+        source.require(f"{name}.__code__ is {source.constant(code)}")
+        return [
+            f"{name}.__defaults__",
+            f"{name}.__kwdefaults__",
+            f"({name}.__dict__ or None)",
+        ]
 
 
 class ClassKind(Kind):
@@ -99,14 +158,14 @@ class ClassKind(Kind):
     others are looked at.
     """
 
-    keyed = True
+    named = keyed = True
 
     def split(self, x: Any) -> Split:
         plain: list[Any] = []
         names: list[tuple[type, str]] = []
         values: list[Any] = []
         for key, value in class_data(x).items():
-            function = _function_behind(value)
+            function = function_behind(value)
             if isinstance(function, types.FunctionType) and (
                 # A dataclass makes its own with a closure: slow to look at each time.
                 key[1] == "__repr__" or _is_plain(function, x.__mro__)
@@ -136,6 +195,32 @@ class ClassKind(Kind):
     def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
         base, name = (part[1] if isinstance(part[0], Constant) else part)[k]
         return f"{base.__qualname__}.{name}"
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        constant, names, _ = part
+        cls: type = constant.value
+        if name != source.constant(cls):
+            source.require(f"{name} is {source.constant(cls)}")
+        data = {base for base, _ in names}
+        for base in cls.__mro__:
+            if base in data:
+                source.require(
+                    f"len({source.constant(base)}.__dict__) == {len(vars(base))}"
+                )
+            elif not is_library(base):
+                attributes = dict(vars(base))
+                key = tuple((k, id(value)) for k, value in attributes.items())
+                expected = source.constant(attributes, key)
+                source.require(f"{source.constant(base)}.__dict__ == {expected}")
+        for (base, key), value in class_data(cls).items():
+            if (base, key) not in names:
+                _guard_plain(source, base, key, value, look_up=base in data)
+        return [
+            f"function_behind({source.constant(base)}.__dict__[{key!r}])"
+            for base, key in names
+        ]
 
 
 class ObjectKind(Kind):
@@ -190,8 +275,40 @@ class ObjectKind(Kind):
         if self._base:
             self._base.empty(x)
 
+    def puts(self, part: Any, k: int) -> bool:
+        _, names, _, own = part
+        return 0 < k <= len(names) and not own
+
+    def target(self, part: Any, k: int) -> str:
+        name = part[1][k - 1]
+        return "" if name in self._slots else f".__dict__[{name!r}]"
+
+    def put(self, x: Any, part: Any, k: int, value: Any) -> None:
+        name = part[1][k - 1]
+        if name in self._slots:
+            self._slots[name].__set__(x, value)
+        else:
+            x.__dict__[name] = value
+
+    def replace(self, x: Any, part: Any, children: Sequence[Any]) -> None:
+        if type(x) is not part[0]:
+            x.__class__ = part[0]
+        super().replace(x, part, children)
+
     def frozen(self, part: Any, n: int) -> int:
         return n if self._frozen else 0
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        cls, names, base, own = part
+        if base or own or not names or self._slots:
+            return super().guard(source, name, part, n)
+        constant = source.constant(cls)
+        source.require(f"type({name}) is {constant}")
+        attributes = source.local(f"{name}.__dict__")
+        source.require(f"tuple({attributes}) == {names!r}")
+        return [constant, (f"{attributes}.values()", n - 1)]
 
     def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
         _, names, base, _ = part
@@ -229,6 +346,10 @@ class PytreeKind(Kind):
         # Taking it apart may make new containers every time; the attributes stay.
         attributes = dict(getattr(x, "__dict__", ()))
         return tuple(attributes), tuple(attributes.values())
+
+    def replace(self, x: Any, part: Any, children: Sequence[Any]) -> None:
+        x.__dict__.clear()
+        x.__dict__.update(zip(part, children, strict=True))
 
 
 def slots(cls: type) -> dict[str, types.MemberDescriptorType]:
@@ -295,8 +416,127 @@ def _is_plain(fn: types.FunctionType, classes: Sequence[type]) -> bool:
 _SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 
 
-def _function_behind(value: Any) -> Any:
-    """What a property, class method or static method calls."""
+def _guard_code(
+    source: Source, name: str, code: Any, globals_: Any, names: Sequence[str]
+) -> None:
+    plain, qualname, module = names
+    source.require(f"type({name}) is {source.constant(types.FunctionType)}")
+    source.require(
+        f"{name}.__code__ is {source.constant(code)} and "
+        f"{name}.__globals__ is {source.constant(globals_)} and "
+        f"{name}.__name__ == {plain!r} and {name}.__qualname__ == {qualname!r} and "
+        f"{name}.__module__ == {module!r}"
+    )
+
+
+def _guard_plain(
+    source: Source, base: type, key: str, value: Any, *, look_up: bool
+) -> None:
+    if look_up:
+        attribute = f"{source.constant(base)}.__dict__[{key!r}]"
+        source.require(f"{attribute} is {source.constant(value)}")
+    # Editors that reload a module replace the code of its functions in place.
+    function = function_behind(value)
+    name = source.constant(function)
+    source.require(
+        f"{name}.__code__ is {source.constant(function.__code__)} and "
+        f"{name}.__defaults__ is {source.constant(function.__defaults__)}"
+    )
+
+
+def function_behind(value: Any) -> Any:
+    """What a property, class method, static method or `autojit` calls."""
     if isinstance(value, property):
-        return value.fget
-    return value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
+        value = value.fget
+    elif isinstance(value, (staticmethod, classmethod)):
+        value = value.__func__
+    return value.__wrapped__ if is_autojitted(value) else value
+
+
+class AutojitMark:
+    """Among the attributes of what `autojit` returns.
+
+    It names the code, since wrappers such as `jax.grad` copy the attributes.
+
+    Attributes:
+        code: That of the wrapper.
+        fill: Lets an empty copy of the wrapper call a function.
+    """
+
+    ATTRIBUTE = "__jfi_autojit__"
+
+    def __init__(self, code: Any, fill: Any) -> None:
+        self.code, self.fill = code, fill
+
+
+def is_autojitted(value: Any) -> bool:
+    """Whether this is what `autojit` returned."""
+    if not isinstance(value, types.FunctionType):
+        return False
+    mark = value.__dict__.get(AutojitMark.ATTRIBUTE)
+    return isinstance(mark, AutojitMark) and mark.code is value.__code__
+
+
+class EmptyKind(Kind):
+    """An object whose contents mean nothing to the body of a function."""
+
+    def split(self, x: Any) -> Split:
+        return type(x), ()
+
+    def make(self, part: Any, children: Sequence[Any]) -> Any:
+        return object.__new__(part)
+
+
+class Body:
+    """The function that `autojit` compiles, among what a call is made of."""
+
+    def __init__(self, fn: types.FunctionType) -> None:
+        self.fn = fn
+
+
+class BodyKind(FunctionKind):
+    """Its code and captured values; all its parameters are given at every call."""
+
+    named = True
+
+    def split(self, x: Any) -> Split:
+        part, children = super().split(x.fn)
+        return part, children[: part[3]]
+
+    def fill(self, shell: Any, part: Any, children: Sequence[Any]) -> None:
+        """It has no defaults and no attributes."""
+
+    def empty(self, x: Any) -> None:
+        raise NotImplementedError
+
+    def contents(self, x: Any) -> Split:
+        return None, ()
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        source.require(f"{name}.__code__ is {source.constant(part[0])}")
+        return [(f"{name}.__closure__", n)]
+
+
+class AutojittedKind(Kind):
+    """A function under `autojit` made at run time: its own function is opened."""
+
+    changeable = True
+
+    def split(self, x: Any) -> Split:
+        part = x.__code__, x.__dict__[AutojitMark.ATTRIBUTE].fill
+        return part, (x.__wrapped__, x.__defaults__, x.__kwdefaults__)
+
+    def make(self, part: Any, children: Sequence[Any]) -> Any:
+        return types.FunctionType(part[0], {"__builtins__": builtins})
+
+    def fill(self, shell: Any, part: Any, children: Sequence[Any]) -> None:
+        part[1](shell, children[0])
+        _, shell.__defaults__, shell.__kwdefaults__ = children
+
+    def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
+        return ("", ".__defaults__", ".__kwdefaults__")[k]
+
+    def contents(self, x: Any) -> Split:
+        return None, ()

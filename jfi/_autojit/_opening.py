@@ -6,7 +6,8 @@ are part of the graph. Two calls with equal graphs differ in their arrays alone.
 """
 
 import enum
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -32,7 +33,8 @@ Node: TypeAlias = tuple[Kind, Any, tuple[int, ...]]
 Graph: TypeAlias = tuple[Node, ...]
 
 INPUT = InputKind()
-_UNSHARED = (int, float, complex, str, bool, bytes, type(None))  # `is` says nothing
+LEAVES = (ARRAY, SCALAR)
+UNSHARED = (int, float, complex, str, bool, bytes, type(None))  # `is` says nothing
 
 
 class Mode(enum.Enum):
@@ -51,13 +53,26 @@ class Opened(NamedTuple):
         graph: What they are, without the arrays.
         leaves: The arrays and traced scalars, in the order of their nodes.
         objects: The value behind each node.
-        has_scalars: Whether some of the leaves are scalars.
+        modes: How the numbers and arrays in each node are taken.
     """
 
     graph: Graph
     leaves: list[Any]
     objects: list[Any]
-    has_scalars: bool
+    modes: list[Mode]
+
+    def leaf_nodes(self) -> list[int]:
+        """The number of the node of each leaf."""
+        return [i for i, (kind, _, _) in enumerate(self.graph) if kind in LEAVES]
+
+    def frozen(self, nodes: Collection[int]) -> "Opened":
+        """The same arguments with some of their traced numbers as plain values."""
+        graph = list(self.graph)
+        for i in nodes:
+            graph[i] = (NUMBER, NUMBER.split(self.objects[i])[0], ())
+        kept = zip(self.leaf_nodes(), self.leaves, strict=True)
+        leaves = [leaf for i, leaf in kept if i not in nodes]
+        return Opened(tuple(graph), leaves, self.objects, self.modes)
 
 
 def open_values(
@@ -85,7 +100,6 @@ def open_values(
     memo: dict[tuple[bool, int], int] = {}
     nodes: list[Node] = []
     leaves: list[Any] = []
-    has_scalars = False
 
     def number(child: Any, child_mode: Mode) -> int:
         # A class is the same node in every mode.
@@ -95,7 +109,7 @@ def open_values(
             found = len(objects)
             objects.append(child)
             modes.append(child_mode)
-            if type(child) not in _UNSHARED:
+            if type(child) not in UNSHARED:
                 memo[key] = found
         return found
 
@@ -104,14 +118,13 @@ def open_values(
             nodes.append((INPUT, inputs[id(x)], ()))
             continue
         try:
-            kind = _kind_in_mode(x, modes[i])
+            kind = kind_in_mode(x, modes[i])
         except RefusedError as error:
             path = place(nodes, objects, i, names())
             text = str(error).replace("{path}", path)
             raise AutoJitError(f"{names()[0]}() {refused} {text}") from None
-        if kind is ARRAY or kind is SCALAR:
+        if kind in LEAVES:
             leaves.append(x)
-            has_scalars = has_scalars or kind is SCALAR
         part, children = kind.split(x)
         if kind.keyed and mode is Mode.RESULT:
             children = ()
@@ -120,10 +133,10 @@ def open_values(
             modes_below = _modes_below(kind, part, len(children), modes[i])
             numbers = tuple(map(number, children, modes_below))
         nodes.append((kind, part, numbers))
-    return Opened(tuple(nodes), leaves, objects, has_scalars)
+    return Opened(tuple(nodes), leaves, objects, modes)
 
 
-def _kind_in_mode(x: Any, mode: Mode) -> Kind:
+def kind_in_mode(x: Any, mode: Mode) -> Kind:
     try:
         kind = kind_of(x)
     except RefusedError:
@@ -166,10 +179,12 @@ def place(
         if steps[-1] and steps[-1][0] not in ".[(":  # a captured variable: a new root
             break
         i = above
-    return "".join(reversed(steps))
+    path = "".join(reversed(steps))
+    keyword = re.match(r"\*\*\w+\['(\w+)'\]", path)  # a keyword argument: its own name
+    return keyword[1] + path[keyword.end() :] if keyword else path
 
 
-_MISSING = object()
+MISSING = object()
 
 
 def rebuild(
@@ -186,22 +201,22 @@ def rebuild(
         AutoJitError: A cycle runs through a value that Python can't make empty.
     """
     leaf = iter(leaves)
-    built = [_MISSING] * len(graph)
+    built = [MISSING] * len(graph)
     for i, (kind, part, _) in enumerate(graph):
-        if kind is ARRAY or kind is SCALAR:
+        if kind in LEAVES:
             built[i] = next(leaf)
         elif kind is INPUT:
             built[i] = inputs[part]
     started, done = (
-        [b is not _MISSING for b in built],
-        [b is not _MISSING for b in built],
+        [b is not MISSING for b in built],
+        [b is not MISSING for b in built],
     )
 
     late: list[int] = []
 
     def shell(i: int) -> Any:
         kind, part, children = graph[i]
-        if built[i] is _MISSING:
+        if built[i] is MISSING:
             built[i] = kind.make(part, [shell(c) for c in children[: kind.cells(part)]])
         return built[i]
 
@@ -210,7 +225,7 @@ def rebuild(
         if kind.reads and not all(done[c] for c in children):
             raise _endless(graph, i)
         values = [built[c] for c in children]
-        missing = any(v is _MISSING for v in values)  # a value around this one
+        missing = any(v is MISSING for v in values)  # a value around this one
         if kind.changeable and missing:
             late.append(i)
             return
@@ -249,95 +264,3 @@ def _endless(graph: Graph, i: int) -> AutoJitError:
         f"an argument holds a {name} that contains itself, which can't be copied.\n"
         "Pass its parts as separate arguments."
     )
-
-
-Contents: TypeAlias = dict[int, Split]
-_WRITABLE = (PYTREE, CLASS, STATIC_ARRAY)
-
-
-def contents(graph: Graph, built: Sequence[Any]) -> Contents:
-    """What is in every clone that the body of a function can change."""
-    return {
-        i: kind.contents(built[i])
-        for i, (kind, _, _) in enumerate(graph)
-        if (kind.changeable or kind in _WRITABLE) and built[i] is not _MISSING
-    }
-
-
-def restore_classes(graph: Graph, built: Sequence[Any], before: Contents) -> None:
-    """Undo what the body did to classes, which it met themselves."""
-    for i, (names, values) in before.items():
-        if graph[i][0] is CLASS:
-            CLASS.restore(built[i], names, values)
-
-
-def held_by_classes(graph: Graph, built: Sequence[Any]) -> Opened:
-    """What the attributes of classes hold, which the body meets itself."""
-    classes = [built[i] for i, (kind, _, _) in enumerate(graph) if kind is CLASS]
-    return open_values((None, *classes), list, mode=Mode.LOOKED_AT)
-
-
-def take_back_tracers(held: Opened, before: Contents) -> tuple[Opened, int] | None:
-    """Undo changes of what classes hold if the body left data there.
-
-    Other changes are effects, which happen when the function is compiled.
-
-    Returns:
-        What the classes held, and the node of the data among it; None without any.
-    """
-    now = open_values(held.objects[0], list, mode=Mode.LOOKED_AT)
-    known = set(map(id, held.objects))
-    left = (
-        i
-        for i, x in enumerate(now.objects)
-        if isinstance(x, Tracer) and id(x) not in known
-    )
-    node = next(left, None)
-    if node is None:
-        return None
-    for i, was in before.items():
-        kind, part, children = held.graph[i]
-        x = held.objects[i]
-        if kind.changeable and not _equal(was, kind.contents(x)):
-            kind.empty(x)
-            kind.fill(x, part, [held.objects[c] for c in children])
-    return now, node
-
-
-def changed(graph: Graph, before: Contents, after: Contents) -> tuple[int, str] | None:
-    """The first change: the node, and the step from it to what was written."""
-    for i, (old_part, old) in before.items():
-        new_part, new = after[i]
-        if not _equal((old_part, old), (new_part, new)):
-            kind = graph[i][0]
-            return i, _changed_step(
-                [(kind.step(old_part, k, old), child) for k, child in enumerate(old)],
-                [(kind.step(new_part, k, new), child) for k, child in enumerate(new)],
-            )
-    return None
-
-
-def _equal(one: Split, two: Split) -> bool:
-    (part, old), (new_part, new) = one, two
-    same = len(old) == len(new) and all(map(_same, old, new))
-    return same and bool(part == new_part)
-
-
-def _changed_step(old: list[tuple[str, Any]], new: list[tuple[str, Any]]) -> str:
-    for (old_step, a), (new_step, b) in zip(old, new, strict=False):
-        if old_step != new_step:
-            return old_step if len(new) < len(old) else new_step
-        if not _same(a, b):
-            return new_step
-    if len(old) == len(new):
-        return ""
-    step = max(old, new, key=len)[min(len(old), len(new))][0]
-    return "" if step[1:-1].isdigit() else step  # a list: say it of the whole
-
-
-def _same(a: Any, b: Any) -> bool:
-    if a is b:
-        return True
-    if type(a) is type(b) and isinstance(a, (int, float, complex)):
-        return number_key(a) == number_key(b)
-    return type(a) is type(b) and isinstance(a, (str, bytes, frozenset)) and a == b

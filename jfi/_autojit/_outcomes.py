@@ -1,0 +1,193 @@
+"""What a compiled function gives back: its result, and what it changed."""
+
+import itertools
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+
+from ._changes import Change, write_back
+from ._classify import ARRAY, DICT, LIST, NAMED_TUPLE, PYTREE, TUPLE, VALUE
+from ._kinds import Kind
+from ._messages import refuse_traced_text
+from ._opening import INPUT, LEAVES, Graph, Mode, open_values, rebuild
+
+
+class Outcome:
+    """A result taken apart, with changes of the arguments.
+
+    What is no array travels in the tree structure of the compiled function's output.
+    """
+
+    __slots__ = ("delivery", "leaves")
+
+    def __init__(self, delivery: "Delivery", leaves: Sequence[Any]) -> None:
+        self.delivery, self.leaves = delivery, leaves
+
+    def deliver(self, objects: Sequence[Any]) -> Any:
+        """Write the changes back, and put the result together.
+
+        Args:
+            objects: The arguments of the call, by node.
+        """
+        return self.delivery.run(self.leaves, objects)
+
+    def result(self, objects: Sequence[Any]) -> Any:
+        """Put the result together, and leave the arguments as they are."""
+        return rebuild(self.delivery.graph, self.leaves, objects)[0][1]
+
+
+class Delivery:
+    """How an outcome is delivered.
+
+    Attributes:
+        graph: That of the result (root 1) and the new contents (the roots after it).
+        changes: Where the new contents belong.
+        run: Does it.
+    """
+
+    def __init__(self, graph: Graph, changes: tuple[Change, ...]) -> None:
+        self.graph, self.changes = graph, changes
+        written = _write_down(graph, changes)
+        if written is None:
+            self.run = self._run
+        else:
+            names: dict[str, Any] = {}
+            exec(compile(written, "<autojit outcome>", "exec"), names)
+            self.run = names["deliver"]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Delivery):
+            return NotImplemented
+        return (self.graph, self.changes) == (other.graph, other.changes)
+
+    def __hash__(self) -> int:
+        return hash((self.graph, self.changes))
+
+    def _run(self, leaves: Sequence[Any], objects: Sequence[Any]) -> Any:
+        roots = rebuild(self.graph, leaves, objects)[0]
+        write_back(self.changes, roots[2:], objects)
+        return roots[1]
+
+
+jax.tree_util.register_pytree_node(
+    Outcome, lambda outcome: (outcome.leaves, outcome.delivery), Outcome
+)
+
+
+def _write_down(graph: Graph, changes: Sequence[Change]) -> str | None:
+    """The source of a delivery that makes plain values only; None for others.
+
+    Going through the graph at each call would cost some microseconds.
+    """
+    leaves = itertools.count()
+    texts: list[str] = []
+    for kind, part, _ in graph:
+        if kind is ARRAY:
+            texts.append(f"leaves[{next(leaves)}]")
+        elif kind is INPUT:
+            texts.append(f"objects[{part}]")
+        elif kind is VALUE and type(part[1]) in (int, bool, str, type(None)):
+            texts.append(repr(part[1]))
+        else:
+            texts.append("")
+    shared = [
+        n for n, k in Counter(c for node in graph for c in node[2]).items() if k > 1
+    ]
+    for i in reversed(range(1, len(graph))):  # children come after their parents
+        kind, part, children = graph[i]
+        if not texts[i]:
+            below = [texts[c] for c in children]
+            text = kind.display(part, below) if all(below) and i not in shared else ""
+            if not text:
+                return None
+            texts[i] = text
+    _, result, *values = (texts[c] for c in graph[0][2])
+    lines = [f"    result = {result}"]
+    rest = iter(values)
+    for node, kind, part, positions, _ in changes:
+        for k in positions or ():
+            target = kind.target(part, k)
+            if not target:
+                return None
+            lines.append(f"    objects[{node}]{target} = {next(rest)}")
+        if positions is None:
+            return None
+    return "\n".join(["def deliver(leaves, objects):", *lines, "    return result"])
+
+
+def take_apart(
+    name: str,
+    result: Any,
+    changes: Sequence[Change],
+    values: Sequence[Any],
+    clones: Sequence[Any],
+    graph: Graph,
+) -> Any:
+    """A result as JAX can give it back: an `Outcome`, unless it is a tree of arrays.
+
+    Args:
+        name: That of the function.
+        result: What it returned.
+        changes: What it changed.
+        values: The new contents of that.
+        clones: What the body got for the arguments, by node.
+        graph: That of the arguments.
+    """
+    # What came in and goes out again is the caller's own object.
+    inputs = {
+        id(clone): i
+        for i, clone in enumerate(clones)
+        if graph[i][0].changeable or graph[i][2]
+    }
+    # So is an array that goes from one attribute to another.
+    leaves = {id(clones[i]): i for i, node in enumerate(graph) if node[0] in LEAVES}
+    values = [_Original(leaves[id(v)]) if id(v) in leaves else v for v in values]
+    inputs |= {id(v): v.node for v in values if isinstance(v, _Original)}
+    opened = open_values(
+        (None, result, *values),
+        lambda: [name, "result", *("what it stores" for _ in values)],
+        mode=Mode.RESULT,
+        inputs=inputs,
+        refused="returned",
+    )
+    refuse_traced_text(name, opened)
+    if not changes and _is_tree(opened.graph):
+        return result
+    return Outcome(Delivery(opened.graph, tuple(changes)), opened.leaves)
+
+
+class _Original(NamedTuple):
+    """Stands for the argument of a node."""
+
+    node: int
+
+
+def _is_tree(graph: Graph) -> bool:
+    """Whether JAX gives back a result as it is: containers of arrays, each met once."""
+    met: set[int] = set()
+    below = [graph[0][2][1]]
+    while below:
+        i = below.pop()
+        kind, part, children = graph[i]
+        if kind is ARRAY or (kind is VALUE and part[1] is None):
+            continue
+        if i in met or not _keeps_order(kind, part):
+            return False
+        met.add(i)
+        if kind is NAMED_TUPLE:
+            children = children[:-1]
+        elif kind is PYTREE:
+            children = children[2:]
+        below.extend(children)
+    return True
+
+
+def _keeps_order(kind: Kind, part: Any) -> bool:
+    """Whether a container is one of JAX's; JAX sorts the keys of a dict."""
+    if kind is DICT:
+        return isinstance(part, tuple) and sorted(part) == list(part)
+    if kind is TUPLE:
+        return part is tuple
+    return kind in (LIST, NAMED_TUPLE, PYTREE)

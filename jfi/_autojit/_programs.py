@@ -1,0 +1,146 @@
+"""The compiled code for one graph of arguments, and the table of these programs."""
+
+import collections
+import threading
+from collections.abc import Callable, Collection, Hashable, Sequence
+from typing import Any
+
+from .._compat import at_top_level
+from .._jit import Compiled
+from ._changes import (
+    contents,
+    find_changes,
+    held_by_classes,
+    refused_change,
+    restore_classes,
+    take_back_tracers,
+)
+from ._messages import change_refused
+from ._opening import Graph, rebuild
+from ._outcomes import take_apart
+
+
+MAX_PROGRAMS = 1024  # per function; the least recently used goes
+
+
+class NotTracedError(Exception):
+    """The body is run although nothing is traced: `jax.disable_jit()` is on."""
+
+
+class Program:
+    """The compiled code for one graph of arguments. It holds no argument itself.
+
+    Attributes:
+        compiled: Takes the arrays and numbers of a call, and gives its outcome.
+        succeeded: Whether it ever ran; JAX would run it slowly for ever if it did not.
+        calls: How many calls were not recognised by a layout.
+        places: Where layouts keep it: their programs, and the settings.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        call: Callable[[Sequence[Any]], Any],
+        names: Sequence[str],
+        report: Callable[[BaseException | None], None],
+        options: dict[str, Any],
+    ) -> None:
+        self._graph, self._call, self._names = graph, call, names
+        self._report = report
+        self.succeeded = False
+        self.calls = 0
+        self.places: list[tuple[dict[Any, Any], Hashable]] = []
+
+        def traced(*leaves: Any) -> Any:
+            try:
+                result = self._trace(leaves)
+            except Exception as error:
+                report(error)
+                raise
+            report(None)
+            return result
+
+        traced.__name__ = traced.__qualname__ = names[0]
+        self.compiled = Compiled(traced, options)
+
+    def _trace(self, leaves: Sequence[Any]) -> Any:
+        """Run the body on clones of the arguments around traced arrays."""
+        if at_top_level():
+            raise NotTracedError
+        graph = self._graph
+        clones = rebuild(graph, leaves)
+        before = contents(graph, clones)
+        held = held_by_classes(graph, clones)
+        held_before = contents(held.graph, held.objects)
+        try:
+            result = self._call(clones[0])
+            refused = refused_change(graph, before, clones)
+        finally:
+            restore_classes(graph, clones, before)
+            left = take_back_tracers(held, held_before)
+        if left is not None:
+            now, node = left
+            raise change_refused(now.graph, now.objects, self._names[:1], node, "")
+        if refused is not None:
+            raise change_refused(graph, clones, self._names, *refused)
+        changes, values = find_changes(graph, before, clones)
+        return take_apart(self._names[0], result, changes, values, clones, graph)
+
+    def forget(self) -> None:
+        """Let no layout use it any longer."""
+        for programs, settings in self.places:
+            programs.pop(settings, None)
+        self.places.clear()
+
+
+class Programs:
+    """The programs of one function, the least recently used first."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()  # for the tables alone: never held while tracing
+        self._table: collections.OrderedDict[Hashable, Program] = (
+            collections.OrderedDict()
+        )
+        self._frozen: dict[Hashable, frozenset[int]] = {}
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def frozen(self, graph: Graph) -> frozenset[int]:
+        """The numbers that must be known to the code in calls with this graph."""
+        return self._frozen.get(graph, frozenset())
+
+    def freeze(self, graph: Graph, nodes: Collection[int]) -> None:
+        """Calls with this graph must have these numbers as settings."""
+        with self._lock:
+            if len(self._frozen) >= MAX_PROGRAMS:
+                self._frozen.pop(next(iter(self._frozen)))
+            self._frozen[graph] = self.frozen(graph) | frozenset(nodes)
+        self.drop(graph)
+
+    def get(self, graph: Graph, make: Callable[[], Program]) -> Program:
+        """The program for a graph, made if there is none."""
+        with self._lock:
+            program = self._table.get(graph)
+            if program is not None:
+                self._table.move_to_end(graph)
+                return program
+        made = make()
+        with self._lock:
+            program = self._table.setdefault(graph, made)
+            while len(self._table) > MAX_PROGRAMS:
+                self._table.popitem(last=False)[1].forget()
+            return program
+
+    def drop(self, graph: Graph) -> None:
+        with self._lock:
+            program = self._table.pop(graph, None)
+        if program is not None:
+            program.forget()
+
+    def clear(self) -> None:
+        with self._lock:
+            for program in self._table.values():
+                program.forget()
+            self._table.clear()
+            self._frozen.clear()
