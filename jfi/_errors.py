@@ -20,7 +20,8 @@ Python user would expect, so that either can be caught:
     JfiWarning (UserWarning)
     ├── LateDefaultsWarning                 jfi was imported too late to set a default
     ├── LocalFallbackWarning                a persistent function runs in this process
-    └── PlainJitWarning                     a program of plain JAX draws random numbers
+    ├── PlainJitWarning                     a program of plain JAX draws random numbers
+    └── RecompileWarning                    autojit compiles again and again
 """
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "MissingDependencyError",
     "PlainJitWarning",
     "RandomError",
+    "RecompileWarning",
     "ServerError",
 ]
 
@@ -110,6 +112,10 @@ class LocalFallbackWarning(JfiWarning):
 
 class PlainJitWarning(JfiWarning):
     """A program that plain JAX compiled draws random numbers."""
+
+
+class RecompileWarning(JfiWarning):
+    """A function under `autojit` is compiled again and again for one value."""
 
 
 # The errors print, pickle and document as `jfi.AutoJitError`, where users find them.

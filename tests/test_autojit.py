@@ -61,7 +61,7 @@ class Counted:
 
         name = id(self)
         COUNTS[name] = 0
-        self.fn, self._name = autojit(body), name
+        self.fn, self._name = autojit(body, warn_after=1000), name
 
     def __call__(self, *args, **kwargs):
         return self.fn(*args, **kwargs)

@@ -1,20 +1,26 @@
 """The calls of one function: compiled once for each form, and run."""
 
+import functools
 import inspect
 import threading
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+import jax
 
 from .._compat import setting
 from .._staging import FoundDraws
 from .._trees import function_name, own_copy
+from ._history import History
 from ._layouts import MAX_NODES, Layout, write_down
-from ._messages import needed_numbers, explain
+from ._messages import needed_numbers, retell
 from ._object_kinds import Body
-from ._opening import Opened, open_values
+from ._opening import Mode, Opened, open_values
+from ._options import Options, named_in, read_options
 from ._outcomes import Outcome
-from ._programs import Program, Programs
+from ._programs import Function, Program, Programs
+from ._shardings import leaf_options, split_options
 
 
 MAX_LAYOUTS = 16  # per function: they are tried one after the other
@@ -29,24 +35,37 @@ class Calls:
     Attributes:
         fn: The plain function.
         parameters: Those of its signature; a call has one value for each.
+        given: What the user asked for.
+        options: The same, checked.
+        history: Why it was compiled.
         recognise: Runs a call. It knows the forms of the calls that came often, and
             leaves others to `run`.
-        traces: How often the body ran to be compiled.
     """
 
-    def __init__(self, fn: Callable[..., Any]) -> None:
+    def __init__(self, fn: Callable[..., Any], given: Mapping[str, Any]) -> None:
         self.fn = fn
-        self._root = Body(fn) if isinstance(fn, types.FunctionType) else fn
-        self.parameters = parameters_of(fn)
+        self.given = dict(given)
+        self.parameters = parameters_of(fn, named_in(given))
+        name = function_name(fn)
+        self.options: Options = read_options(
+            name, [p.name for p in self.parameters], given
+        )
+        self.history = History(name, self.options.warn_after, self.options.max_traces)
         self.programs = Programs()
         self.recognise: Callable[..., Any] = self.run
-        self.traces = 0
+        self._root = Body(fn) if isinstance(fn, types.FunctionType) else fn
+        self._function = Function(self._names(), self._call, self.history, self._failed)
+        self._modes = [Mode.TRACED, *map(self._mode, self.parameters)]
+        stars = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+        self._spread = [
+            k for k, p in enumerate(self.parameters, start=1) if p.kind in stars
+        ]
         self._layouts: dict[Any, Layout] = {}
         self._lock = threading.Lock()
-        self._failures = threading.local()
+        self._failure = threading.local()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Calls, (self.fn,)
+        return Calls, (self.fn, self.given)
 
     def run(self, *args: Any) -> Any:
         """Run a call of any form.
@@ -56,39 +75,97 @@ class Calls:
         """
         if setting("jax_disable_jit"):
             return self.call_plainly((self.fn, *args))
-        given = open_values((self._root, *args), self.names)
-        frozen = self.programs.frozen(given.graph)
+        opened, program, out = self.perform(args, _run)
+        self._learn(opened, program)
+        return out.deliver(opened.objects) if isinstance(out, Outcome) else out
+
+    def perform(
+        self,
+        args: Sequence[Any],
+        act: Callable[[Program, Sequence[Any]], Any],
+        *,
+        abstract: bool = False,
+    ) -> tuple[Opened, Program, Any]:
+        """Do something with the program for a call.
+
+        Numbers of which the body needs the value become settings on the way.
+
+        Args:
+            args: One value for each parameter.
+            act: Gets the program and its arrays and numbers.
+            abstract: Whether a `jax.ShapeDtypeStruct` stands for an array.
+
+        Returns:
+            The opened call, its program and what `act` returned.
+        """
+        given = self._open(args, abstract=abstract)
+        known = frozen = self.programs.frozen(given.graph)
         while True:
             opened = given.frozen(frozen) if frozen else given
-            program = self.programs.get(opened.graph, lambda: self._program(opened))
-            out = failure = None
+            make = functools.partial(self._program, opened)
+            program = self.programs.get(opened.graph, make)
             try:
-                out = program.compiled(*map(own_copy, opened.leaves))
+                out = act(program, [own_copy(leaf) for leaf in opened.leaves])
+                break
             except Exception as error:
                 if not program.succeeded:
                     self.programs.drop(opened.graph)
                 numbers = needed_numbers(error, opened) if self.retries(error) else ()
                 if not numbers:
-                    explain(error, opened, self.names())
+                    retell(error, opened, self._names())
                     raise
                 frozen |= frozenset(numbers)
-                continue
-            program.succeeded = True
-            if frozen:
-                self.programs.freeze(given.graph, frozen)
-            self._learn(opened, program)
-            return out.deliver(opened.objects) if isinstance(out, Outcome) else out
+        program.succeeded = True
+        if frozen != known:
+            self.programs.freeze(given.graph, frozen)
+        return opened, program, out
+
+    def open(self, args: Sequence[Any]) -> Opened:
+        """Take a call apart, with the numbers that the body must know as settings.
+
+        Args:
+            args: One value for each parameter.
+        """
+        given = self._open(args)
+        frozen = self.programs.frozen(given.graph)
+        return given.frozen(frozen) if frozen else given
+
+    def _open(self, args: Sequence[Any], *, abstract: bool = False) -> Opened:
+        modes = self._modes
+        if abstract:
+            modes = [Mode.ABSTRACT if m is Mode.TRACED else m for m in modes]
+        values = (self._root, *args)
+        return open_values(values, self._names, modes=modes, spread=self._spread)
+
+    def retries(self, error: BaseException) -> bool:
+        """Whether an error came from tracing, so that nothing has run yet."""
+        last = getattr(self._failure, "last", None)
+        self._failure.last = None  # its traceback holds the arguments
+        return error is last or isinstance(error, FoundDraws)
+
+    def _failed(self, error: Exception) -> None:
+        self._failure.last = error
+
+    def clear(self) -> None:
+        """Forget all programs and forms."""
+        self.programs.clear()
+        self.history.clear()
+        with self._lock:
+            self._layouts.clear()
+            self.recognise = self.run
 
     def _program(self, opened: Opened) -> Program:
-        return Program(opened.graph, self.call_plainly, self.names(), self._report, {})
+        parameters = [p.name for p in self.parameters]
+        options = leaf_options(self.options, parameters, opened)
+        return Program(opened.graph, self._function, options)
 
     def _learn(self, opened: Opened, program: Program) -> None:
         """Let calls like this one be recognised from now on, if they come often."""
         program.calls += 1
         compiled = program.compiled
         run = compiled if compiled.streams else compiled.pure
-        for programs, settings in program.places:
-            programs[settings] = run
+        for layout, settings in program.places:
+            layout.put(settings, run)
         # If calls are not recognised after all, again, more and more rarely.
         due = program.calls & (program.calls - 1) == 0
         if program.calls < CALLS_TO_LEARN or not due or len(opened.graph) > MAX_NODES:
@@ -100,19 +177,31 @@ class Calls:
             if layout is None:
                 if len(self._layouts) >= MAX_LAYOUTS:
                     return
-                layout = Layout(written, self.names()[0], self.recognise)
+                layout = Layout(written, self._names()[0], self.recognise)
                 self._layouts[written.form] = layout
                 self.recognise = layout.recognise
-            layout.programs[written.settings] = run
-            program.places.append((layout.programs, written.settings))
+            layout.put(written.settings, run)
+            program.places.append((layout, written.settings))
 
-    def names(self) -> list[str]:
+    def _names(self) -> list[str]:
         """What the user calls the function and the arguments."""
         names = (
             f"**{p.name}" if p.kind is Parameter.VAR_KEYWORD else p.name
             for p in self.parameters
         )
         return [function_name(self.fn), *names]
+
+    def _mode(self, parameter: Parameter) -> Mode:
+        if parameter.name in self.options.static:
+            return Mode.STATIC
+        return Mode.DATA if parameter.name in self.options.traced else Mode.TRACED
+
+    def _call(self, values: Sequence[Any]) -> Any:
+        result = self.call_plainly(values)
+        shardings = split_options(self.options.jit)[1]
+        if shardings is None:
+            return result
+        return jax.lax.with_sharding_constraint(result, shardings)
 
     def call_plainly(self, values: Sequence[Any]) -> Any:
         """Call a function as the plain one is called.
@@ -134,36 +223,25 @@ class Calls:
                 args.append(value)
         return fn(*args, **kwargs)
 
-    def _report(self, error: Exception | None) -> None:
-        """The body was traced, with this error if any."""
-        self._failures.last = error
-        if error is None:
-            with self._lock:
-                self.traces += 1
 
-    def retries(self, error: BaseException) -> bool:
-        """Whether an error came from tracing, so that nothing has run yet."""
-        last = getattr(self._failures, "last", None)
-        self._failures.last = None  # its traceback holds the arguments
-        return error is last or isinstance(error, FoundDraws)
-
-    def clear(self) -> None:
-        """Forget all programs and forms."""
-        self.programs.clear()
-        with self._lock:
-            self._layouts.clear()
-            self.recognise = self.run
-            self.traces = 0
+def _run(program: Program, leaves: Sequence[Any]) -> Any:
+    return program.compiled(*leaves)
 
 
-def parameters_of(fn: Callable[..., Any]) -> list[Parameter]:
+def parameters_of(
+    fn: Callable[..., Any], names: set[str] | frozenset[str] = frozenset()
+) -> list[Parameter]:
     """The parameters of a function; some builtins have no signature.
 
     Those of the function itself: what it hands on to a function that it wraps may be
-    called in another way.
+    called in another way. Unless an option names a parameter that only that one has.
     """
     try:
-        return list(inspect.signature(fn, follow_wrapped=False).parameters.values())
+        own = list(inspect.signature(fn, follow_wrapped=False).parameters.values())
+        if names <= {p.name for p in own}:
+            return own
+        wrapped = list(inspect.signature(fn).parameters.values())
+        return wrapped if names <= {p.name for p in wrapped} else own
     except (TypeError, ValueError):
         return [
             Parameter("args", Parameter.VAR_POSITIONAL),

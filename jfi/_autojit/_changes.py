@@ -33,14 +33,14 @@ class Change(NamedTuple):
         kind: Its kind.
         part: What it is now.
         positions: Which of its children are new; None: all are to be replaced.
-        count: How many children are new.
+        size: How many children are new.
     """
 
     node: int
     kind: Kind
     part: Any
     positions: tuple[int, ...] | None
-    count: int
+    size: int
 
 
 def find_changes(
@@ -75,8 +75,8 @@ def write_back(
         objects: The arguments, by node.
     """
     rest = iter(values)
-    for node, kind, part, positions, count in changes:
-        children = list(islice(rest, count))
+    for node, kind, part, positions, size in changes:
+        children = list(islice(rest, size))
         if positions is None:
             kind.replace(objects[node], part, children)
         else:

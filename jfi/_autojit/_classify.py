@@ -18,12 +18,10 @@ from jax.core import Tracer
 from jax.tree_util import all_leaves
 
 from .._trees import (
-    identity,
     is_array,
     is_library,
     is_named,
     is_scalar,
-    number_key,
     own_equality,
 )
 from . import _kinds as kinds, _object_kinds as objects
@@ -35,6 +33,8 @@ class RefusedError(Exception):
 
 ARRAY = kinds.ArrayKind()
 SCALAR = kinds.ScalarKind()
+INTEGER = kinds.IntegerKind()
+KNOWN_ARRAY = kinds.KnownArrayKind()
 NUMBER = kinds.NumberKind()  # a frozen scalar
 VALUE = kinds.ValueKind()
 STATIC_ARRAY = kinds.StaticArrayKind()

@@ -9,6 +9,9 @@ import collections
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeAlias
 
+import jax
+import numpy as np
+
 from .._trees import Constant, contents_key, identity, number_key
 
 
@@ -32,6 +35,10 @@ class Source(Protocol):
         """Give a name to what an expression gives."""
         ...
 
+    def unpack(self, expression: str, n: int) -> list[str]:
+        """Give names to the n items of an iterable."""
+        ...
+
     def constant(self, value: Any, key: Any = None) -> str:
         """Give a name to a value; the key tells it from others, its id by default."""
         ...
@@ -40,7 +47,7 @@ class Source(Protocol):
         """Tell programs apart by what an expression gives; here it is `value`."""
 
     def leaf(self, name: str, convert: str, usual: str) -> None:
-        """Pass a value to the program; convert what is not of the usual class."""
+        """Pass a value to the program; if not of the usual class, check and convert."""
 
 
 class Kind:
@@ -144,6 +151,16 @@ class ScalarKind(ArrayKind):
         return ()
 
 
+class IntegerKind(ArrayKind):
+    """An int or bool that is declared to be traced."""
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        source.leaf(name, "integer", "int")
+        return ()
+
+
 class ValueKind(Kind):
     """A value of a simple builtin type, static by type and value."""
 
@@ -232,6 +249,20 @@ class StaticArrayKind(Kind):
 
     def make(self, part: Any, children: Sequence[Any]) -> Any:
         return part.value.copy()
+
+
+class KnownArrayKind(Kind):
+    """A JAX array that is declared to be static: by contents."""
+
+    def split(self, x: Any) -> Split:
+        numbers = x
+        if jax.numpy.issubdtype(x.dtype, jax.dtypes.prng_key):
+            numbers = jax.random.key_data(x)
+        key = str(x.dtype), bool(x.weak_type), contents_key(np.asarray(numbers))
+        return Constant(key, x), ()
+
+    def make(self, part: Any, children: Sequence[Any]) -> Any:
+        return part.value
 
 
 class TupleKind(Kind):
@@ -435,8 +466,15 @@ class DictKind(Kind):
     ) -> Sequence[Expression]:
         if isinstance(part, int):
             return super().guard(source, name, part, n)
-        source.require(f"type({name}) is dict and tuple({name}) == {part!r}")
-        return [(f"{name}.values()", n)]
+        if n > 4:
+            source.require(f"type({name}) is dict and tuple({name}) == {part!r}")
+            return [(f"{name}.values()", n)]
+        source.require(f"type({name}) is dict and len({name}) == {n}")
+        if not n:
+            return ()
+        keys = source.unpack(name, n)  # faster for so few
+        source.require(" and ".join(map("{} == {!r}".format, keys, part)))
+        return [f"{name}[{key}]" for key in keys]
 
     def display(self, part: Any, children: Sequence[str]) -> str:
         if isinstance(part, int):

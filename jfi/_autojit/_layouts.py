@@ -7,25 +7,28 @@ kind of value writes its own checks (`Kind.guard`); what they let pass has this 
 
 A function of `source` reads like this:
 
-    def recognise(self, x, mode):
-        run = None
+    def recognise(a0, a1, a2):  # self, x, mode
+        run = unusual = None
         try:
             while True:  # left by `break` when the call is of another form
-                if type(self) is not Model: break
-                v4 = self.__dict__
-                if tuple(v4) != ('w', 'power'): break
-                (v5, v6,) = v4.values()
-                if type(v6) is not int: break
-                ...
-                run = programs.get((v6, mode,))
+                if not (type(a0) is c2): break  # Model
+                t1 = a0.__dict__
+                if not (tuple(t1) == ('w', 'power')): break
+                (v5, v6,) = t1.values()
+                if not (type(v6) is int): break
+                if not (type(a2) is str): break
+                if not (a1 is not v5): break
+                if not (type(a1) is Array and type(v5) is Array): unusual = ...
+                run = programs.get((v6, a2,))
                 break
         except Exception: pass
-        if run is None: return otherwise(self, x, mode)
-        out = run(v5, x)
-        return out if out.__class__ is not Outcome else out.deliver((...))
+        if run is None: return otherwise(a0, a1, a2)
+        out = run(a1, v5) if unusual is None else run(*unusual)
+        if out.__class__ is not Outcome: return out
+        return out.deliver((...))
 """
 
-import linecache
+import itertools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
@@ -34,10 +37,19 @@ import jax
 from .._trees import number_key, own_copy
 from ._kinds import Expression, Source
 from ._object_kinds import Body, function_behind
-from ._opening import ARRAY, SCALAR, UNSHARED, Mode, Opened, kind_in_mode
+from ._opening import (
+    ARRAY,
+    LEAVES,
+    SCALAR,
+    Mode,
+    Opened,
+    kind_in_mode,
+    told_apart,
+)
 from ._outcomes import Outcome
 
 
+MAX_PAIRED = 8  # objects of one class that are compared one by one
 MAX_NODES = 5000  # of a graph that is written down: compiling the source takes a second
 
 
@@ -47,44 +59,54 @@ class Written(NamedTuple):
     Attributes:
         source: The text of the function that recognises it.
         constants: What the text calls `c0`, `c1`, ...
-        settings: The settings of this very graph, in the order of the text.
+        settings: The key of the settings of this very graph.
+        form: Equal for graphs that differ in their settings alone.
     """
 
     source: str
     constants: tuple[Any, ...]
-    settings: tuple[Any, ...]
-    form: Hashable  # equal for graphs that differ in their settings alone
+    settings: Hashable
+    form: Hashable
 
 
 class Layout:
     """A form of calls, and the programs for each of its sets of settings.
 
     Attributes:
-        programs: What to call with the arrays, for each set of settings.
         recognise: Runs a call of this form, and hands others on.
     """
 
     def __init__(
         self, written: Written, name: str, otherwise: Callable[..., Any]
     ) -> None:
-        self.programs: dict[tuple[Any, ...], Callable[..., Any]] = {}
+        self._programs: dict[Hashable, Callable[..., Any]] = {}
+        self._only: list[Callable[..., Any] | None] = [None]  # if it has no settings
         names: dict[str, Any] = {
-            "programs": self.programs,
+            "__name__": __name__,
+            "programs": self._programs,
+            "only": self._only,
             "otherwise": otherwise,
             "Outcome": Outcome,
             "array": array,
             "number": number,
+            "integer": integer,
             "is_kind": is_kind,
             "number_key": number_key,
             "function_behind": function_behind,
             "Array": type(jax.numpy.zeros(())),
             **{f"c{k}": value for k, value in enumerate(written.constants)},
         }
-        file = f"<autojit {name} {id(self):x}>"
-        exec(compile(written.source, file, "exec"), names)
-        lines = written.source.splitlines(keepends=True)
-        linecache.cache[file] = len(written.source), None, lines, file
+        exec(compile(written.source, f"<autojit {name}>", "exec"), names)
         self.recognise: Callable[..., Any] = names["recognise"]
+
+    def put(self, settings: Hashable, run: Callable[..., Any] | None) -> None:
+        """Run calls with these settings by a function; None: hand them on."""
+        if settings == ():
+            self._only[0] = run
+        elif run is None:
+            self._programs.pop(settings, None)
+        else:
+            self._programs[settings] = run
 
 
 def write_down(opened: Opened, parameters: Sequence[str]) -> Written:
@@ -114,7 +136,7 @@ class _Source(Source):
         self._lines: list[str] = []
         self._constants: dict[Any, tuple[int, Any]] = {}
         self._settings: list[tuple[str, Any]] = []
-        self._leaves: list[str] = []
+        self._leaves: list[tuple[str, str, str]] = []
         self.names = [""] * len(opened.graph)
         self.node = 0  # which is written at present
 
@@ -128,6 +150,11 @@ class _Source(Source):
         name = f"t{len(self._lines)}"
         self.line(f"{name} = {expression}")
         return name
+
+    def unpack(self, expression: str, n: int) -> list[str]:
+        names = [f"t{len(self._lines)}_{k}" for k in range(n)]
+        self.line(f"({', '.join(names)},) = {expression}")
+        return names
 
     def constant(self, value: Any, key: Any = None) -> str:
         key = id(value) if key is None else key
@@ -143,9 +170,7 @@ class _Source(Source):
         self.require(f"is_kind({name}, {mode}, {kind})")
 
     def leaf(self, name: str, convert: str, usual: str) -> None:
-        leaf = f"x{self.node}"
-        self.line(f"{leaf} = {name} if type({name}) is {usual} else {convert}({name})")
-        self._leaves.append(leaf)
+        self._leaves.append((name, convert, usual))
 
     def bind(self, children: Sequence[int], expressions: Sequence[Expression]) -> None:
         """Give each child a name, or check that it is the one that has it already."""
@@ -181,45 +206,59 @@ class _Source(Source):
             self.line(f"v{child} = {expression}")
 
     def require_distinct(self) -> None:
-        """Nodes are different objects, or else they would be one node."""
-        for looked_at in (True, False):
-            names = [
-                self.names[i]
-                for i, (kind, _, _) in enumerate(self._opened.graph[1:], start=1)
-                if not kind.named
-                and type(self._opened.objects[i]) not in UNSHARED
-                and (self._opened.modes[i] is Mode.LOOKED_AT) is looked_at
-            ]
-            if len(names) > 4:
+        """Nodes are different objects, or else they would be one node.
+
+        Objects of different classes need no check, and guards have checked the class.
+        """
+        groups: dict[Any, list[str]] = {}
+        for i, (kind, _, _) in enumerate(self._opened.graph[1:], start=1):
+            x, mode = self._opened.objects[i], self._opened.modes[i]
+            if kind.named or not self._opened.single[i]:
+                continue
+            cls = kind if kind in LEAVES else type(x)
+            groups.setdefault((cls, told_apart(x, mode)), []).append(self.names[i])
+        for names in groups.values():
+            if len(names) > MAX_PAIRED:
                 ids = ", ".join(f"id({name})" for name in names)
                 self.require(f"len({{{ids}}}) == {len(names)}")
-            else:  # faster for so few
-                for k, a in enumerate(names):
-                    for b in names[:k]:
-                        self.require(f"{a} is not {b}")
+            elif len(names) > 1:  # faster for so few
+                pairs = itertools.combinations(names, 2)
+                self.require(" and ".join(f"{a} is not {b}" for a, b in pairs))
 
     def finish(self, parameters: Sequence[str]) -> Written:
+        """The whole text."""
         arguments = ", ".join(parameters)
-        settings = "".join(f"{expression}, " for expression, _ in self._settings)
         objects = "".join(f"{name or None}, " for name in self.names)
+        leaves = ", ".join(name for name, _, _ in self._leaves)
+        usual = " and ".join(f"type({name}) is {cls}" for name, _, cls in self._leaves)
+        converted = "".join(f"{convert}({name}), " for name, convert, _ in self._leaves)
+        settings, values = self._key()
+        program = f"programs.get({settings})" if self._settings else "only[0]"
         lines = [
             f"def recognise({arguments}):",
-            "    run = None",
+            "    run = unusual = None",
             "    try:",
             "        while True:",
             *(f"            {line}" for line in self._lines),
-            f"            run = programs.get(({settings}))",
+            f"            if not ({usual or True}): unusual = ({converted})",
+            f"            run = {program}",
             "            break",
             "    except Exception: pass",
             f"    if run is None: return otherwise({arguments})",
-            f"    out = run({', '.join(self._leaves)})",
+            f"    out = run({leaves}) if unusual is None else run(*unusual)",
             "    if out.__class__ is not Outcome: return out",
             f"    return out.deliver(({objects}))",
         ]
-        values = tuple(value for _, value in self._settings)
         source = "\n".join(lines)
         constants = tuple(value for _, value in self._constants.values())
         return Written(source, constants, values, (source, *self._constants))
+
+    def _key(self) -> tuple[str, Any]:
+        """The settings as one expression, and their values."""
+        if len(self._settings) == 1:
+            return self._settings[0]
+        text = "".join(f"{expression}, " for expression, _ in self._settings)
+        return f"({text})", tuple(value for _, value in self._settings)
 
 
 class _OtherKindError(Exception):
@@ -232,14 +271,21 @@ def is_kind(x: Any, mode: Mode, kind: Any) -> bool:
 
 
 def array(x: Any) -> Any:
-    """An array that is no plain JAX array, ready to be passed on."""
+    """An array, ready to be passed on."""
     if kind_in_mode(x, Mode.TRACED) is not ARRAY:
         raise _OtherKindError
     return own_copy(x)
 
 
 def number(x: Any) -> Any:
-    """A number to be traced that is no Python float."""
+    """A number that is to be traced."""
     if kind_in_mode(x, Mode.TRACED) is not SCALAR:
+        raise _OtherKindError
+    return x
+
+
+def integer(x: Any) -> Any:
+    """An int or bool that is to be traced."""
+    if type(x) not in (int, bool):
         raise _OtherKindError
     return x

@@ -2,7 +2,9 @@
 
 import functools
 import inspect
+import linecache
 import re
+import traceback
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +13,7 @@ import jax
 from .._errors import AutoJitError, JfiError
 from .._trees import function_name
 from ._classify import SCALAR
-from ._opening import Graph, Opened, place
+from ._opening import Graph, Mode, Opened, paths, place
 
 
 def refuse_uncompilable(fn: Any) -> None:
@@ -27,15 +29,10 @@ def refuse_uncompilable(fn: Any) -> None:
             f"autojit() got a {type(fn).__name__}.\n"
             "Write it the other way round: @property first, @autojit below it."
         )
-    if isinstance(fn, (staticmethod, classmethod)):
-        raise AutoJitError(
-            f"AutoJIT() got a {type(fn).__name__}.\n"
-            f"Use autojit(...), or write @{type(fn).__name__} above @AutoJIT."
-        )
     if not callable(fn):
         raise AutoJitError(
             f"autojit() got {fn!r} (a {type(fn).__name__}), and compiles functions.\n"
-            "Write @autojit above a function; it has no options."
+            "Write @autojit above a function, or @autojit(option=...)."
         )
     if inspect.iscoroutinefunction(fn) or inspect.isasyncgenfunction(fn):
         raise AutoJitError(
@@ -86,7 +83,11 @@ def needed_numbers(error: Exception, opened: Opened) -> list[int]:
         return []
     if named:
         nodes = [nodes[k] for k in named]
-    return [i for i in nodes if opened.graph[i][0] is SCALAR]
+    return [
+        i
+        for i in nodes
+        if opened.graph[i][0] is SCALAR and opened.modes[i] is not Mode.DATA
+    ]
 
 
 def _named_leaves(error: Exception) -> list[int]:
@@ -99,19 +100,14 @@ def _named_leaves(error: Exception) -> list[int]:
 def change_refused(
     graph: Graph, built: Sequence[Any], names: Sequence[str], node: int, step: str
 ) -> AutoJitError:
-    """The error for a body that changes its arguments or captured variables."""
+    """The error for a body that changes what autojit can't write back."""
     name = names[0]
     path = place(graph, built, node, names) + step
-    what = f"{name}() changes {path}, and autojit does not write changes back.\n"
-    attribute = getattr(type(built[node]), step[1:], None) if step else None
-    if isinstance(attribute, functools.cached_property):
-        return AutoJitError(
-            f"{what}It is a cached_property: read it once before the call, "
-            f"outside: {path}"
-        )
     call = f"self.{name}" if path.startswith("self.") else name
     return AutoJitError(
-        f"{what}Return the new value and assign it outside: {path} = {call}(...)"
+        f"{name}() changes {path}, and autojit does not write changes of classes and "
+        "of arrays of text back.\n"
+        f"Return the new value and assign it outside: {path} = {call}(...)"
     )
 
 
@@ -122,19 +118,43 @@ _NEEDS_VALUE = (
 )
 
 
-def explain(error: Exception, opened: Opened, names: Sequence[str]) -> None:
-    """Add to JAX's error which argument it means, and what to write."""
-    notes: list[str] = getattr(error, "__notes__", [])
-    if not isinstance(error, _NEEDS_VALUE) or any("autojit:" in n for n in notes):
+def retell(error: Exception, opened: Opened, names: Sequence[str]) -> None:
+    """Tell JAX's error in the user's names: which argument, which line, what to write.
+
+    The error keeps its class, and JAX's text below ours.
+    """
+    if not isinstance(error, _NEEDS_VALUE) or hasattr(error, _RETOLD):
         return
+    setattr(error, _RETOLD, True)
     nodes = opened.leaf_nodes()
-    culprits = [nodes[k] for k in _named_leaves(error)]
-    paths = [place(opened.graph, opened.objects, i, names) for i in culprits]
-    what = f"the value of {' and '.join(paths)}" if paths else "the value of an array"
-    error.add_note(
-        f"\nautojit: Python code in {names[0]}() needs {what}, which is data and has "
-        "no value while the function is compiled.\n"
-        "Instead of `if`, write jnp.where(condition, a, b) or jax.lax.cond(...); "
-        "for np.f(x), write jnp.f(x).\n"
-        "If it is a setting, pass a Python int, bool or float, not an array."
+    where = paths(opened.graph, opened.objects, names)
+    leaves = {f"leaves[{k}]": where[i] for k, i in enumerate(nodes)}
+    culprits = [where[nodes[k]] for k in _named_leaves(error)]
+    what = f"the value of {' and '.join(culprits)}" if culprits else "a value"
+    roots = sorted({re.split(r"[.\[]", path)[0] for path in culprits} & set(names[1:]))
+    static = f'@autojit(static="{roots[0]}")' if roots else '@autojit(static="...")'
+    theirs = re.sub(r"leaves\[\d+\]", lambda m: leaves.get(m[0], m[0]), str(error))
+    error.args = (
+        f"Python code in {names[0]}() needs {what}, which is data and has no value "
+        f"while the function is compiled.\n{_users_line(error)}"
+        "Instead of `if`, write jnp.where(condition, a, b) or jfi.cond(condition, f, "
+        "g, ...); for np.f(x), write jnp.f(x).\n"
+        f"If it is a setting, pass a Python int, bool or float, or write {static}.\n\n"
+        f"JAX says: {theirs}",
     )
+
+
+_RETOLD = "_jfi_retold"
+
+
+def _users_line(error: Exception) -> str:
+    """The last line of the user's own code that an error came through."""
+    found = ""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        module = str(frame.f_globals.get("__name__")).partition(".")[0]
+        code = frame.f_code
+        if module in ("jax", "jaxlib", "jfi", "numpy") or code.co_filename[0] == "<":
+            continue
+        text = linecache.getline(code.co_filename, line).strip()
+        found = f"  {code.co_filename}, line {line}: {text}\n"
+    return found

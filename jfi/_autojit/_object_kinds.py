@@ -10,7 +10,7 @@ from typing import Any
 from jax import tree_util
 
 from .._compat import pytree_from_node, pytree_node
-from .._trees import Constant, identity, is_library
+from .._trees import Constant, identity, is_library, is_named
 from ._kinds import ConstantKind, Expression, Kind, Source, Split
 
 
@@ -460,13 +460,14 @@ class AutojitMark:
 
     Attributes:
         code: That of the wrapper.
+        template: The same, calling nobody.
         fill: Lets an empty copy of the wrapper call a function.
     """
 
     ATTRIBUTE = "__jfi_autojit__"
 
-    def __init__(self, code: Any, fill: Any) -> None:
-        self.code, self.fill = code, fill
+    def __init__(self, code: Any, template: Any, fill: Any) -> None:
+        self.code, self.template, self.fill = code, template, fill
 
 
 def is_autojitted(value: Any) -> bool:
@@ -501,13 +502,19 @@ class BodyKind(FunctionKind):
 
     def split(self, x: Any) -> Split:
         part, children = super().split(x.fn)
-        return part, children[: part[3]]
+        return (part, is_named(x.fn)), children[: part[3]]
+
+    def make(self, part: Any, children: Sequence[Any]) -> Any:
+        return super().make(part[0], children)
+
+    def cells(self, part: Any) -> int:
+        return super().cells(part[0])
 
     def fill(self, shell: Any, part: Any, children: Sequence[Any]) -> None:
         """It has no defaults and no attributes."""
 
-    def empty(self, x: Any) -> None:
-        raise NotImplementedError
+    def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
+        return super().step(part[0], k, children)
 
     def contents(self, x: Any) -> Split:
         return None, ()
@@ -515,7 +522,9 @@ class BodyKind(FunctionKind):
     def guard(
         self, source: Source, name: str, part: Any, n: int
     ) -> Sequence[Expression]:
-        source.require(f"{name}.__code__ is {source.constant(part[0])}")
+        (code, *_), named = part
+        if named:  # an editor may replace its code in place
+            source.require(f"{name}.__code__ is {source.constant(code)}")
         return [(f"{name}.__closure__", n)]
 
 
@@ -525,8 +534,12 @@ class AutojittedKind(Kind):
     changeable = True
 
     def split(self, x: Any) -> Split:
-        part = x.__code__, x.__dict__[AutojitMark.ATTRIBUTE].fill
-        return part, (x.__wrapped__, x.__defaults__, x.__kwdefaults__)
+        mark: AutojitMark = x.__dict__[AutojitMark.ATTRIBUTE]
+        return (mark.template, mark.fill), (
+            x.__wrapped__,
+            x.__defaults__,
+            x.__kwdefaults__,
+        )
 
     def make(self, part: Any, children: Sequence[Any]) -> Any:
         return types.FunctionType(part[0], {"__builtins__": builtins})

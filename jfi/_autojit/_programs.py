@@ -3,7 +3,7 @@
 import collections
 import threading
 from collections.abc import Callable, Collection, Hashable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._compat import at_top_level
 from .._jit import Compiled
@@ -15,6 +15,8 @@ from ._changes import (
     restore_classes,
     take_back_tracers,
 )
+from ._history import History
+from ._layouts import Layout
 from ._messages import change_refused
 from ._opening import Graph, rebuild
 from ._outcomes import take_apart
@@ -27,6 +29,22 @@ class NotTracedError(Exception):
     """The body is run although nothing is traced: `jax.disable_jit()` is on."""
 
 
+class Function(NamedTuple):
+    """What a program knows of the function that it is made of.
+
+    Attributes:
+        names: What the user calls the function and its parameters.
+        call: Calls it, with itself and one value for each parameter.
+        history: Why it was compiled.
+        failed: Is told of an error while it was traced.
+    """
+
+    names: Sequence[str]
+    call: Callable[[Sequence[Any]], Any]
+    history: History
+    failed: Callable[[Exception], None]
+
+
 class Program:
     """The compiled code for one graph of arguments. It holds no argument itself.
 
@@ -34,62 +52,57 @@ class Program:
         compiled: Takes the arrays and numbers of a call, and gives its outcome.
         succeeded: Whether it ever ran; JAX would run it slowly for ever if it did not.
         calls: How many calls were not recognised by a layout.
-        places: Where layouts keep it: their programs, and the settings.
+        places: The layouts that use it, and its settings there.
     """
 
     def __init__(
-        self,
-        graph: Graph,
-        call: Callable[[Sequence[Any]], Any],
-        names: Sequence[str],
-        report: Callable[[BaseException | None], None],
-        options: dict[str, Any],
+        self, graph: Graph, function: Function, options: dict[str, Any]
     ) -> None:
-        self._graph, self._call, self._names = graph, call, names
-        self._report = report
+        self._graph, self._function = graph, function
         self.succeeded = False
         self.calls = 0
-        self.places: list[tuple[dict[Any, Any], Hashable]] = []
+        self.places: list[tuple[Layout, Hashable]] = []
 
         def traced(*leaves: Any) -> Any:
             try:
-                result = self._trace(leaves)
+                return self._trace(leaves)
             except Exception as error:
-                report(error)
+                function.failed(error)
                 raise
-            report(None)
-            return result
 
-        traced.__name__ = traced.__qualname__ = names[0]
+        traced.__name__ = traced.__qualname__ = function.names[0]
         self.compiled = Compiled(traced, options)
 
     def _trace(self, leaves: Sequence[Any]) -> Any:
         """Run the body on clones of the arguments around traced arrays."""
         if at_top_level():
             raise NotTracedError
-        graph = self._graph
+        graph, names = self._graph, self._function.names
         clones = rebuild(graph, leaves)
+        compilation = self._function.history.begin(graph, clones, names)
         before = contents(graph, clones)
         held = held_by_classes(graph, clones)
         held_before = contents(held.graph, held.objects)
         try:
-            result = self._call(clones[0])
+            result = self._function.call(clones[0])
             refused = refused_change(graph, before, clones)
         finally:
             restore_classes(graph, clones, before)
             left = take_back_tracers(held, held_before)
         if left is not None:
             now, node = left
-            raise change_refused(now.graph, now.objects, self._names[:1], node, "")
+            raise change_refused(now.graph, now.objects, names[:1], node, "")
         if refused is not None:
-            raise change_refused(graph, clones, self._names, *refused)
+            raise change_refused(graph, clones, names, *refused)
         changes, values = find_changes(graph, before, clones)
-        return take_apart(self._names[0], result, changes, values, clones, graph)
+        outcome = take_apart(names[0], result, changes, values, clones, graph)
+        self._function.history.end(compilation)
+        return outcome
 
     def forget(self) -> None:
         """Let no layout use it any longer."""
-        for programs, settings in self.places:
-            programs.pop(settings, None)
+        for layout, settings in self.places:
+            layout.put(settings, None)
         self.places.clear()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import keyword
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -13,14 +13,17 @@ from typing import (
     Generic,
     NamedTuple,
     ParamSpec,
+    TypeAlias,
     TypeVar,
     overload,
 )
 
 from .._trees import function_name
+from ._ahead import Lowered, eval_shape, lower, trace
 from ._calls import Calls, Parameter
-from ._messages import refuse_uncompilable
 from ._classify import register_kind
+from ._history import Explanation
+from ._messages import refuse_uncompilable
 from ._object_kinds import AutojitMark, EmptyKind, is_autojitted
 
 
@@ -29,6 +32,7 @@ Q = ParamSpec("Q")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 S = TypeVar("S")
+Names: TypeAlias = str | Iterable[str]
 
 
 class CacheInfo(NamedTuple):
@@ -65,13 +69,35 @@ if TYPE_CHECKING:
         def __get__(self, instance: object, owner: type | None = None) -> object: ...
         def cache_info(self) -> CacheInfo: ...
         def clear_cache(self) -> None: ...
+        def explain(self) -> Explanation: ...
+        def lower(self, *args: Any, **kwargs: Any) -> Lowered: ...
+        def trace(self, *args: Any, **kwargs: Any) -> Any: ...
+        def eval_shape(self, *args: Any, **kwargs: Any) -> Any: ...
 
 
 @overload
-def autojit(fn: Callable[P, R], /) -> AutoJIT[P, R]: ...
+def autojit(
+    fn: Callable[P, R],
+    /,
+    *,
+    static: Names = (),
+    traced: Names = (),
+    donate: Names = (),
+    warn_after: int = 8,
+    max_traces: int | None = None,
+    **jit_options: Any,
+) -> AutoJIT[P, R]: ...
 @overload
-def autojit() -> Callable[[Callable[P, R]], AutoJIT[P, R]]: ...
-def autojit(fn: Any = None, /) -> Any:
+def autojit(
+    *,
+    static: Names = (),
+    traced: Names = (),
+    donate: Names = (),
+    warn_after: int = 8,
+    max_traces: int | None = None,
+    **jit_options: Any,
+) -> Callable[[Callable[P, R]], AutoJIT[P, R]]: ...
+def autojit(fn: Any = None, /, **options: Any) -> Any:  # noqa: D417 - see overloads
     """Compile a function; arrays and floats are data, everything else is a setting.
 
     The result equals that of the plain function, whatever was called before.
@@ -95,24 +121,49 @@ def autojit(fn: Any = None, /) -> Any:
     >>> Model()(2.0)
     Array([5., 5.], dtype=float32)
 
+    What the body changes in its arguments is changed as plain Python would:
+
+    >>> class Counter:
+    ...     def __init__(self):
+    ...         self.total = jnp.zeros(())
+    ...     @jnp.autojit
+    ...     def add(self, x):
+    ...         self.total = self.total + x
+    >>> counter = Counter()
+    >>> counter.add(2.0)
+    >>> counter.add(3.0)
+    >>> counter.total
+    Array(5., dtype=float32)
+
     Args:
-        fn: A function, method, partial or callable object without side effects.
+        fn: A function, method, partial or callable object.
+        static: Names of parameters whose arrays and floats are settings, too.
+        traced: Names of parameters whose ints and bools are data, too.
+        donate: Names of parameters whose arrays the compiled code may overwrite.
+        warn_after: After how many compilations because of one value to warn.
+        max_traces: After how many compilations to raise; None: never.
+        jit_options: `in_shardings`, `out_shardings`, `keep_unused`, `device`,
+            `backend`, `inline` and `compiler_options` of `jax.jit`. Shardings of
+            arguments may be a dict with the names of parameters. `static_argnums`,
+            `donate_argnames` ... mean the same as `static` and `donate`.
 
     Returns:
-        A callable with the signature of `fn`, `cache_info()` and `clear_cache()`.
+        A function with the signature of `fn`, with `explain()`, `cache_info()`,
+        `clear_cache()`, `lower()`, `trace()` and `eval_shape()`.
 
     Raises:
-        AutoJitError: `fn` can't be compiled (a class, a generator function ...); at a
-            call: an argument can't be opened, or the body changes one.
+        AutoJitError: `fn` can't be compiled (a class, a generator function ...), or an
+            option names no parameter; at a call: an argument can't be opened, or the
+            body changes what can't be written back.
     """
     if fn is None:
-        return autojit
+        return functools.partial(autojit, **options)
     if isinstance(fn, (staticmethod, classmethod)):
-        return type(fn)(autojit(fn.__func__))
+        return type(fn)(autojit(fn.__func__, **options))
     refuse_uncompilable(fn)
     if is_autojitted(fn):
         fn = fn.__wrapped__
-    return _wrap(Calls(fn))
+    return _wrap(Calls(fn, options))
 
 
 if not TYPE_CHECKING:
@@ -124,12 +175,18 @@ def _wrap(calls: Calls) -> types.FunctionType:
     name = function_name(calls.fn)
     if not name.isidentifier() or keyword.iskeyword(name):
         name = "autojitted"
-    source, variables = _source(name, calls)
+    source, variables = _source(name, calls.parameters)
     exec(compile(source, f"<autojit {name}>", "exec"), variables)
-    return _dress(variables[name], calls)
+    return _connect(variables[name], calls)
 
 
-def _dress(wrapper: types.FunctionType, calls: Calls) -> types.FunctionType:
+def _connect(wrapper: types.FunctionType, calls: Calls) -> types.FunctionType:
+    """Let a wrapper, whose code calls nobody yet, run these calls."""
+    template = wrapper.__code__
+    # The calls are a constant of the code. Editors that reload a module give functions
+    # that live on the code of the new ones; a global variable would stay the old one.
+    constants = (calls if c == _CALLS else c for c in template.co_consts)
+    wrapper.__code__ = template.replace(co_consts=tuple(constants))
     # The attributes of a callable object are its state, not a function's marks.
     plain = isinstance(calls.fn, types.FunctionType)
     functools.update_wrapper(wrapper, calls.fn, updated=("__dict__",) if plain else ())
@@ -137,21 +194,23 @@ def _dress(wrapper: types.FunctionType, calls: Calls) -> types.FunctionType:
         # The same objects: what is changed in them is seen.
         wrapper.__defaults__ = calls.fn.__defaults__
         wrapper.__kwdefaults__ = calls.fn.__kwdefaults__
-    wrapper.__dict__[AutojitMark.ATTRIBUTE] = AutojitMark(wrapper.__code__, _fill)
-    for method in (_Method(calls, cache_info), _Method(calls, clear_cache)):
-        wrapper.__dict__[method.__name__] = method
+    fill = _Filler(calls.given)
+    mark = AutojitMark(wrapper.__code__, template, fill)
+    wrapper.__dict__[AutojitMark.ATTRIBUTE] = mark
+    for function in (cache_info, clear_cache, explain, lower, trace, eval_shape):
+        wrapper.__dict__[function.__name__] = _Method(calls, function)
     return wrapper
 
 
-_CALLS = "__jfi_calls"  # what the wrapper calls its `Calls`
+_CALLS = "__jfi_calls__"  # what stands for the calls in the code
 
 
-def _source(name: str, calls: Calls) -> tuple[str, dict[str, Any]]:
-    """The source of the wrapper, and its global variables."""
-    variables: dict[str, Any] = {_CALLS: calls, "__name__": calls.fn.__module__}
+def _source(name: str, parameters: Sequence[Parameter]) -> tuple[str, dict[str, Any]]:
+    """The source of a wrapper, and its global variables."""
+    variables: dict[str, Any] = {"__name__": __name__}
     signature: list[str] = []
     kind = None
-    for k, parameter in enumerate(calls.parameters):
+    for k, parameter in enumerate(parameters):
         if kind is Parameter.POSITIONAL_ONLY and parameter.kind is not kind:
             signature.append("/")
         if parameter.kind is Parameter.KEYWORD_ONLY and kind not in (
@@ -167,14 +226,15 @@ def _source(name: str, calls: Calls) -> tuple[str, dict[str, Any]]:
         signature.append(f"{_STARS.get(kind, '')}{parameter.name}{default}")
     if kind is Parameter.POSITIONAL_ONLY:
         signature.append("/")
-    arguments = ", ".join(parameter.name for parameter in calls.parameters)
+    arguments = ", ".join(parameter.name for parameter in parameters)
     source = f"""\
 def {name}({", ".join(signature)}):
     try:
-        return {_CALLS}.recognise({arguments})
+        __jfi_recognise = {_CALLS!r}.recognise
+        return __jfi_recognise({arguments})
     except BaseException as __jfi_error:
-        if not {_CALLS}.retries(__jfi_error): raise
-    return {_CALLS}.run({arguments})
+        if not {_CALLS!r}.retries(__jfi_error): raise
+    return {_CALLS!r}.run({arguments})
 """
     return source, variables
 
@@ -185,12 +245,12 @@ _STARS = {Parameter.VAR_POSITIONAL: "*", Parameter.VAR_KEYWORD: "**"}
 class _Method:
     """A method of what `autojit` returns, which is a function."""
 
-    def __init__(self, calls: Calls, function: Callable[[Calls], Any]) -> None:
+    def __init__(self, calls: Calls, function: Callable[..., Any]) -> None:
         self._calls, self._function = calls, function
         functools.update_wrapper(self, function, updated=())
 
-    def __call__(self) -> Any:
-        return self._function(self._calls)
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._function(self._calls, *args, **kwargs)
 
 
 register_kind(_Method, EmptyKind())
@@ -198,7 +258,7 @@ register_kind(_Method, EmptyKind())
 
 def cache_info(calls: Calls) -> CacheInfo:
     """How often the function was traced, and for how many sets of settings."""
-    return CacheInfo(calls.traces, len(calls.programs))
+    return CacheInfo(calls.history.traces, len(calls.programs))
 
 
 def clear_cache(calls: Calls) -> None:
@@ -206,8 +266,22 @@ def clear_cache(calls: Calls) -> None:
     calls.clear()
 
 
-def _fill(shell: types.FunctionType, fn: Callable[..., Any]) -> None:
-    """Let the empty copy of a wrapper call a function."""
-    calls = Calls(fn)
-    shell.__globals__[_CALLS] = calls
-    _dress(shell, calls)
+def explain(calls: Calls) -> Explanation:
+    """Why each compilation happened; it prints as a table."""
+    return calls.history.explanation()
+
+
+class _Filler:
+    """Lets the empty copy of a wrapper call a function, with some options."""
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self._options = dict(options)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Filler) and self._options == other._options
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._options))
+
+    def __call__(self, shell: types.FunctionType, fn: Callable[..., Any]) -> None:
+        _connect(shell, Calls(fn, self._options))

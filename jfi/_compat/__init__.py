@@ -22,6 +22,7 @@ from ._call_stack import (
     in_uneven_loop as in_uneven_loop,
     user_level as user_level,
 )
+from ._compiling import on_compiled as on_compiled
 
 
 # `jax.Device` comes from jaxlib, which ships no types: this is what checkers see of it.

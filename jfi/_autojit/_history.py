@@ -1,0 +1,250 @@
+"""Why each compilation of a function happened."""
+
+import collections
+import dataclasses
+import threading
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import jax
+
+from .._compat import on_compiled, user_level
+from .._errors import AutoJitError, RecompileWarning
+from .._staging import is_outermost
+from ._classify import CLASS
+from ._opening import LEAVES, Graph, paths
+
+
+MAX_RECORDS = 1000  # compilations that are remembered
+MAX_COMPARED = 16  # of them, those to which a new one is compared
+MAX_DESCRIBED = 2000  # values of one call that are written down
+
+
+class Difference(NamedTuple):
+    """What changed from an earlier call.
+
+    Attributes:
+        path: Where, as the user would write it.
+        before: What it was; "" if it was not there.
+        after: What it is; "" if it is gone.
+    """
+
+    path: str
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.before or 'nothing'} -> {self.after or 'nothing'}"
+
+
+@dataclasses.dataclass
+class Compilation:
+    """One compilation of a function.
+
+    Attributes:
+        changes: What differs from the most similar call before; nothing at the first.
+        tracing_seconds: How long the body ran.
+        compiling_seconds: How long XLA took; None if it was compiled as a part of
+            another function, or has not been.
+    """
+
+    changes: tuple[Difference, ...] = ()
+    tracing_seconds: float = 0.0
+    compiling_seconds: float | None = None
+
+    @property
+    def cause(self) -> str:
+        """The changes as text."""
+        return "; ".join(map(str, self.changes))
+
+
+class Explanation(Sequence[Compilation]):
+    """The compilations of a function, oldest first; it prints as a table."""
+
+    def __init__(self, function: str, compilations: Sequence[Compilation]) -> None:
+        self._function, self._compilations = function, tuple(compilations)
+
+    def __len__(self) -> int:
+        return len(self._compilations)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._compilations[index]
+
+    def __repr__(self) -> str:
+        rows = [("#", "trace", "compile", f"why {self._function}() was compiled")]
+        for k, compilation in enumerate(self._compilations, start=1):
+            compiling = compilation.compiling_seconds
+            rows.append(
+                (
+                    str(k),
+                    f"{compilation.tracing_seconds:.3f} s",
+                    "-" if compiling is None else f"{compiling:.3f} s",
+                    compilation.cause or ("the first call" if k == 1 else _SAME),
+                )
+            )
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return "\n".join(
+            "  ".join(
+                text.ljust(n) for text, n in zip(row, widths, strict=True)
+            ).rstrip()
+            for row in rows
+        )
+
+
+_SAME = "the same arguments: another JAX setting or sharding, or a cleared cache"
+
+
+class History:
+    """Remembers the compilations of one function.
+
+    Attributes:
+        function: Its name.
+        traces: How often its body ran to be compiled.
+    """
+
+    def __init__(self, function: str, warn_after: int, max_traces: int | None) -> None:
+        self.function = function
+        self._warn_after, self._max_traces = warn_after, max_traces
+        self._lock = threading.Lock()
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        with self._lock:
+            self.compilations: list[Compilation] = []
+            self.traces = 0
+            self._lately: collections.deque[dict[str, str]] = collections.deque(
+                maxlen=MAX_COMPARED
+            )
+            self._alone: collections.Counter[str] = collections.Counter()
+
+    def begin(
+        self, graph: Graph, clones: Sequence[Any], names: Sequence[str]
+    ) -> "Running":
+        """A compilation begins.
+
+        Raises:
+            AutoJitError: It is one more than the user allows.
+        """
+        described = dict(_describe(graph, clones, names))
+        changes = self._changes(described)
+        if self._max_traces is not None and self.traces >= self._max_traces:
+            cause = "; ".join(map(str, changes)) or _SAME
+            raise AutoJitError(
+                f"{self.function}() would be compiled for the {self.traces + 1}th "
+                f"time, and max_traces={self._max_traces}.\nWhat changed: {cause}.\n"
+                f"{_remedy(changes)}"
+            )
+        return Running(described, changes, time.perf_counter())
+
+    def end(self, running: "Running") -> None:
+        """The body was traced."""
+        seconds = time.perf_counter() - running.started
+        compilation = Compilation(running.changes, seconds)
+        path = running.changes[0].path if len(running.changes) == 1 else None
+        with self._lock:
+            self.traces += 1
+            if len(self.compilations) < MAX_RECORDS:
+                self.compilations.append(compilation)
+            self._lately.append(running.described)
+            if path is not None:
+                self._alone[path] += 1
+            warns = path is not None and self._alone[path] == self._warn_after
+        _await_compiling(compilation if is_outermost() else None)
+        if warns:
+            (change,) = running.changes
+            warnings.warn(
+                f"{self.function}() was compiled {self._warn_after} times because "
+                f"{path} changed (lately {change.before} -> {change.after}).\n"
+                f"{_remedy(running.changes)}",
+                RecompileWarning,
+                stacklevel=user_level(),
+            )
+
+    def explanation(self) -> Explanation:
+        """What is remembered."""
+        with self._lock:
+            return Explanation(self.function, self.compilations)
+
+    def _changes(self, described: dict[str, str]) -> tuple[Difference, ...]:
+        """What differs from the most similar call of late."""
+        with self._lock:
+            lately = list(self._lately)
+        differences = (_differences(before, described) for before in reversed(lately))
+        return min(differences, key=len, default=())
+
+
+class Running(NamedTuple):
+    """A compilation that has begun."""
+
+    described: dict[str, str]
+    changes: tuple[Difference, ...]
+    started: float
+
+
+def _differences(
+    before: dict[str, str], after: dict[str, str]
+) -> tuple[Difference, ...]:
+    return tuple(
+        Difference(path, before.get(path, ""), after.get(path, ""))
+        for path in dict.fromkeys((*before, *after))
+        if before.get(path) != after.get(path)
+    )
+
+
+def _describe(
+    graph: Graph, clones: Sequence[Any], names: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    """What a call is made of: paths, and what is there."""
+    for i, path in enumerate(paths(graph, clones, names)[:MAX_DESCRIBED]):
+        kind, part, children = graph[i]
+        if i < 2 or kind is CLASS:
+            continue
+        value = clones[i]
+        if kind in LEAVES:
+            yield path, _described_array(value)
+        elif not children:
+            text = repr(getattr(part, "value", value))
+            named = f"{type(value).__name__} {text}"
+            yield path, named if len(named) < 80 else f"{named[:77]}..."
+        else:
+            yield path, type(value).__name__
+
+
+def _described_array(x: Any) -> str:
+    aval = jax.typeof(x)
+    return aval.str_short()
+
+
+def _remedy(changes: Sequence[Difference]) -> str:
+    if not changes:
+        return "Call it with the same settings."
+    path, before, after = changes[0]
+    if "[" in before and "[" in after and " " not in before:
+        return f"Keep its shape and dtype the same: pad {path} to a fixed shape."
+    if not all(text.startswith(("int ", "float ")) for text in (before, after)):
+        return f"Call it with fewer different values of {path}."
+    if path.isidentifier():
+        return (
+            f'If it is data, write @autojit(traced="{path}"), or pass an array: '
+            f"{path}=jnp.asarray({path})"
+        )
+    return f"If it is data, make it an array: {path} = jnp.asarray({path})"
+
+
+_compiling = threading.local()
+
+
+def _await_compiling(compilation: Compilation | None) -> None:
+    """The next compilation of XLA in this thread is that of this program."""
+    on_compiled(_compiled)
+    _compiling.now = compilation
+
+
+def _compiled(seconds: float) -> None:
+    compilation: Compilation | None = getattr(_compiling, "now", None)
+    if compilation is not None:
+        compilation.compiling_seconds = seconds
+        _compiling.now = None

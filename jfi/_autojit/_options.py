@@ -1,0 +1,128 @@
+"""What users may ask of `autojit`, and the options of `jax.jit`."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from .._errors import AutoJitError
+
+
+JIT_OPTIONS = (
+    "in_shardings", "out_shardings", "keep_unused", "device", "backend", "inline",
+    "compiler_options",
+)  # fmt: skip
+_BY_NAME = {
+    "static_argnums": "static",
+    "static_argnames": "static",
+    "donate_argnums": "donate",
+    "donate_argnames": "donate",
+}
+
+
+class OptionError(AutoJitError, ValueError):
+    """An option names no parameter, or is none."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """The options of one function under `autojit`.
+
+    Attributes:
+        static: Parameters whose numbers and arrays are settings.
+        traced: Parameters whose ints and bools are data.
+        donate: Parameters whose arrays the compiled function may overwrite.
+        warn_after: How many compilations because of one value are worth a warning.
+        max_traces: How many compilations are an error; None: no number is.
+        jit: What is handed on to `jax.jit`.
+    """
+
+    static: frozenset[str] = frozenset()
+    traced: frozenset[str] = frozenset()
+    donate: frozenset[str] = frozenset()
+    warn_after: int = 8
+    max_traces: int | None = None
+    jit: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+def named_in(given: Mapping[str, Any]) -> set[str]:
+    """The parameters that options name."""
+    values = (v for k, v in given.items() if k in ("static", "traced", "donate"))
+    values = (*values, *(v for k, v in given.items() if k in _BY_NAME))
+    return {
+        name for value in values for name in _listed(value) if isinstance(name, str)
+    }
+
+
+def read_options(
+    function: str, parameters: Sequence[str], given: Mapping[str, Any]
+) -> Options:
+    """Check the options of a function.
+
+    Args:
+        function: Its name.
+        parameters: Those it has.
+        given: The options as they were written.
+
+    Raises:
+        AutoJitError: An option is unknown, names no parameter or contradicts another.
+    """
+    names: dict[str, set[str]] = {"static": set(), "traced": set(), "donate": set()}
+    jit: dict[str, Any] = {}
+    rest: dict[str, Any] = {}
+    for option, value in given.items():
+        if option in JIT_OPTIONS:
+            jit[option] = value
+        elif option in names or option in _BY_NAME:
+            target = _BY_NAME.get(option, option)
+            names[target] |= _parameters(function, parameters, option, value)
+        elif option in ("warn_after", "max_traces"):
+            rest[option] = _count(function, option, value)
+        else:
+            allowed = ", ".join((*names, "warn_after", "max_traces", *JIT_OPTIONS))
+            raise OptionError(
+                f"autojit() of {function}() got the option {option!r}, which it does "
+                f"not have.\nIt has: {allowed}."
+            )
+    for one, other in (("static", "traced"), ("static", "donate")):
+        both = sorted(names[one] & names[other])
+        if both:
+            raise OptionError(
+                f"autojit() of {function}() got {both[0]!r} in both {one}= and "
+                f"{other}=.\nLeave it in one of them."
+            )
+    sets = {option: frozenset(value) for option, value in names.items()}
+    return Options(**sets, jit=jit, **rest)
+
+
+def _listed(value: Any) -> list[Any]:
+    if isinstance(value, (str, int)) or not isinstance(value, Iterable):
+        return [value]
+    return list(value)
+
+
+def _parameters(
+    function: str, parameters: Sequence[str], option: str, value: Any
+) -> set[str]:
+    found: set[str] = set()
+    for name in _listed(value):
+        if isinstance(name, int) and -len(parameters) <= name < len(parameters):
+            found.add(parameters[name])
+        elif isinstance(name, str) and name in parameters:
+            found.add(name)
+        else:
+            raise OptionError(
+                f"autojit() of {function}() got {option}={value!r}, and {function}() "
+                f"has no parameter {name!r}.\nIt has: {', '.join(parameters)}."
+            )
+    return found
+
+
+def _count(function: str, option: str, value: Any) -> int | None:
+    if value is None and option == "max_traces":
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise OptionError(
+            f"autojit() of {function}() got {option}={value!r}.\n"
+            f"Write a number of compilations: {option}=8."
+        )
+    return value
