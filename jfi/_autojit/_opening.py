@@ -144,7 +144,9 @@ def open_values(
         if modes and i == 0:
             below = modes
         of_values = kind in _OF_VALUES and i not in arguments
-        numbers = tuple(walk.number(c, m, of_values) for c, m in zip(children, below))
+        numbers = tuple(
+            walk.number(c, m, of_values) for c, m in zip(children, below, strict=True)
+        )
         if i == 0:
             arguments |= {numbers[k] for k in spread}
         nodes.append((kind, part, numbers))
@@ -255,8 +257,10 @@ def paths(
         known = [objects[c] for c in children]
         for k, child in enumerate(children):
             if not found[child]:
-                step = names[k] if i == 0 else kind.step(part, k, known)
-                found[child] = _path(found[i], step)
+                if i == 0:
+                    found[child] = names[k] if k < len(names) else ""
+                else:
+                    found[child] = _path(found[i], kind.step(part, k, known))
     return [path.removeprefix("**") for path in found]
 
 
