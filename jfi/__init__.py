@@ -64,6 +64,7 @@ from ._errors import (
     MissingDependencyError as MissingDependencyError,
     PlainJitWarning as PlainJitWarning,
     RandomError as RandomError,
+    RecompileWarning as RecompileWarning,
     ServerError as ServerError,
 )
 from ._random import (

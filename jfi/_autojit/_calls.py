@@ -12,10 +12,10 @@ import jax
 from .._compat import setting
 from .._staging import FoundDraws
 from .._trees import function_name, own_copy
+from ._function_kinds import Body
 from ._history import History
-from ._layouts import MAX_NODES, Layout, write_down
+from ._layouts import MAX_NODES, Layout, Written, write_down
 from ._messages import needed_numbers, retell
-from ._object_kinds import Body
 from ._opening import Mode, Opened, open_values
 from ._options import Options, named_in, read_options
 from ._outcomes import Outcome
@@ -172,16 +172,21 @@ class Calls:
             return
         parameters = [f"a{k}" for k in range(len(self.parameters))]
         written = write_down(opened, parameters)
-        with self._lock:
-            layout = self._layouts.get(written.form)
-            if layout is None:
-                if len(self._layouts) >= MAX_LAYOUTS:
-                    return
-                layout = Layout(written, self._names()[0], self.recognise)
-                self._layouts[written.form] = layout
-                self.recognise = layout.recognise
+        layout = self._layout(written)
+        if layout is not None:
             layout.put(written.settings, run)
             program.places.append((layout, written.settings))
+
+    def _layout(self, written: Written) -> Layout | None:
+        """The layout for a form of calls, made if there is none; None: too many."""
+        with self._lock:
+            known = self._layouts.get(written.form)
+            if known is not None or len(self._layouts) >= MAX_LAYOUTS:
+                return known
+            layout = Layout(written, self.history.function, self.recognise)
+            self._layouts[written.form] = layout
+            self.recognise = layout.recognise
+            return layout
 
     def _names(self) -> list[str]:
         """What the user calls the function and the arguments."""

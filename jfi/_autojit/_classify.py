@@ -24,7 +24,13 @@ from .._trees import (
     is_scalar,
     own_equality,
 )
-from . import _kinds as kinds, _object_kinds as objects
+from . import (
+    _class_kinds as classes,
+    _container_kinds as containers,
+    _function_kinds as functions,
+    _kinds as kinds,
+    _object_kinds as objects,
+)
 
 
 class RefusedError(Exception):
@@ -39,22 +45,24 @@ NUMBER = kinds.NumberKind()  # a frozen scalar
 VALUE = kinds.ValueKind()
 STATIC_ARRAY = kinds.StaticArrayKind()
 ITSELF = kinds.IdentityKind()
-LIST = kinds.ListKind()
-DICT = kinds.DictKind()
-TUPLE = kinds.TupleKind()
-NAMED_TUPLE = kinds.NamedTupleKind()
+LIST = containers.ListKind()
+DICT = containers.DictKind()
+TUPLE = containers.TupleKind()
+NAMED_TUPLE = containers.NamedTupleKind()
 PYTREE = objects.PytreeKind()
-FUNCTION = objects.FunctionKind()
-NAMED_FUNCTION = objects.NamedFunctionKind()
-AUTOJITTED = objects.AutojittedKind()
-CLASS = objects.ClassKind()
-PARTIAL = kinds.PartsKind(
+FUNCTION = functions.FunctionKind()
+NAMED_FUNCTION = functions.NamedFunctionKind()
+AUTOJITTED = functions.AutojittedKind()
+CLASS = classes.ClassKind()
+PARTIAL = containers.PartsKind(
     lambda p: (p.func, p.args, p.keywords),
     lambda cls, func, args, keywords: cls(func, *args, **keywords),
     [".func", ".args", ".keywords"],
     reads=True,
 )
-REFERENCE = kinds.PartsKind(lambda r: (r(),), lambda cls, x: weakref.ref(x), ["()"])
+REFERENCE = containers.PartsKind(
+    lambda r: (r(),), lambda cls, x: weakref.ref(x), ["()"]
+)
 
 CUSTOM_RULES = {
     cls: objects.ObjectKind(cls, frozen=True)
@@ -62,7 +70,7 @@ CUSTOM_RULES = {
 }
 
 # A function without captured values needs no clone: the code and the globals are all.
-CODE = objects.CodeKind()
+CODE = functions.CodeKind()
 # Values of Python's library: 1.0 and 1.00 of Decimal are equal, their texts are not.
 TEXTUAL = kinds.ConstantKind(lambda x: (type(x), x, repr(x)))
 HASHABLE = kinds.HashableKind()
@@ -74,30 +82,30 @@ _BUILTIN: dict[type, kinds.Kind] = {
     tuple: TUPLE,
     list: LIST,
     dict: DICT,
-    set: kinds.SetKind(),
-    frozenset: kinds.FrozensetKind(),
-    bytearray: kinds.BytearrayKind(),
-    collections.deque: kinds.DequeKind(),
-    types.CellType: objects.CellKind(),
+    set: containers.SetKind(),
+    frozenset: containers.FrozensetKind(),
+    bytearray: containers.BytearrayKind(),
+    collections.deque: containers.DequeKind(),
+    types.CellType: functions.CellKind(),
     range: kinds.ConstantKind(lambda r: (range, r.start, r.stop, r.step)),
-    slice: kinds.PartsKind(
+    slice: containers.PartsKind(
         lambda s: (s.start, s.stop, s.step),
         lambda cls, *parts: slice(*parts),
         [".start", ".stop", ".step"],
         frozen=True,
     ),
-    types.MethodType: kinds.PartsKind(
+    types.MethodType: containers.PartsKind(
         lambda m: (m.__func__, m.__self__),
         lambda cls, function, owner: types.MethodType(function, owner),
         [".__func__", ".__self__"],
     ),
-    types.MappingProxyType: kinds.PartsKind(
+    types.MappingProxyType: containers.PartsKind(
         lambda m: (dict(m),), lambda cls, d: types.MappingProxyType(d), [""]
     ),
 }
 # What was found out about classes; a class that goes away takes its entry with it.
 _by_class: weakref.WeakKeyDictionary[type, kinds.Kind] = weakref.WeakKeyDictionary(
-    {objects.Body: objects.BodyKind(), objects.AutojitMark: objects.EmptyKind()}
+    {functions.Body: functions.BodyKind(), functions.AutojitMark: functions.EmptyKind()}
 )
 
 
@@ -187,7 +195,7 @@ def _kind_of_odd_array(x: np.ndarray[Any, Any]) -> kinds.Kind:
 
 
 def _kind_of_function(fn: types.FunctionType) -> kinds.Kind:
-    if objects.is_autojitted(fn) and not is_named(fn):
+    if functions.is_autojitted(fn) and not is_named(fn):
         return AUTOJITTED
     if fn.__dict__.get(STATIC_MARK) is fn.__code__:
         return ITSELF
@@ -259,7 +267,7 @@ def _refuse_readers(x: Any, cls: type) -> None:
 def _builtin_base(cls: type) -> kinds.Kind | None:
     """The kind of the items of a list, dict or set subclass."""
     if issubclass(cls, collections.OrderedDict):
-        return kinds.DictKind(collections.OrderedDict)
+        return containers.DictKind(collections.OrderedDict)
     return next((_BUILTIN[b] for b in (dict, list, set) if issubclass(cls, b)), None)
 
 

@@ -205,7 +205,7 @@ def _describe(
         value = clones[i]
         if kind in LEAVES:
             yield path, _described_array(value)
-        elif not children:
+        elif not children and not isinstance(value, (list, tuple, dict)):
             text = repr(getattr(part, "value", value))
             named = f"{type(value).__name__} {text}"
             yield path, named if len(named) < 80 else f"{named[:77]}..."
@@ -214,8 +214,7 @@ def _describe(
 
 
 def _described_array(x: Any) -> str:
-    aval = jax.typeof(x)
-    return aval.str_short()
+    return str(jax.typeof(x).str_short())
 
 
 def _remedy(changes: Sequence[Difference]) -> str:

@@ -35,17 +35,11 @@ from typing import Any, NamedTuple
 import jax
 
 from .._trees import number_key, own_copy
+from ._class_kinds import function_behind
+from ._classify import ARRAY, SCALAR
+from ._function_kinds import Body
 from ._kinds import Expression, Source
-from ._object_kinds import Body, function_behind
-from ._opening import (
-    ARRAY,
-    LEAVES,
-    SCALAR,
-    Mode,
-    Opened,
-    kind_in_mode,
-    told_apart,
-)
+from ._opening import LEAVES, Mode, Opened, kind_in_mode, told_apart
 from ._outcomes import Outcome
 
 

@@ -140,7 +140,7 @@ def open_values(
         part, children = kind.split(x)
         if kind.keyed and mode is Mode.RESULT:
             children = ()
-        below = _modes_below(kind, part, len(children), walk.modes[i])
+        below: Sequence[Mode] = _modes_below(kind, part, len(children), walk.modes[i])
         if modes and i == 0:
             below = modes
         of_values = kind in _OF_VALUES and i not in arguments

@@ -46,11 +46,9 @@ class Options:
 
 def named_in(given: Mapping[str, Any]) -> set[str]:
     """The parameters that options name."""
-    values = (v for k, v in given.items() if k in ("static", "traced", "donate"))
-    values = (*values, *(v for k, v in given.items() if k in _BY_NAME))
-    return {
-        name for value in values for name in _listed(value) if isinstance(name, str)
-    }
+    options = ("static", "traced", "donate", *_BY_NAME)
+    named = (name for k in options if k in given for name in _listed(given[k]))
+    return {name for name in named if isinstance(name, str)}
 
 
 def read_options(
@@ -90,8 +88,8 @@ def read_options(
                 f"autojit() of {function}() got {both[0]!r} in both {one}= and "
                 f"{other}=.\nLeave it in one of them."
             )
-    sets = {option: frozenset(value) for option, value in names.items()}
-    return Options(**sets, jit=jit, **rest)
+    static, traced, donate = map(frozenset, names.values())
+    return Options(static, traced, donate, jit=jit, **rest)
 
 
 def _listed(value: Any) -> list[Any]:

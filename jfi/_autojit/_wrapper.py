@@ -22,9 +22,9 @@ from .._trees import function_name
 from ._ahead import Lowered, eval_shape, lower, trace
 from ._calls import Calls, Parameter
 from ._classify import register_kind
+from ._function_kinds import AutojitMark, EmptyKind, is_autojitted
 from ._history import Explanation
 from ._messages import refuse_uncompilable
-from ._object_kinds import AutojitMark, EmptyKind, is_autojitted
 
 
 P = ParamSpec("P")
@@ -190,7 +190,7 @@ def _connect(wrapper: types.FunctionType, calls: Calls) -> types.FunctionType:
     # The attributes of a callable object are its state, not a function's marks.
     plain = isinstance(calls.fn, types.FunctionType)
     functools.update_wrapper(wrapper, calls.fn, updated=("__dict__",) if plain else ())
-    if plain:
+    if plain and _defaults_of(wrapper) == _defaults_of(calls.fn):
         # The same objects: what is changed in them is seen.
         wrapper.__defaults__ = calls.fn.__defaults__
         wrapper.__kwdefaults__ = calls.fn.__kwdefaults__
@@ -200,6 +200,11 @@ def _connect(wrapper: types.FunctionType, calls: Calls) -> types.FunctionType:
     for function in (cache_info, clear_cache, explain, lower, trace, eval_shape):
         wrapper.__dict__[function.__name__] = _Method(calls, function)
     return wrapper
+
+
+def _defaults_of(fn: Callable[..., Any]) -> tuple[int, set[str]]:
+    """For how many and which parameters a function has defaults."""
+    return len(fn.__defaults__ or ()), set(fn.__kwdefaults__ or ())
 
 
 _CALLS = "__jfi_calls__"  # what stands for the calls in the code
@@ -239,7 +244,7 @@ def {name}({", ".join(signature)}):
     return source, variables
 
 
-_STARS = {Parameter.VAR_POSITIONAL: "*", Parameter.VAR_KEYWORD: "**"}
+_STARS: dict[Any, str] = {Parameter.VAR_POSITIONAL: "*", Parameter.VAR_KEYWORD: "**"}
 
 
 class _Method:

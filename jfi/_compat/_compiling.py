@@ -26,7 +26,7 @@ def on_compiled(callback: Callable[[float], None]) -> None:
         _callbacks.append(callback)
 
 
-def _listen(event: str, seconds: float, **_: Any) -> None:
+def _listen(event: str, duration_secs: float, **kwargs: Any) -> None:
     if event == _EVENT:
         for callback in _callbacks:
-            callback(seconds)
+            callback(duration_secs)

@@ -1,0 +1,256 @@
+"""How builtin containers are taken apart and put together again."""
+
+import collections
+from collections.abc import Sequence
+from typing import Any
+
+from ._kinds import Expression, Kind, Source, Split
+
+
+class TupleKind(Kind):
+    """A tuple, or a builtin class derived from it."""
+
+    def split(self, x: Any) -> Split:
+        return type(x), tuple(x)
+
+    def make(self, part: Any, children: Sequence[Any]) -> Any:
+        return tuple.__new__(part, children)
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        if part is not tuple:
+            return super().guard(source, name, part, n)
+        source.require(f"type({name}) is tuple and len({name}) == {n}")
+        return [(name, n)]
+
+    def display(self, part: Any, children: Sequence[str]) -> str:
+        items = "".join(f"{child}, " for child in children)
+        return f"({items})" if part is tuple else ""
+
+
+class NamedTupleKind(Kind):
+    """A named tuple, with what it reads from its class."""
+
+    def split(self, x: Any) -> Split:
+        return type(x), (*x, type(x))
+
+    def make(self, part: Any, children: Sequence[Any]) -> Any:
+        return tuple.__new__(part, children[:-1])
+
+    def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
+        return f".{(*part._fields, '__class__')[k]}"
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        cls = source.constant(part)
+        source.require(f"type({name}) is {cls}")
+        if part.__dictoffset__:
+            source.require(f"not {name}.__dict__")
+        return [(f"tuple.__iter__({name})", n - 1), cls]
+
+
+class PartsKind(Kind):
+    """A value that a class makes of a fixed list of parts (a slice, a bound method)."""
+
+    def __init__(
+        self,
+        parts: Any,
+        make: Any,
+        steps: Sequence[str],
+        *,
+        reads: bool = False,
+        frozen: bool = False,
+    ) -> None:
+        self._parts, self._make, self._steps = parts, make, steps
+        self.reads, self._frozen = reads, frozen
+
+    def split(self, x: Any) -> Split:
+        return type(x), self._parts(x)
+
+    def make(self, part: Any, children: Sequence[Any]) -> Any:
+        return self._make(part, *children)
+
+    def frozen(self, part: Any, n: int) -> int:
+        return n if self._frozen else 0
+
+    def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
+        return self._steps[k]
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        if "" in self._steps:
+            return super().guard(source, name, part, n)
+        source.require(f"type({name}) is {source.constant(part)}")
+        return [f"{name}{step}" for step in self._steps]
+
+
+class ListKind(Kind):
+    """A list."""
+
+    changeable = True
+
+    def split(self, x: Any) -> Split:
+        return None, tuple(list.__iter__(x))
+
+    def make(self, part: Any, children: Sequence[Any]) -> Any:
+        return []
+
+    def fill(self, shell: Any, part: Any, children: Sequence[Any]) -> None:
+        list.extend(shell, children)
+
+    def empty(self, x: Any) -> None:
+        list.clear(x)
+
+    def puts(self, part: Any, k: int) -> bool:
+        return True
+
+    def put(self, x: Any, part: Any, k: int, value: Any) -> None:
+        list.__setitem__(x, k, value)
+
+    def target(self, part: Any, k: int) -> str:
+        return f"[{k}]"
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        source.require(f"type({name}) is list and len({name}) == {n}")
+        return [(name, n)]
+
+    def display(self, part: Any, children: Sequence[str]) -> str:
+        return f"[{', '.join(children)}]"
+
+
+class DequeKind(Kind):
+    """A deque, with its maximal length."""
+
+    changeable = True
+
+    def split(self, x: Any) -> Split:
+        return x.maxlen, tuple(x)
+
+    def make(self, part: Any, children: Sequence[Any]) -> Any:
+        return collections.deque(maxlen=part)
+
+    def fill(self, shell: Any, part: Any, children: Sequence[Any]) -> None:
+        shell.extend(children)
+
+    def empty(self, x: Any) -> None:
+        x.clear()
+
+
+class BytearrayKind(Kind):
+    """A bytearray, static by content."""
+
+    changeable = True
+
+    def split(self, x: Any) -> Split:
+        return bytes(x), ()
+
+    def make(self, part: Any, children: Sequence[Any]) -> Any:
+        return bytearray()
+
+    def fill(self, shell: Any, part: Any, children: Sequence[Any]) -> None:
+        shell.extend(part)
+
+    def empty(self, x: Any) -> None:
+        x.clear()
+
+
+class DictKind(Kind):
+    """A dict: its order of keys counts, as in Python. Keys that are no text are nodes.
+
+    The methods are those of the builtin class, below what a subclass makes of them.
+    """
+
+    changeable = True
+
+    def __init__(self, cls: type[dict[Any, Any]] = dict) -> None:
+        self._cls = cls
+
+    def split(self, x: Any) -> Split:
+        keys, values = tuple(self._cls.keys(x)), self._cls.values(x)
+        if all(type(key) is str for key in keys):
+            return keys, tuple(values)
+        return len(keys), (*keys, *values)
+
+    def make(self, part: Any, children: Sequence[Any]) -> Any:
+        return {}
+
+    def fill(self, shell: Any, part: Any, children: Sequence[Any]) -> None:
+        if isinstance(part, int):
+            part, children = children[:part], children[part:]
+        self._cls.update(shell, zip(part, children, strict=True))
+
+    def empty(self, x: Any) -> None:
+        self._cls.clear(x)
+
+    def puts(self, part: Any, k: int) -> bool:
+        return not isinstance(part, int)
+
+    def put(self, x: Any, part: Any, k: int, value: Any) -> None:
+        self._cls.__setitem__(x, part[k], value)
+
+    def target(self, part: Any, k: int) -> str:
+        return f"[{part[k]!r}]"
+
+    def frozen(self, part: Any, n: int) -> int:
+        return part if isinstance(part, int) else 0
+
+    def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
+        key = repr(children[k % part] if isinstance(part, int) else part[k])
+        return f"[{key}]" if len(key) < 60 else f"[{key[:60]}...]"
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        if isinstance(part, int):
+            return super().guard(source, name, part, n)
+        if n > 4:
+            source.require(f"type({name}) is dict and tuple({name}) == {part!r}")
+            return [(f"{name}.values()", n)]
+        source.require(f"type({name}) is dict and len({name}) == {n}")
+        if not n:
+            return ()
+        keys = source.unpack(name, n)  # faster for so few
+        source.require(" and ".join(map("{} == {!r}".format, keys, part)))
+        return [f"{name}[{key}]" for key in keys]
+
+    def display(self, part: Any, children: Sequence[str]) -> str:
+        if isinstance(part, int):
+            return ""
+        pairs = zip(part, children, strict=True)
+        return f"{{{', '.join(f'{key!r}: {child}' for key, child in pairs)}}}"
+
+
+class SetKind(Kind):
+    """A set: static by its elements and their types."""
+
+    changeable = True
+
+    def split(self, x: Any) -> Split:
+        # Sorted, since two equal sets may list their elements in different orders.
+        return type(x), sorted(x, key=lambda e: (type(e).__qualname__, repr(e)))
+
+    def make(self, part: Any, children: Sequence[Any]) -> Any:
+        return part()
+
+    def fill(self, shell: Any, part: Any, children: Sequence[Any]) -> None:
+        set.update(shell, children)
+
+    def empty(self, x: Any) -> None:
+        set.clear(x)
+
+    def frozen(self, part: Any, n: int) -> int:
+        return n
+
+
+class FrozensetKind(SetKind):
+    """A frozenset."""
+
+    changeable = False
+
+    def make(self, part: Any, children: Sequence[Any]) -> Any:
+        return frozenset(children)
