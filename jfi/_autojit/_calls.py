@@ -172,17 +172,19 @@ class Calls:
             return
         parameters = [f"a{k}" for k in range(len(self.parameters))]
         written = write_down(opened, parameters)
-        layout = self._layout(written)
-        if layout is not None:
-            layout.put(written.settings, run)
-            program.places.append((layout, written.settings))
+        found = self._layout(written)
+        if found is not None:
+            found.put(written.settings, run)
+            program.places.append((found, written.settings))
 
     def _layout(self, written: Written) -> Layout | None:
         """The layout for a form of calls, made if there is none; None: too many."""
         with self._lock:
             known = self._layouts.get(written.form)
-            if known is not None or len(self._layouts) >= MAX_LAYOUTS:
+            if known is not None:
                 return known
+            if len(self._layouts) >= MAX_LAYOUTS:
+                return None
             layout = Layout(written, self.history.function, self.recognise)
             self._layouts[written.form] = layout
             self.recognise = layout.recognise

@@ -163,4 +163,6 @@ def _same(a: Any, b: Any) -> bool:
         return True
     if type(a) is type(b) and isinstance(a, (int, float, complex)):
         return number_key(a) == number_key(b)
-    return type(a) is type(b) and isinstance(a, (str, bytes, frozenset)) and a == b
+    if type(a) is frozenset and type(b) is frozenset:
+        return {(type(e), e) for e in a} == {(type(e), e) for e in b}
+    return type(a) is type(b) and isinstance(a, (str, bytes)) and a == b

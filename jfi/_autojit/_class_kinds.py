@@ -23,15 +23,16 @@ class ClassKind(Kind):
         names: list[tuple[type, str]] = []
         values: list[Any] = []
         for key, value in class_data(x).items():
-            function = function_behind(value)
-            if isinstance(function, types.FunctionType) and (
-                # A dataclass makes its own with a closure: slow to look at each time.
-                key[1] == "__repr__" or _is_plain(function, x.__mro__)
+            functions = _functions_behind(value)
+            # A dataclass makes `__repr__` with a closure: slow to look at each time.
+            if functions and (
+                key[1] == "__repr__" or all(_is_plain(f, x.__mro__) for f in functions)
             ):
-                plain += (value, function.__code__, identity(function.__defaults__))
+                codes = ((f.__code__, identity(f.__defaults__)) for f in functions)
+                plain += [value, *codes]
             else:
                 names.append(key)
-                values.append(function)
+                values.append(value)
         return (identity(x), tuple(names), tuple(plain)), values
 
     def make(self, part: Any, children: Sequence[Any]) -> Any:
@@ -61,36 +62,51 @@ class ClassKind(Kind):
         cls: type = constant.value
         if name != source.constant(cls):
             source.require(f"{name} is {source.constant(cls)}")
+        source.require(f"{name}.__mro__ is {source.constant(cls.__mro__)}")
         data = {base for base, _ in names}
-        for base in cls.__mro__:
+        for base in _bases(cls):
             if base in data:
                 source.require(
                     f"len({source.constant(base)}.__dict__) == {len(vars(base))}"
                 )
-            elif not is_library(base):
+            else:
                 attributes = dict(vars(base))
-                ids = tuple((k, id(value)) for k, value in attributes.items())
+                ids = tuple((k, id(v)) for k, v in attributes.items())
                 expected = source.constant(attributes, ids)
                 source.require(f"{source.constant(base)}.__dict__ == {expected}")
         for (base, key), value in class_data(cls).items():
             if (base, key) not in names:
                 _guard_plain(source, base, key, value, look_up=base in data)
-        return [
-            f"function_behind({source.constant(base)}.__dict__[{key!r}])"
-            for base, key in names
-        ]
+        return [f"{source.constant(base)}.__dict__[{key!r}]" for base, key in names]
 
 
 def class_data(cls: type) -> dict[tuple[type, str], Any]:
     """The attributes that users gave a class and its bases, by base and name."""
     return {
         (base, name): value
-        for base in cls.__mro__
-        if not is_library(base)
+        for base in _bases(cls)
         for name, value in vars(base).items()
-        if name[:2] != "__" or callable(value)
-        if not isinstance(value, _SLOTS) and not name.startswith("_abc_")
+        if name not in _PYTHONS and not name.startswith("_abc_")
+        if not isinstance(value, _SLOTS)
     }
+
+
+def _bases(cls: type) -> list[type]:
+    """Where attributes of a class may come from, if users may change them."""
+    return [b for b in cls.__mro__ + type(cls).__mro__ if not is_library(b)]
+
+
+# Python keeps these for itself in a class.
+_PYTHONS = frozenset(
+    (
+        "__abstractmethods__", "__annotations__", "__annotate__", "__classdictcell__",
+        "__conditional_annotations__", "__dataclass_fields__", "__dataclass_params__",
+        "__dict__", "__doc__", "__firstlineno__", "__match_args__", "__module__",
+        "__orig_bases__", "__parameters__", "__qualname__", "__slots__",
+        "__static_attributes__", "__type_params__", "__weakref__",
+        "__annotations_cache__", "__annotate_func__",
+    )
+)  # fmt: skip
 
 
 # Of these, the value can't change while the tuple of defaults is the same.
@@ -124,18 +140,24 @@ def _guard_plain(
         attribute = f"{source.constant(base)}.__dict__[{key!r}]"
         source.require(f"{attribute} is {source.constant(value)}")
     # Editors that reload a module replace the code of its functions in place.
-    function = function_behind(value)
-    name = source.constant(function)
-    source.require(
-        f"{name}.__code__ is {source.constant(function.__code__)} and "
-        f"{name}.__defaults__ is {source.constant(function.__defaults__)}"
-    )
+    for function in _functions_behind(value):
+        name = source.constant(function)
+        source.require(
+            f"{name}.__code__ is {source.constant(function.__code__)} and "
+            f"{name}.__defaults__ is {source.constant(function.__defaults__)}"
+        )
 
 
-def function_behind(value: Any) -> Any:
-    """What a property, class method, static method or `autojit` calls."""
+def _functions_behind(value: Any) -> list[types.FunctionType]:
+    """What a function, property, class method or static method calls; else nothing."""
+    found: list[Any]
     if isinstance(value, property):
-        value = value.fget
+        found = [f for f in (value.fget, value.fset, value.fdel) if f is not None]
     elif isinstance(value, (staticmethod, classmethod)):
-        value = value.__func__
-    return value.__wrapped__ if is_autojitted(value) else value
+        found = [value.__func__]
+    else:
+        found = [value]
+    found = [f.__wrapped__ if is_autojitted(f) else f for f in found]
+    if all(isinstance(f, types.FunctionType) for f in found):
+        return found
+    return []

@@ -22,6 +22,7 @@ from .._trees import (
     is_library,
     is_named,
     is_scalar,
+    number_key,
     own_equality,
 )
 from . import (
@@ -54,12 +55,7 @@ FUNCTION = functions.FunctionKind()
 NAMED_FUNCTION = functions.NamedFunctionKind()
 AUTOJITTED = functions.AutojittedKind()
 CLASS = classes.ClassKind()
-PARTIAL = containers.PartsKind(
-    lambda p: (p.func, p.args, p.keywords),
-    lambda cls, func, args, keywords: cls(func, *args, **keywords),
-    [".func", ".args", ".keywords"],
-    reads=True,
-)
+PARTIAL = functions.PartialKind()
 REFERENCE = containers.PartsKind(
     lambda r: (r(),), lambda cls, x: weakref.ref(x), ["()"]
 )
@@ -73,6 +69,10 @@ CUSTOM_RULES = {
 CODE = functions.CodeKind()
 # Values of Python's library: 1.0 and 1.00 of Decimal are equal, their texts are not.
 TEXTUAL = kinds.ConstantKind(lambda x: (type(x), x, repr(x)))
+OF_USERS_CLASS = kinds.OfUsersClassKind(
+    lambda x: number_key(x) if isinstance(x, (int, float, complex)) else (type(x), x)
+)
+SENTINEL = kinds.SentinelKind()
 HASHABLE = kinds.HashableKind()
 
 _BUILTIN: dict[type, kinds.Kind] = {
@@ -99,6 +99,17 @@ _BUILTIN: dict[type, kinds.Kind] = {
         lambda cls, function, owner: types.MethodType(function, owner),
         [".__func__", ".__self__"],
     ),
+    property: containers.PartsKind(
+        lambda p: (p.fget, p.fset, p.fdel),
+        lambda cls, *parts: property(*parts),
+        [".fget", ".fset", ".fdel"],
+    ),
+    **{
+        method: containers.PartsKind(
+            lambda m: (m.__func__,), lambda cls, function: cls(function), [".__func__"]
+        )
+        for method in (staticmethod, classmethod)
+    },
     types.MappingProxyType: containers.PartsKind(
         lambda m: (dict(m),), lambda cls, d: types.MappingProxyType(d), [""]
     ),
@@ -131,7 +142,7 @@ def kind_of(x: Any) -> kinds.Kind:
         if common or (kind is NAMED_TUPLE and not cls.__dictoffset__):
             _by_class[cls] = kind
     if isinstance(kind, objects.ObjectKind) and _is_sentinel(x, cls):
-        return ITSELF
+        return SENTINEL
     return kind
 
 
@@ -224,7 +235,8 @@ def _kind_of_class(x: Any, cls: type) -> kinds.Kind:
     if isinstance(x, tuple) and hasattr(cls, "_fields"):
         return _kind_of_subclass(x, cls)
     opened_by_jax = (collections.OrderedDict, collections.defaultdict)
-    if cls not in opened_by_jax and not all_leaves([x]):
+    registered = cls not in opened_by_jax and not all_leaves([x])
+    if registered and (is_library(cls) or not _clonable(cls)):
         return PYTREE
     # Compiled functions; the interpolators of jax.scipy are objects with arrays.
     if root in ("jax", "jaxlib") and callable(x) and "scipy" not in cls.__module__:
@@ -238,7 +250,8 @@ def _kind_of_class(x: Any, cls: type) -> kinds.Kind:
         return TEXTUAL
     if not _clonable(cls):
         return _kind_of_opaque(x, cls)
-    frozen = hashes and compares and not dataclasses.is_dataclass(cls)
+    data = registered or dataclasses.is_dataclass(cls)
+    frozen = hashes and compares and not data
     return objects.ObjectKind(cls, frozen=frozen, base=base)
 
 
@@ -283,10 +296,10 @@ def _kind_of_subclass(x: Any, cls: type) -> kinds.Kind:
             tuple.__new__(cls, x)
         except TypeError:
             return TEXTUAL
-        return NAMED_TUPLE if hasattr(cls, "_fields") else TUPLE
-    if isinstance(x, (int, float, complex)):
-        return NUMBER
-    return TEXTUAL
+        return NAMED_TUPLE
+    if is_library(cls):
+        return NUMBER if isinstance(x, (int, float, complex)) else TEXTUAL
+    return OF_USERS_CLASS
 
 
 def _clonable(cls: type) -> bool:

@@ -8,38 +8,38 @@ from ._kinds import Expression, Kind, Source, Split
 
 
 class TupleKind(Kind):
-    """A tuple, or a builtin class derived from it."""
+    """A tuple."""
 
     def split(self, x: Any) -> Split:
-        return type(x), tuple(x)
+        return tuple, x
 
     def make(self, part: Any, children: Sequence[Any]) -> Any:
-        return tuple.__new__(part, children)
+        return tuple(children)
 
     def guard(
         self, source: Source, name: str, part: Any, n: int
     ) -> Sequence[Expression]:
-        if part is not tuple:
-            return super().guard(source, name, part, n)
         source.require(f"type({name}) is tuple and len({name}) == {n}")
         return [(name, n)]
 
     def display(self, part: Any, children: Sequence[str]) -> str:
-        items = "".join(f"{child}, " for child in children)
-        return f"({items})" if part is tuple else ""
+        return f"({''.join(f'{child}, ' for child in children)})"
 
 
 class NamedTupleKind(Kind):
-    """A named tuple, with what it reads from its class."""
+    """A named tuple, or another class derived from tuple, with what its class holds."""
 
     def split(self, x: Any) -> Split:
-        return type(x), (*x, type(x))
+        return type(x), (*tuple.__iter__(x), type(x))
 
     def make(self, part: Any, children: Sequence[Any]) -> Any:
         return tuple.__new__(part, children[:-1])
 
     def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
-        return f".{(*part._fields, '__class__')[k]}"
+        fields = getattr(part, "_fields", None)
+        if k == len(children) - 1:
+            return ".__class__"
+        return f".{fields[k]}" if fields else f"[{k}]"
 
     def guard(
         self, source: Source, name: str, part: Any, n: int
@@ -48,6 +48,7 @@ class NamedTupleKind(Kind):
         source.require(f"type({name}) is {cls}")
         if part.__dictoffset__:
             source.require(f"not {name}.__dict__")
+        source.require(f"tuple.__len__({name}) == {n - 1}")
         return [(f"tuple.__iter__({name})", n - 1), cls]
 
 
@@ -209,13 +210,18 @@ class DictKind(Kind):
         if isinstance(part, int):
             return super().guard(source, name, part, n)
         if n > 4:
-            source.require(f"type({name}) is dict and tuple({name}) == {part!r}")
+            source.require(
+                f"type({name}) is dict and tuple({name}) == {part!r} and "
+                f"{{*map(type, {name})}} == {{str}}"  # a subclass of str may equal it
+            )
             return [(f"{name}.values()", n)]
         source.require(f"type({name}) is dict and len({name}) == {n}")
         if not n:
             return ()
         keys = source.unpack(name, n)  # faster for so few
-        source.require(" and ".join(map("{} == {!r}".format, keys, part)))
+        texts = map(source.constant, part)
+        form = "({0} is {1} or type({0}) is str and {0} == {1})"
+        source.require(" and ".join(map(form.format, keys, texts)))
         return [f"{name}[{key}]" for key in keys]
 
     def display(self, part: Any, children: Sequence[str]) -> str:

@@ -186,6 +186,30 @@ class BodyKind(FunctionKind):
         return [(f"{name}.__closure__", n)]
 
 
+class PartialKind(Kind):
+    """A `functools.partial`, with its attributes."""
+
+    reads = True
+
+    def split(self, x: Any) -> Split:
+        return type(x), (x.func, x.args, x.keywords, x.__dict__ or None)
+
+    def make(self, part: Any, children: Sequence[Any]) -> Any:
+        made = part.__new__(part, children[0])
+        made.__setstate__(tuple(children))  # keeps the dict of keywords itself
+        return made
+
+    def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
+        return (".func", ".args", ".keywords", "")[k]
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        source.require(f"type({name}) is {source.constant(part)}")
+        steps = (f"{name}.func", f"{name}.args", f"{name}.keywords")
+        return [*steps, f"({name}.__dict__ or None)"]
+
+
 class AutojitMark:
     """Among the attributes of what `autojit` returns.
 
@@ -195,12 +219,14 @@ class AutojitMark:
         code: That of the wrapper.
         template: The same, calling nobody.
         fill: Lets an empty copy of the wrapper call a function.
+        attributes: The names of those that `autojit` gave the wrapper.
     """
 
     ATTRIBUTE = "__jfi_autojit__"
 
-    def __init__(self, code: Any, template: Any, fill: Any) -> None:
+    def __init__(self, code: Any, template: Any, fill: Any, attributes: Any) -> None:
         self.code, self.template, self.fill = code, template, fill
+        self.attributes = attributes
 
 
 def is_autojitted(value: Any) -> bool:
@@ -218,21 +244,20 @@ class AutojittedKind(Kind):
 
     def split(self, x: Any) -> Split:
         mark: AutojitMark = x.__dict__[AutojitMark.ATTRIBUTE]
-        return (mark.template, mark.fill), (
-            x.__wrapped__,
-            x.__defaults__,
-            x.__kwdefaults__,
-        )
+        own = {k: v for k, v in x.__dict__.items() if k not in mark.attributes}
+        children = (x.__wrapped__, x.__defaults__, x.__kwdefaults__, own)
+        return (mark.template, mark.fill), children
 
     def make(self, part: Any, children: Sequence[Any]) -> Any:
         return types.FunctionType(part[0], {"__builtins__": builtins})
 
     def fill(self, shell: Any, part: Any, children: Sequence[Any]) -> None:
         part[1](shell, children[0])
-        _, shell.__defaults__, shell.__kwdefaults__ = children
+        _, shell.__defaults__, shell.__kwdefaults__, own = children
+        shell.__dict__.update(own)
 
     def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
-        return ("", ".__defaults__", ".__kwdefaults__")[k]
+        return ("", ".__defaults__", ".__kwdefaults__", "")[k]
 
     def contents(self, x: Any) -> Split:
         return None, ()

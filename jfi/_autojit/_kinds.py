@@ -240,6 +240,30 @@ class IdentityKind(ConstantKind):
         return ()
 
 
+class SentinelKind(IdentityKind):
+    """An object without contents that is told by `is`, with what its class holds."""
+
+    keyed = True
+
+    def split(self, x: Any) -> Split:
+        return identity(x), (type(x),)
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        return [*super().guard(source, name, part, n), f"type({name})"]
+
+
+class OfUsersClassKind(ConstantKind):
+    """A value of a user's class derived from a number or text, and its class."""
+
+    keyed = True
+
+    def split(self, x: Any) -> Split:
+        part, _ = super().split(x)
+        return part, (type(x),)
+
+
 class StaticArrayKind(Kind):
     """A NumPy array that is not traced (text, dates, results), static by contents."""
 

@@ -35,7 +35,6 @@ from typing import Any, NamedTuple
 import jax
 
 from .._trees import number_key, own_copy
-from ._class_kinds import function_behind
 from ._classify import ARRAY, SCALAR
 from ._function_kinds import Body
 from ._kinds import Expression, Source
@@ -86,7 +85,6 @@ class Layout:
             "integer": integer,
             "is_kind": is_kind,
             "number_key": number_key,
-            "function_behind": function_behind,
             "Array": type(jax.numpy.zeros(())),
             **{f"c{k}": value for k, value in enumerate(written.constants)},
         }
@@ -132,6 +130,7 @@ class _Source(Source):
         self._settings: list[tuple[str, Any]] = []
         self._leaves: list[tuple[str, str, str]] = []
         self.names = [""] * len(opened.graph)
+        self._repeated = 0  # children that were met before
         self.node = 0  # which is written at present
 
     def line(self, text: str) -> None:
@@ -184,7 +183,8 @@ class _Source(Source):
     def _target(self, child: int) -> tuple[str, str]:
         known = self.names[child]
         if known:
-            return f"t{len(self._lines)}_{child}", known
+            self._repeated += 1
+            return f"r{self._repeated}", known
         self.names[child] = f"v{child}"
         return f"v{child}", ""
 

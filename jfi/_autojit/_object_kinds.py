@@ -70,7 +70,8 @@ class ObjectKind(Kind):
 
     def target(self, part: Any, k: int) -> str:
         name = part[1][k - 1]
-        return "" if name in self._slots else f".__dict__[{name!r}]"
+        plain = type(name) is str and name not in self._slots
+        return f".__dict__[{name!r}]" if plain else ""
 
     def put(self, x: Any, part: Any, k: int, value: Any) -> None:
         name = part[1][k - 1]
@@ -91,7 +92,8 @@ class ObjectKind(Kind):
         self, source: Source, name: str, part: Any, n: int
     ) -> Sequence[Expression]:
         cls, names, base, own = part
-        if base or own or not names or self._slots:
+        plain = all(type(name) is str for name in names)
+        if base or own or not names or not plain or self._slots:
             return super().guard(source, name, part, n)
         constant = source.constant(cls)
         source.require(f"type({name}) is {constant}")

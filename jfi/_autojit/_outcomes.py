@@ -188,6 +188,6 @@ def _keeps_order(kind: Kind, part: Any) -> bool:
     """Whether a container is one of JAX's; JAX sorts the keys of a dict."""
     if kind is DICT:
         return isinstance(part, tuple) and sorted(part) == list(part)
-    if kind is TUPLE:
-        return part is tuple
-    return kind in (LIST, NAMED_TUPLE, PYTREE)
+    if kind is NAMED_TUPLE:
+        return hasattr(part, "_fields")
+    return kind in (TUPLE, LIST, PYTREE)

@@ -194,11 +194,12 @@ def _connect(wrapper: types.FunctionType, calls: Calls) -> types.FunctionType:
         # The same objects: what is changed in them is seen.
         wrapper.__defaults__ = calls.fn.__defaults__
         wrapper.__kwdefaults__ = calls.fn.__kwdefaults__
-    fill = _Filler(calls.given)
-    mark = AutojitMark(wrapper.__code__, template, fill)
-    wrapper.__dict__[AutojitMark.ATTRIBUTE] = mark
-    for function in (cache_info, clear_cache, explain, lower, trace, eval_shape):
-        wrapper.__dict__[function.__name__] = _Method(calls, function)
+    methods = (cache_info, clear_cache, explain, lower, trace, eval_shape)
+    names = ("__wrapped__", AutojitMark.ATTRIBUTE, *(m.__name__ for m in methods))
+    wrapper.__dict__.update({m.__name__: _Method(calls, m) for m in methods})
+    wrapper.__dict__[AutojitMark.ATTRIBUTE] = AutojitMark(
+        wrapper.__code__, template, _Filler(calls.given), frozenset(names)
+    )
     return wrapper
 
 

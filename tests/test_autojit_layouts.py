@@ -1,0 +1,296 @@
+"""What changes after calls were learnt by heart is seen (`jfi._autojit._layouts`)."""
+
+import collections
+import enum
+import functools
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from jfi import autojit
+
+
+def same(a, b):
+    return jnp.allclose(jnp.asarray(a), jnp.asarray(b)).item()
+
+
+def learnt(f, *args):
+    """A function under autojit that knows the form of a call by heart."""
+    g = autojit(f)
+    for _ in range(4):
+        assert same(g(*args), f(*args))
+    return g
+
+
+def test_an_object_held_several_times():
+    def run(fs, x):
+        return fs[2](fs[1](fs[0](x)))
+
+    g = learnt(run, [jnp.sin] * 3, 1.0)
+    for fs in ([jnp.sin, jnp.cos, jnp.sin], [jnp.cos, jnp.sin, jnp.sin]):
+        assert same(g(fs, 1.0), run(fs, 1.0))
+
+    class Colour(enum.Enum):
+        RED = 1
+        BLUE = 2
+
+    box = Plain()
+    box.a = box.b = box.c = Colour.RED
+    f = lambda o, x: x * (o.a.value + 10 * o.b.value + 100 * o.c.value)
+    g = learnt(f, box, 1.0)
+    for name in "abc":
+        setattr(box, name, Colour.BLUE)
+        assert same(g(box, 1.0), f(box, 1.0))
+
+    one, other = [1.0], [1.0]
+    f = lambda b, pair: jnp.where(pair[0] is b, 1, 0) + 2 * (pair[1] is b)
+    g = learnt(f, one, [one, one])
+    for pair in ([other, one], [one, other], [other, other]):
+        assert same(g(one, pair), f(one, pair))
+
+
+class Plain:
+    pass
+
+
+class Policy:
+    k = 2
+
+
+POLICY = Policy()  # without contents, named: told by `is`
+
+
+def test_classes_of_values_without_attributes(monkeypatch):
+    f = lambda p, x: x * p.k
+    g = learnt(f, POLICY, 1.0)
+    monkeypatch.setattr(Policy, "k", 3)
+    assert g(POLICY, 1.0) == 3
+
+    for base, value in ((tuple, (1.0,)), (int, 1), (str, "1"), (float, 1.0)):
+        cls = type("Value", (base,), {"k": 2, "__slots__": ()})
+        f = lambda v, x: x * v.k
+        g = learnt(f, cls(value), 1.0)
+        cls.k = 3
+        assert g(cls(value), 1.0) == 3
+
+
+def test_bases_that_are_replaced():
+    class Two:
+        def k(self):
+            return 2
+
+    class Three:
+        def k(self):
+            return 3
+
+    class Model(Two):
+        def __init__(self):
+            self.w = 1.0
+
+    model = Model()
+    g = learnt(lambda m: m.w * m.k(), model)
+    Model.__bases__ = (Three,)
+    assert g(model) == 3
+
+
+def test_what_a_setter_captured():
+    scale = 2
+
+    class Model:
+        def __init__(self):
+            self._x = 1.0
+
+        @property
+        def x(self):
+            return self._x
+
+        @x.setter
+        def x(self, value):
+            self._x = value * scale
+
+    def f(model, value):
+        model.x = value
+        return model.x
+
+    g = learnt(f, Model(), 1.0)
+    scale = 3
+    assert g(Model(), 1.0) == 3
+
+
+def test_class_attributes_with_underscores_and_of_metaclasses():
+    class Meta(type):
+        k = 2
+
+    class Model(metaclass=Meta):
+        __scale__ = 2
+
+        def __init__(self):
+            self.w = 1.0
+
+    model = Model()
+    g = learnt(lambda m: m.w * m.__scale__ + type(m).k, model)
+    Model.__scale__ = 3
+    assert g(model) == 5
+    Meta.k = 5
+    assert g(model) == 8
+
+
+def test_methods_that_become_static():
+    z = [1]
+
+    def count(*args):
+        return len(args) + 0 * len(z)
+
+    class Model:
+        m = staticmethod(count)
+
+        def __init__(self):
+            self.w = 1.0
+
+    model = Model()
+    g = learnt(lambda m: m.w * m.m(1), model)
+    Model.m = count
+    assert g(model) == 2
+    Model.m = classmethod(count)
+    assert g(model) == 2
+
+
+@pytest.mark.parametrize("n", [1, 6])
+def test_keys_that_are_equal_to_text(n):
+    class Key(str, enum.Enum):  # noqa: UP042
+        A = "k0"
+
+    f = lambda d: jnp.ones(()) * (1 if type(next(iter(d))) is str else 2)
+    d = {f"k{j}": float(j) for j in range(n)}
+    g = learnt(f, d)
+    assert g({Key.A: 0.0, **{k: d[k] for k in list(d)[1:]}}) == 2
+    assert g(d) == 1
+
+    box = Plain()
+    box.b = 1.0
+    setattr(box, Key.A, 2.0)
+    learnt(lambda o: o.k0 + o.b, box)
+    grow = autojit(lambda o: setattr(o, Key.A, o.b + 1))
+    for _ in range(3):
+        grow(box)
+    assert box.k0 == 2
+
+
+def test_partials():
+    class Named(functools.partial):
+        pass
+
+    def grow(p):
+        p.keywords["k"] = p.keywords["k"] + 1
+        return p(1.0)
+
+    for cls in (functools.partial, Named):
+        p = cls(lambda x, k: x * k, k=2.0)
+        g = autojit(grow)
+        assert [float(g(p)) for _ in range(4)] == [3, 4, 5, 6]
+        assert p.keywords["k"] == 6
+        p.tag = 3
+        g = learnt(lambda p: p(1.0) * p.tag, p)
+        p.tag = 4
+        assert g(p) == 24
+
+
+def test_attributes_of_local_functions_under_autojit():
+    @autojit
+    def inner(x):
+        return x * 2
+
+    inner.n = 3
+    g = learnt(lambda x: inner.__wrapped__(x) * inner.n, 1.0)
+    inner.n = 4
+    assert g(1.0) == 8
+
+
+def test_equal_sets_of_other_types_are_written():
+    box = Plain()
+    box.s = frozenset({1})
+    autojit(lambda o: setattr(o, "s", frozenset({True})))(box)
+    assert [type(e) for e in box.s] == [bool]
+
+
+@jax.tree_util.register_pytree_node_class
+class Params:
+    """Makes a new dict whenever it is put together."""
+
+    def __init__(self, p):
+        self.p = dict(p)
+
+    def tree_flatten(self):
+        return tuple(self.p.values()), tuple(self.p)
+
+    @classmethod
+    def tree_unflatten(cls, keys, values):
+        return cls(zip(keys, values, strict=True))
+
+
+@jax.tree_util.register_pytree_node_class
+class Items(list):
+    def tree_flatten(self):
+        return tuple(self), None
+
+    @classmethod
+    def tree_unflatten(cls, _, values):
+        return cls(values)
+
+
+@jax.tree_util.register_pytree_node_class
+class SlottedNode:
+    __slots__ = ("w",)
+
+    def __init__(self, w):
+        self.w = w
+
+    def tree_flatten(self):
+        return (self.w,), None
+
+    @classmethod
+    def tree_unflatten(cls, _, values):
+        return cls(*values)
+
+
+def test_registered_classes_are_written_like_others():
+    params = Params({"w": 1.0})
+    params.tag = "x"
+
+    @autojit
+    def grow(p):
+        p.p["w"] = p.p["w"] + 1
+
+    for k in range(3):
+        grow(params)
+        assert params.p["w"] == k + 2
+    assert params.tag == "x"
+
+    items = Items([1.0])
+    add = autojit(lambda p: p.append(p[-1] + 1))
+    for _ in range(3):
+        add(items)
+    assert [float(x) for x in items] == [1, 2, 3, 4]
+
+    node = SlottedNode(1.0)
+    step = autojit(lambda n: setattr(n, "w", n.w * 2))
+    for _ in range(3):
+        step(node)
+    assert node.w == 8
+
+
+class Pair(collections.namedtuple("Pair", "a b")):
+    __slots__ = ()
+    scale = 2
+
+    def total(self):
+        return (self.a + self.b) * self.scale
+
+
+def test_methods_of_named_tuples(monkeypatch):
+    g = learnt(lambda p: p.total(), Pair(1.0, 2.0))
+    monkeypatch.setattr(Pair, "scale", 3)
+    assert g(Pair(1.0, 2.0)) == 9
+    monkeypatch.setattr(Pair, "total", lambda self: self.a)
+    assert g(Pair(1.0, 2.0)) == 1
