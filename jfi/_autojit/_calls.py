@@ -44,14 +44,16 @@ class Calls:
 
     def __init__(self, fn: Callable[..., Any], given: Mapping[str, Any]) -> None:
         self.fn = fn
-        self.given = dict(given)
-        self.parameters = parameters_of(fn, named_in(given))
+        self.given: dict[str, Any] = dict(given)
+        self.parameters: list[Parameter] = parameters_of(fn, named_in(given))
         name = function_name(fn)
         self.options: Options = read_options(
             name, [p.name for p in self.parameters], given
         )
-        self.history = History(name, self.options.warn_after, self.options.max_traces)
-        self.programs = Programs()
+        self.history: History = History(
+            name, self.options.warn_after, self.options.max_traces
+        )
+        self.programs: Programs = Programs()
         self.recognise: Callable[..., Any] = self.run
         self._root = Body(fn) if isinstance(fn, types.FunctionType) else fn
         self._function = Function(self._names(), self._call, self.history, self._failed)

@@ -1,5 +1,6 @@
 """How classes are looked at: what their instances read from them."""
 
+import inspect
 import types
 from collections.abc import Sequence
 from typing import Any
@@ -93,7 +94,8 @@ def class_data(cls: type) -> dict[tuple[type, str], Any]:
 
 def _bases(cls: type) -> list[type]:
     """Where attributes of a class may come from, if users may change them."""
-    return [b for b in cls.__mro__ + type(cls).__mro__ if not is_library(b)]
+    classes = (*inspect.getmro(cls), *inspect.getmro(type(cls)))
+    return [base for base in classes if not is_library(base)]
 
 
 # Python keeps these for itself in a class.

@@ -114,7 +114,7 @@ class History:
         """Forget all of them."""
         with self._lock:
             self.compilations: list[Compilation] = []
-            self.traces = 0
+            self.traces: int = 0
             self._lately: collections.deque[dict[str, str]] = collections.deque(
                 maxlen=MAX_COMPARED
             )

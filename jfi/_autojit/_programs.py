@@ -71,7 +71,7 @@ class Program:
                 raise
 
         traced.__name__ = traced.__qualname__ = function.names[0]
-        self.compiled = Compiled(traced, options)
+        self.compiled: Compiled = Compiled(traced, options)
 
     def _trace(self, leaves: Sequence[Any]) -> Any:
         """Run the body on clones of the arguments around traced arrays."""

@@ -41,7 +41,7 @@ class FoundDraws(BaseException):
 
     def __init__(self, sources: Sequence["StreamSource"]) -> None:
         super().__init__("jfi's own signal; it never reaches the user")
-        self.sources = tuple(sources)
+        self.sources: tuple[StreamSource, ...] = tuple(sources)
 
 
 # ---- what a draw does ----
