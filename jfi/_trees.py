@@ -64,6 +64,8 @@ def contents_key(array: np.ndarray[Any, Any]) -> Hashable:
 
 def is_numeric(dtype: Any) -> bool:
     """Whether JAX computes with a NumPy dtype (numbers, bool, bfloat16, float8 ...)."""
+    if dtype.kind in "mM":  # NumPy counts durations among the integers
+        return False
     return dtype.kind in "biufc" or bool(jax.numpy.issubdtype(dtype, np.number))
 
 

@@ -3,9 +3,12 @@
 import collections
 import enum
 import functools
+import gc
+import weakref
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from jfi import autojit
@@ -294,3 +297,120 @@ def test_methods_of_named_tuples(monkeypatch):
     assert g(Pair(1.0, 2.0)) == 9
     monkeypatch.setattr(Pair, "total", lambda self: self.a)
     assert g(Pair(1.0, 2.0)) == 1
+
+
+@pytest.mark.parametrize("base", [list, dict, set])
+def test_items_of_containers_that_were_empty(base):
+    cls = type("Items", (base,), {})
+    items = cls()
+    items.w = 1.0
+    g = learnt(lambda s: s.w * len(s), items)
+    if base is list:
+        items.append(5.0)
+    elif base is dict:
+        items["k"] = 5.0
+    else:
+        items.add(5)
+    for _ in range(4):
+        assert g(items) == 1
+    clear = autojit(lambda s: s.clear())
+    clear(cls())
+    for _ in range(3):
+        clear(items)
+        assert len(items) == 0
+
+
+def test_keywords_of_a_partial_that_change():
+    p = functools.partial(lambda a, b=2: a * b, b=3.0)
+    g = learnt(p, 1.0)
+    p.keywords["b"] = 8.0
+    assert g(1.0) == 8
+    assert g(1.0, b=2.0) == 2
+
+
+def test_durations_and_exceptions_are_settings():
+    second = np.timedelta64(1, "s")
+    g = learnt(lambda d, x: x * (d / second), np.timedelta64(3, "s"), 1.0)
+    assert g(np.timedelta64(4, "s"), 1.0) == 4
+    g = learnt(lambda d, x: x * float(d[0] / second), np.array([3], "m8[s]"), 1.0)
+    assert g(np.array([4], "m8[s]"), 1.0) == 4
+
+    error = ValueError("held")
+
+    @autojit
+    def f(x, fails):
+        if fails:
+            raise error
+        return x
+
+    assert f(1.0, False) == 1
+    with pytest.raises(ValueError, match="held"):
+        f(1.0, True)
+
+
+def test_donated_arrays_that_stay_in_use():
+    model = Plain()
+    model.w, model.b, model.last = jnp.zeros(4), jnp.ones(3), None
+
+    @autojit(donate="model")
+    def step(model, x):
+        model.last = model.w
+        model.w = model.w + x
+
+    @autojit(donate="items")
+    def add(items, x):
+        items.append(items[-1] + x)
+
+    items = [jnp.zeros(2)]
+    for k in range(4):
+        step(model, 1.0)
+        add(items, 1.0)
+        assert (model.last[0], model.w[0], model.b[0]) == (k, k + 1, 1)
+        assert [float(x[0]) for x in items] == list(range(k + 2))
+
+
+def test_functions_and_what_they_captured_are_freed():
+    class Model:
+        def __init__(self):
+            self.w = jnp.ones(3)
+            self.step = autojit(self._step)
+
+        def _step(self, x):
+            return self.w * x
+
+    def by_instance(cls):
+        model = cls()
+        model.step(1.0)
+        return model
+
+    def by_closure(cls):
+        model = cls()
+        f = autojit(lambda x: x + model.w)
+        return f, [f(1.0) for _ in range(4)], model
+
+    for make in (by_instance, by_closure):
+        held = make(Model)
+        alive = weakref.ref(held if make is by_instance else held[-1])
+        del held
+        gc.collect()
+        assert alive() is None
+
+    def of_a_class():
+        class Local:
+            def __init__(self):
+                self.w = jnp.ones(3)
+
+            @autojit
+            def f(self, x):
+                return self.w * x
+
+        local = Local()
+        for _ in range(4):
+            local.f(1.0)
+        return weakref.ref(Local)
+
+    alive = of_a_class()
+    gc.collect()
+    jax.clear_caches()
+    gc.collect()
+    assert alive() is None

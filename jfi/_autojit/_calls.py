@@ -245,6 +245,8 @@ def parameters_of(
     Those of the function itself: what it hands on to a function that it wraps may be
     called in another way. Unless an option names a parameter that only that one has.
     """
+    if isinstance(fn, functools.partial) and not names:
+        return ANY_PARAMETERS  # the arguments it has already may be changed
     try:
         own = list(inspect.signature(fn, follow_wrapped=False).parameters.values())
         if names <= {p.name for p in own}:
@@ -252,7 +254,10 @@ def parameters_of(
         wrapped = list(inspect.signature(fn).parameters.values())
         return wrapped if names <= {p.name for p in wrapped} else own
     except (TypeError, ValueError):
-        return [
-            Parameter("args", Parameter.VAR_POSITIONAL),
-            Parameter("kwargs", Parameter.VAR_KEYWORD),
-        ]
+        return ANY_PARAMETERS
+
+
+ANY_PARAMETERS = [
+    Parameter("args", Parameter.VAR_POSITIONAL),
+    Parameter("kwargs", Parameter.VAR_KEYWORD),
+]

@@ -1,6 +1,6 @@
 """What the body of a function changed, and how it is written back."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
@@ -44,19 +44,39 @@ class Change(NamedTuple):
 
 
 def find_changes(
-    graph: Graph, before: Contents, built: Sequence[Any]
+    graph: Graph,
+    before: Contents,
+    built: Sequence[Any],
+    donated: Collection[int] = (),
 ) -> tuple[list[Change], list[Any]]:
-    """What the body changed, and the new children of one change after the other."""
+    """What the body changed, and the new children of one change after the other.
+
+    Args:
+        graph: That of the arguments.
+        before: What was in the clones before the body ran.
+        built: The clones.
+        donated: Ids of arrays whose memory is given away. If the body changes anything,
+            these come back as new arrays, too: what is not changed must stay alive.
+    """
+    found = _find(graph, before, built, ())
+    return _find(graph, before, built, donated) if found[0] and donated else found
+
+
+def _find(
+    graph: Graph, before: Contents, built: Sequence[Any], donated: Collection[int]
+) -> tuple[list[Change], list[Any]]:
     changes: list[Change] = []
     values: list[Any] = []
     for i, (old_part, old) in before.items():
         kind = graph[i][0]
         part, children = kind.contents(built[i])
-        if _equal((old_part, old), (part, children)):
+        given = [k for k, child in enumerate(children) if id(child) in donated]
+        if not given and _equal((old_part, old), (part, children)):
             continue
         positions = None
         if part == old_part and len(children) == len(old):
-            new = [k for k, child in enumerate(children) if not _same(old[k], child)]
+            pairs = enumerate(zip(old, children, strict=True))
+            new = [k for k, (a, b) in pairs if k in given or not _same(a, b)]
             if all(kind.puts(part, k) for k in new):
                 positions, children = tuple(new), [children[k] for k in new]
         changes.append(Change(i, kind, part, positions, len(children)))

@@ -184,7 +184,7 @@ def _kind_of_value(x: Any) -> kinds.Kind | None:
         return PARTIAL
     if isinstance(x, (jax.custom_jvp, jax.custom_vjp)):
         return HASHABLE if is_named(x) else CUSTOM_RULES[type(x)]
-    if isinstance(x, logging.Logger):
+    if isinstance(x, (logging.Logger, BaseException)):
         return ITSELF
     if isinstance(x, weakref.ref):
         return REFERENCE if x() is not None else ITSELF

@@ -91,9 +91,9 @@ class ObjectKind(Kind):
     def guard(
         self, source: Source, name: str, part: Any, n: int
     ) -> Sequence[Expression]:
-        cls, names, base, own = part
+        cls, names, _, own = part
         plain = all(type(name) is str for name in names)
-        if base or own or not names or not plain or self._slots:
+        if self._base or own or not names or not plain or self._slots:
             return super().guard(source, name, part, n)
         constant = source.constant(cls)
         source.require(f"type({name}) is {constant}")

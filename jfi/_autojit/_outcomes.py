@@ -124,6 +124,7 @@ def take_apart(
     values: Sequence[Any],
     clones: Sequence[Any],
     graph: Graph,
+    kept: Sequence[bool],
 ) -> Any:
     """A result as JAX can give it back: an `Outcome`, unless it is a tree of arrays.
 
@@ -134,6 +135,7 @@ def take_apart(
         values: The new contents of that.
         clones: What the body got for the arguments, by node.
         graph: That of the arguments.
+        kept: Whether the caller's own object may be used after the call, by node.
     """
     # What came in and goes out again is the caller's own object.
     inputs = {
@@ -142,7 +144,11 @@ def take_apart(
         if graph[i][0].changeable or graph[i][2]
     }
     # So is an array that goes from one attribute to another.
-    leaves = {id(clones[i]): i for i, node in enumerate(graph) if node[0] in LEAVES}
+    leaves = {
+        id(clones[i]): i
+        for i, node in enumerate(graph)
+        if node[0] in LEAVES and kept[i]
+    }
     values = [_Original(leaves[id(v)]) if id(v) in leaves else v for v in values]
     inputs |= {id(v): v.node for v in values if isinstance(v, _Original)}
     opened = open_values(

@@ -59,6 +59,7 @@ class Program:
         self, graph: Graph, function: Function, options: dict[str, Any]
     ) -> None:
         self._graph, self._function = graph, function
+        self._donated: Sequence[int] = options.get("donate_argnums", ())
         self.succeeded = False
         self.calls = 0
         self.places: list[tuple[Layout, Hashable]] = []
@@ -94,8 +95,10 @@ class Program:
             raise change_refused(now.graph, now.objects, names[:1], node, "")
         if refused is not None:
             raise change_refused(graph, clones, names, *refused)
-        changes, values = find_changes(graph, before, clones)
-        outcome = take_apart(names[0], result, changes, values, clones, graph)
+        donated = {id(leaves[k]) for k in self._donated}
+        changes, values = find_changes(graph, before, clones, donated)
+        kept = [id(x) not in donated for x in clones]
+        outcome = take_apart(names[0], result, changes, values, clones, graph, kept)
         self._function.history.end(compilation)
         return outcome
 

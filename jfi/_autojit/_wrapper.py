@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import keyword
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -183,9 +184,8 @@ def _wrap(calls: Calls) -> types.FunctionType:
 def _connect(wrapper: types.FunctionType, calls: Calls) -> types.FunctionType:
     """Let a wrapper, whose code calls nobody yet, run these calls."""
     template = wrapper.__code__
-    # The calls are a constant of the code. Editors that reload a module give functions
-    # that live on the code of the new ones; a global variable would stay the old one.
-    constants = (calls if c == _CALLS else c for c in template.co_consts)
+    token = next(_tokens)
+    constants = (token if c == _TOKEN else c for c in template.co_consts)
     wrapper.__code__ = template.replace(co_consts=tuple(constants))
     # The attributes of a callable object are its state, not a function's marks.
     plain = isinstance(calls.fn, types.FunctionType)
@@ -200,7 +200,20 @@ def _connect(wrapper: types.FunctionType, calls: Calls) -> types.FunctionType:
     wrapper.__dict__[AutojitMark.ATTRIBUTE] = AutojitMark(
         wrapper.__code__, template, _Filler(calls.given), frozenset(names)
     )
+    wrapper.__globals__["__jfi_reconnect"] = _reconnect
+    wrapper.__globals__["__jfi_wrapper"] = wrapper
+    _reconnect(wrapper, token)
     return wrapper
+
+
+def _reconnect(wrapper: types.FunctionType, token: int) -> None:
+    """Let a wrapper run the calls that its attributes know of.
+
+    Editors that reload a module give the functions that live on the code and the
+    attributes of the new ones: the token in the code then is not that in the globals.
+    """
+    method: _Method = wrapper.__dict__[cache_info.__name__]
+    wrapper.__globals__.update(__jfi_calls=method.calls, __jfi_token=token)
 
 
 def _defaults_of(fn: Callable[..., Any]) -> tuple[int, set[str]]:
@@ -208,7 +221,8 @@ def _defaults_of(fn: Callable[..., Any]) -> tuple[int, set[str]]:
     return len(fn.__defaults__ or ()), set(fn.__kwdefaults__ or ())
 
 
-_CALLS = "__jfi_calls__"  # what stands for the calls in the code
+_TOKEN = "__jfi_token__"  # what stands for the number of the wrapper in its code
+_tokens = itertools.count()
 
 
 def _source(name: str, parameters: Sequence[Parameter]) -> tuple[str, dict[str, Any]]:
@@ -235,12 +249,13 @@ def _source(name: str, parameters: Sequence[Parameter]) -> tuple[str, dict[str, 
     arguments = ", ".join(parameter.name for parameter in parameters)
     source = f"""\
 def {name}({", ".join(signature)}):
+    if __jfi_token != {_TOKEN!r}: __jfi_reconnect(__jfi_wrapper, {_TOKEN!r})
     try:
-        __jfi_recognise = {_CALLS!r}.recognise
+        __jfi_recognise = __jfi_calls.recognise
         return __jfi_recognise({arguments})
     except BaseException as __jfi_error:
-        if not {_CALLS!r}.retries(__jfi_error): raise
-    return {_CALLS!r}.run({arguments})
+        if not __jfi_calls.retries(__jfi_error): raise
+    return __jfi_calls.run({arguments})
 """
     return source, variables
 
@@ -252,11 +267,11 @@ class _Method:
     """A method of what `autojit` returns, which is a function."""
 
     def __init__(self, calls: Calls, function: Callable[..., Any]) -> None:
-        self._calls, self._function = calls, function
+        self.calls, self._function = calls, function
         functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._function(self._calls, *args, **kwargs)
+        return self._function(self.calls, *args, **kwargs)
 
 
 register_kind(_Method, EmptyKind())
