@@ -6,6 +6,7 @@ import functools
 import gc
 import weakref
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -414,3 +415,20 @@ def test_functions_and_what_they_captured_are_freed():
     jax.clear_caches()
     gc.collect()
     assert alive() is None
+
+
+class Layer(eqx.Module):
+    w: jax.Array
+    scale: float = eqx.field(static=True)
+
+
+def test_static_data_of_registered_classes_stay_as_they_are():
+    f = autojit(lambda m: eqx.tree_at(lambda m: m.w, m, m.w * 2))
+    layer = Layer(jnp.ones(2), 0.1)
+    for _ in range(3):
+        assert f(layer).scale is layer.scale
+    out = jax.lax.scan(lambda c, _: (f(c), None), layer, None, 2)[0]
+    assert out.w.tolist() == [4, 4]
+    assert jax.jit(f)(layer).w.tolist() == [2, 2]
+    g = learnt(lambda m: m.w.sum() * m.scale, layer)
+    assert same(g(Layer(jnp.ones(2), 0.5)), 1.0)

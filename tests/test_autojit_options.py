@@ -207,6 +207,7 @@ def test_shardings_and_devices():
         {"in_shardings": ({"w": split, "b": whole, "name": None}, split)},
         {"out_shardings": split},
         {"out_shardings": {"y": split, "b": whole}},
+        {"out_shardings": {"y": split, "b": None}},
         {"inline": True, "keep_unused": True},
     ):
         g = autojit(f, **options)

@@ -7,8 +7,6 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import jax
-
 from .._compat import setting
 from .._staging import FoundDraws
 from .._trees import function_name, own_copy
@@ -20,7 +18,7 @@ from ._opening import Mode, Opened, open_values
 from ._options import Options, named_in, read_options
 from ._outcomes import Outcome
 from ._programs import Function, Program, Programs
-from ._shardings import leaf_options, split_options
+from ._shardings import constrain, leaf_options, split_options
 
 
 MAX_LAYOUTS = 16  # per function: they are tried one after the other
@@ -207,10 +205,7 @@ class Calls:
 
     def _call(self, values: Sequence[Any]) -> Any:
         result = self.call_plainly(values)
-        shardings = split_options(self.options.jit)[1]
-        if shardings is None:
-            return result
-        return jax.lax.with_sharding_constraint(result, shardings)
+        return constrain(result, split_options(self.options.jit)[1])
 
     def call_plainly(self, values: Sequence[Any]) -> Any:
         """Call a function as the plain one is called.

@@ -184,7 +184,9 @@ def _kind_of_value(x: Any) -> kinds.Kind | None:
         return PARTIAL
     if isinstance(x, (jax.custom_jvp, jax.custom_vjp)):
         return HASHABLE if is_named(x) else CUSTOM_RULES[type(x)]
-    if isinstance(x, (logging.Logger, BaseException)):
+    if isinstance(x, logging.Logger):
+        return ITSELF
+    if isinstance(x, BaseException) and is_library(type(x)):
         return ITSELF
     if isinstance(x, weakref.ref):
         return REFERENCE if x() is not None else ITSELF
@@ -252,7 +254,8 @@ def _kind_of_class(x: Any, cls: type) -> kinds.Kind:
         return _kind_of_opaque(x, cls)
     data = registered or dataclasses.is_dataclass(cls)
     frozen = hashes and compares and not data
-    return objects.ObjectKind(cls, frozen=frozen, base=base)
+    static = objects.static_names(x) if registered else ()
+    return objects.ObjectKind(cls, frozen=frozen, base=base, static=static)
 
 
 def _refuse_readers(x: Any, cls: type) -> None:

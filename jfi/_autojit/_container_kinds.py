@@ -1,7 +1,7 @@
 """How builtin containers are taken apart and put together again."""
 
 import collections
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from ._kinds import Expression, Kind, Source, Split
@@ -73,8 +73,8 @@ class PartsKind(Kind):
     def make(self, part: Any, children: Sequence[Any]) -> Any:
         return self._make(part, *children)
 
-    def frozen(self, part: Any, n: int) -> int:
-        return n if self._frozen else 0
+    def frozen(self, part: Any, n: int) -> Collection[int]:
+        return range(n if self._frozen else 0)
 
     def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
         return self._steps[k]
@@ -197,8 +197,8 @@ class DictKind(Kind):
     def target(self, part: Any, k: int) -> str:
         return f"[{part[k]!r}]"
 
-    def frozen(self, part: Any, n: int) -> int:
-        return part if isinstance(part, int) else 0
+    def frozen(self, part: Any, n: int) -> Collection[int]:
+        return range(part if isinstance(part, int) else 0)
 
     def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
         key = repr(children[k % part] if isinstance(part, int) else part[k])
@@ -249,8 +249,8 @@ class SetKind(Kind):
     def empty(self, x: Any) -> None:
         set.clear(x)
 
-    def frozen(self, part: Any, n: int) -> int:
-        return n
+    def frozen(self, part: Any, n: int) -> Collection[int]:
+        return range(n)
 
 
 class FrozensetKind(SetKind):

@@ -5,7 +5,7 @@ from the same part and new children. Kinds of values that Python code can change
 place make an empty shell first and fill it later, so that cycles can be rebuilt.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Protocol, TypeAlias
 
 import jax
@@ -76,9 +76,9 @@ class Kind:
         """How many children, from the first, the shell itself holds."""
         return 0
 
-    def frozen(self, part: Any, n: int) -> int:
-        """How many of n children, from the first, must keep numbers as plain values."""
-        return 0
+    def frozen(self, part: Any, n: int) -> Collection[int]:
+        """Which of n children must keep numbers as plain values."""
+        return ()
 
     def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
         """How the user writes the k-th child; a bare name starts a new path."""

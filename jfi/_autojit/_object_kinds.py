@@ -3,7 +3,7 @@
 import collections
 import contextlib
 import types
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from jax import tree_util
@@ -21,8 +21,15 @@ class ObjectKind(Kind):
 
     changeable = True
 
-    def __init__(self, cls: type, *, frozen: bool, base: Kind | None = None) -> None:
-        self._frozen, self._base = frozen, base
+    def __init__(
+        self,
+        cls: type,
+        *,
+        frozen: bool,
+        base: Kind | None = None,
+        static: Collection[str] = (),
+    ) -> None:
+        self._frozen, self._base, self._static = frozen, base, static
         self._slots = slots(cls)
 
     def split(self, x: Any) -> Split:
@@ -85,8 +92,10 @@ class ObjectKind(Kind):
             x.__class__ = part[0]
         super().replace(x, part, children)
 
-    def frozen(self, part: Any, n: int) -> int:
-        return n if self._frozen else 0
+    def frozen(self, part: Any, n: int) -> Collection[int]:
+        if self._frozen:
+            return range(n)
+        return [k for k, name in enumerate(part[1], start=1) if name in self._static]
 
     def guard(
         self, source: Source, name: str, part: Any, n: int
@@ -125,8 +134,8 @@ class PytreeKind(Kind):
         _, data, *rest = children
         return pytree_from_node(part, data, rest)
 
-    def frozen(self, part: Any, n: int) -> int:
-        return 2
+    def frozen(self, part: Any, n: int) -> Collection[int]:
+        return range(2)
 
     def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
         if isinstance(part, tuple):
@@ -141,6 +150,17 @@ class PytreeKind(Kind):
     def replace(self, x: Any, part: Any, children: Sequence[Any]) -> None:
         x.__dict__.clear()
         x.__dict__.update(zip(part, children, strict=True))
+
+
+def static_names(x: Any) -> frozenset[str]:
+    """The attributes of a registered object that JAX does not take for data."""
+    data = set(map(id, tree_util.tree_leaves(x)))
+    attributes = dict(getattr(x, "__dict__", ()))
+    return frozenset(
+        name
+        for name, value in attributes.items()
+        if not any(id(leaf) in data for leaf in tree_util.tree_leaves(value))
+    )
 
 
 def slots(cls: type) -> dict[str, types.MemberDescriptorType]:

@@ -241,8 +241,10 @@ def _modes_below(kind: Kind, part: Any, n: int, mode: Mode) -> list[Mode]:
         return [Mode.LOOKED_AT] * n
     if mode not in WITH_DATA:
         return [mode] * n
-    frozen = kind.frozen(part, n)
-    return [Mode.FROZEN] * frozen + [mode] * (n - frozen)
+    below = [mode] * n
+    for k in kind.frozen(part, n):
+        below[k] = Mode.FROZEN
+    return below
 
 
 def paths(

@@ -23,6 +23,20 @@ def split_options(jit: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
     return {k: v for k, v in jit.items() if k != "out_shardings"}, shardings
 
 
+def constrain(result: Any, shardings: Any) -> Any:
+    """A result with the shardings of a tree; None leaves one to JAX."""
+    if shardings is None:
+        return result
+    return jax.tree.map(
+        lambda sharding, x: (
+            x if sharding is None else jax.lax.with_sharding_constraint(x, sharding)
+        ),
+        shardings,
+        result,
+        is_leaf=lambda sharding: sharding is None,
+    )
+
+
 def leaf_options(
     options: Options, parameters: Sequence[str], opened: Opened
 ) -> dict[str, Any]:
