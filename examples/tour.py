@@ -59,8 +59,8 @@ class Network:
     @jnp.autojit
     def step(
         self, images: jnp.Array, labels: jnp.Array, rate: float, regularize: str | None
-    ) -> tuple[jnp.Array, Weights]:
-        """One step of gradient descent: the loss, and the new weights."""
+    ) -> jnp.Array:
+        """One step of gradient descent on the weights; returns the loss."""
 
         def loss(weights: Weights) -> jnp.Array:
             scores = self.scores(weights, images, training=True)
@@ -70,7 +70,8 @@ class Network:
             return value
 
         value, gradient = jnp.value_and_grad(loss)(self.weights)
-        return value, jnp.tree.map(lambda w, g: w - rate * g, self.weights, gradient)
+        self.weights = jnp.tree.map(lambda w, g: w - rate * g, self.weights, gradient)
+        return value
 
     @jnp.autojit
     def predict(self, images: jnp.Array) -> jnp.Array:
@@ -88,7 +89,7 @@ def train(network: Network, images: Any, labels: Any, epochs: int) -> None:
     for epoch in track(range(epochs), "a network of plain classes"):
         rate = 0.5 * 0.95**epoch  # a new float each time compiles nothing
         for rows in jnp.to_numpy(batches(len(images), 128)):
-            _, network.weights = network.step(images[rows], labels[rows], rate, "l2")
+            network.step(images[rows], labels[rows], rate, "l2")
 
 
 def train_haiku(images: Any, labels: Any, epochs: int) -> tuple[Any, Any]:

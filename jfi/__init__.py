@@ -50,6 +50,7 @@ from ._devices import (
 from ._errors import (
     AmbiguousBatchError as AmbiguousBatchError,
     AutoJitError as AutoJitError,
+    AutoJitOptionError as AutoJitOptionError,
     BatchError as BatchError,
     CallbackError as CallbackError,
     DefaultsError as DefaultsError,

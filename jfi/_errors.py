@@ -5,6 +5,7 @@ Python user would expect, so that either can be caught:
 
     JfiError
     ├── AutoJitError (TypeError)            autojit can't compile this
+    │   └── AutoJitOptionError (ValueError)     ... or does not have this option
     ├── BatchError (ValueError)             vmap_automatically finds no batch
     │   └── AmbiguousBatchError             ... or finds several
     ├── CallbackError (RuntimeError)        a host function can't run inside of JAX
@@ -27,6 +28,7 @@ Python user would expect, so that either can be caught:
 __all__ = [
     "AmbiguousBatchError",
     "AutoJitError",
+    "AutoJitOptionError",
     "BatchError",
     "CallbackError",
     "DefaultsError",
@@ -52,6 +54,10 @@ class JfiError(Exception):
 
 class AutoJitError(JfiError, TypeError):
     """`autojit` can't compile these arguments or this function."""
+
+
+class AutoJitOptionError(AutoJitError, ValueError):
+    """An option of `autojit` names no parameter, or is none."""
 
 
 class BatchError(JfiError, ValueError):

@@ -9,10 +9,12 @@ import threading
 import types
 import weakref
 
+import hypothesis.strategies as st
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
 
 from jfi import AutoJitError, autojit
 from jfi._autojit import _calls
@@ -676,3 +678,140 @@ def test_arrays_of_text_can_not_be_written():
         with pytest.raises(AutoJitError, match=r"changes a\[0\]"):
             f(value)
     assert value[0][0] == "a"
+
+
+# ---------------------------------------------------------- any changes, in any order
+
+
+@dataclasses.dataclass(repr=False)
+class Row:
+    w: object
+    n: object
+
+
+numbers = st.sampled_from([0.5, 2.0, 3, True])
+leaves = st.one_of(numbers, st.sampled_from(["text", None]), st.just("array"))
+trees = st.recursive(
+    leaves,
+    lambda below: st.one_of(
+        st.lists(below, max_size=3),
+        st.dictionaries(st.sampled_from("abc"), below, max_size=3),
+        st.tuples(below, below),
+        st.builds(Row, below, below),
+        st.builds(Box, below),
+        st.builds(Slotted, below),
+        st.builds(lambda x: [x, x], st.builds(Box, below)),  # one object twice
+    ),
+    max_leaves=8,
+)
+KINDS = ["set", "add", "remove", "move", "nest", "double", "again"]
+steps = st.tuples(
+    st.sampled_from(KINDS), st.integers(0, 5), st.integers(0, 3), st.integers(0, 5)
+)
+
+
+def with_arrays(x):
+    """The same tree with arrays for the word "array"; objects stay the same."""
+    if isinstance(x, str) and x == "array":
+        return jnp.arange(2.0)
+    if isinstance(x, list):
+        x[:] = [with_arrays(y) for y in x]
+    elif isinstance(x, dict):
+        x.update({k: with_arrays(v) for k, v in x.items()})
+    elif isinstance(x, tuple):
+        return tuple(map(with_arrays, x))
+    for name in ("value", "w", "n"):
+        if hasattr(x, name):
+            setattr(x, name, with_arrays(getattr(x, name)))
+    return x
+
+
+def containers(x, found):
+    """What can be changed in a tree, each thing once."""
+    if any(x is y for y in found):
+        return found
+    if isinstance(x, (list, dict, Row, Box, Slotted)):
+        found.append(x)
+    if isinstance(x, dict):
+        x = list(x.values())
+    elif isinstance(x, (Row, Box, Slotted)):
+        x = [getattr(x, k) for k in ("value", "w", "n") if hasattr(x, k)]
+    if isinstance(x, (list, tuple)):
+        for y in x:
+            containers(y, found)
+    return found
+
+
+def parts(x):
+    """The places in a container, with a way to read, write and remove each."""
+    if isinstance(x, list):
+        return list(range(len(x))), x.__getitem__, x.__setitem__, x.__delitem__
+    if isinstance(x, dict):
+        return list(x), x.__getitem__, x.__setitem__, x.__delitem__
+    names = [k for k in ("value", "w", "n", "mode") if hasattr(x, k)]
+    get, put, drop = (functools.partial(f, x) for f in (getattr, setattr, delattr))
+    return names, get, put, drop
+
+
+def apply_steps(tree, steps):
+    """Change a tree; what does not fit is left out."""
+    for kind, which, where, other in steps:
+        found = containers(tree, [])
+        if not found:
+            return
+        x, y = found[which % len(found)], found[other % len(found)]
+        places, get, put, drop = parts(x)
+        place = places[where % len(places)] if places else None
+        if kind == "add":
+            if isinstance(x, list):
+                x.append(1.5)
+            elif isinstance(x, dict):
+                x["new"] = 2
+            else:
+                x.w = 2.5
+        elif place is None:
+            continue
+        elif kind == "set":
+            put(place, where + 0.5)
+        elif kind == "remove":
+            drop(place)
+        elif kind == "move":
+            value = get(place)
+            drop(place)
+            put(place, value) if not isinstance(x, list) else x.append(value)
+        elif kind == "nest":
+            put(place, [get(place), "nested"])
+        elif kind == "double":
+            value = get(place)
+            if isinstance(value, (float, jax.Array)):
+                put(place, value * 2)
+        elif y is not x and not any(z is x for z in containers(y, [])):
+            put(place, y)  # one object in two places
+
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(trees, st.lists(st.lists(steps, max_size=3), min_size=1, max_size=3))
+def test_any_changes_in_any_order(tree, rounds):
+    plain = with_arrays(tree)
+    value = copy.deepcopy(plain)
+    change = autojit(apply_steps, warn_after=1000)
+    for steps_of_round in [*rounds, rounds[0]]:
+        for _ in range(2):
+            program = tuple(steps_of_round)
+            apply_steps(plain, program)
+            change(value, program)
+            assert state(value) == state(plain)
+            assert shared(value) == shared(plain)
+
+
+def shared(tree):
+    """Which containers of a tree are one object."""
+    found = containers(tree, [])
+    number = {id(x): k for k, x in enumerate(found)}
+    return [
+        [number.get(id(parts(x)[1](place))) for place in parts(x)[0]] for x in found
+    ]

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from .._errors import AutoJitError
+from .._errors import AutoJitOptionError
 
 
 JIT_OPTIONS = (
@@ -17,10 +17,6 @@ _BY_NAME = {
     "donate_argnums": "donate",
     "donate_argnames": "donate",
 }
-
-
-class OptionError(AutoJitError, ValueError):
-    """An option names no parameter, or is none."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,7 +58,8 @@ def read_options(
         given: The options as they were written.
 
     Raises:
-        AutoJitError: An option is unknown, names no parameter or contradicts another.
+        AutoJitOptionError: An option is unknown, or names no parameter, or
+            contradicts another.
     """
     names: dict[str, set[str]] = {"static": set(), "traced": set(), "donate": set()}
     jit: dict[str, Any] = {}
@@ -77,14 +74,14 @@ def read_options(
             rest[option] = _count(function, option, value)
         else:
             allowed = ", ".join((*names, "warn_after", "max_traces", *JIT_OPTIONS))
-            raise OptionError(
+            raise AutoJitOptionError(
                 f"autojit() of {function}() got the option {option!r}, which it does "
                 f"not have.\nIt has: {allowed}."
             )
     for one, other in (("static", "traced"), ("static", "donate")):
         both = sorted(names[one] & names[other])
         if both:
-            raise OptionError(
+            raise AutoJitOptionError(
                 f"autojit() of {function}() got {both[0]!r} in both {one}= and "
                 f"{other}=.\nLeave it in one of them."
             )
@@ -108,7 +105,7 @@ def _parameters(
         elif isinstance(name, str) and name in parameters:
             found.add(name)
         else:
-            raise OptionError(
+            raise AutoJitOptionError(
                 f"autojit() of {function}() got {option}={value!r}, and {function}() "
                 f"has no parameter {name!r}.\nIt has: {', '.join(parameters)}."
             )
@@ -119,7 +116,7 @@ def _count(function: str, option: str, value: Any) -> int | None:
     if value is None and option == "max_traces":
         return None
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise OptionError(
+        raise AutoJitOptionError(
             f"autojit() of {function}() got {option}={value!r}.\n"
             f"Write a number of compilations: {option}=8."
         )
