@@ -432,3 +432,53 @@ def test_static_data_of_registered_classes_stay_as_they_are():
     assert jax.jit(f)(layer).w.tolist() == [2, 2]
     g = learnt(lambda m: m.w.sum() * m.scale, layer)
     assert same(g(Layer(jnp.ones(2), 0.5)), 1.0)
+
+
+def test_debugging_of_nans():
+    f = autojit(lambda x: jnp.log(x))
+    f(1.0)
+    jax.config.update("jax_debug_nans", True)
+    try:
+        for _ in range(3):
+            with pytest.raises(FloatingPointError, match="nan"):
+                f(-1.0)
+            assert f(1.0) == 0
+    finally:
+        jax.config.update("jax_debug_nans", False)
+
+
+def test_deep_and_huge_values_are_written_and_returned():
+    def nested(x, depth):
+        for _ in range(depth):
+            x = [x]
+        return x
+
+    @autojit
+    def f(box, x):
+        box.deep = nested(x, 250)
+        box.big = 10**5000
+        return nested(x, 1000), 10**5000
+
+    box = Plain()
+    for _ in range(3):
+        result, big = f(box, 2.0)
+        assert box.big == big == 10**5000
+        deep = box.deep
+        for _ in range(250):
+            (deep,) = deep
+        for _ in range(1000):
+            (result,) = result
+        assert deep == result == 2
+
+
+def test_cached_functions_made_at_run_time():
+    scale = 2
+
+    @functools.lru_cache(maxsize=3)
+    def table(n):
+        return n * scale
+
+    g = learnt(lambda x: x * table(3), 1.0)
+    scale = 3
+    table.cache_clear()
+    assert g(1.0) == 9

@@ -56,6 +56,7 @@ NAMED_FUNCTION = functions.NamedFunctionKind()
 AUTOJITTED = functions.AutojittedKind()
 CLASS = classes.ClassKind()
 PARTIAL = functions.PartialKind()
+CACHED = functions.CachedKind()
 REFERENCE = containers.PartsKind(
     lambda r: (r(),), lambda cls, x: weakref.ref(x), ["()"]
 )
@@ -182,6 +183,8 @@ def _kind_of_value(x: Any) -> kinds.Kind | None:
         return _kind_of_builtin(x)
     if isinstance(x, functools.partial):
         return PARTIAL
+    if isinstance(x, functools._lru_cache_wrapper) and not is_named(x):
+        return CACHED
     if isinstance(x, (jax.custom_jvp, jax.custom_vjp)):
         return HASHABLE if is_named(x) else CUSTOM_RULES[type(x)]
     if isinstance(x, logging.Logger):

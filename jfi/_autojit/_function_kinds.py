@@ -1,6 +1,7 @@
 """How functions are taken apart and put together again."""
 
 import builtins
+import functools
 import types
 from collections.abc import Sequence
 from typing import Any
@@ -184,6 +185,20 @@ class BodyKind(FunctionKind):
         if named:  # an editor may replace its code in place
             source.require(f"{name}.__code__ is {source.constant(code)}")
         return [(f"{name}.__closure__", n)]
+
+
+class CachedKind(Kind):
+    """A function of functools.lru_cache made at run time; its cache is not taken along."""
+
+    def split(self, x: Any) -> Split:
+        parameters = x.cache_parameters()
+        return (parameters["maxsize"], parameters["typed"]), (x.__wrapped__,)
+
+    def make(self, part: Any, children: Sequence[Any]) -> Any:
+        return functools.lru_cache(*part)(children[0])
+
+    def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
+        return ""
 
 
 class PartialKind(Kind):

@@ -81,6 +81,8 @@ def _write_down(graph: Graph, changes: Sequence[Change]) -> str | None:
 
     Going through the graph at each call would cost some microseconds.
     """
+    if _depth(graph) > MAX_DEPTH:
+        return None
     leaves = itertools.count()
     texts: list[str] = []
     for kind, part, _ in graph:
@@ -88,7 +90,7 @@ def _write_down(graph: Graph, changes: Sequence[Change]) -> str | None:
             texts.append(f"leaves[{next(leaves)}]")
         elif kind is INPUT:
             texts.append(f"objects[{part}]")
-        elif kind is VALUE and type(part[1]) in (int, bool, str, type(None)):
+        elif kind is VALUE and _is_literal(part[1]):
             texts.append(repr(part[1]))
         else:
             texts.append("")
@@ -164,6 +166,24 @@ def take_apart(
     return Outcome(Delivery(opened.graph, tuple(changes)), opened.leaves)
 
 
+def _is_literal(value: Any) -> bool:
+    """Whether the text of a value makes it again."""
+    if type(value) is int:  # Python writes no number of thousands of digits
+        return abs(value) < 2**64
+    return type(value) in (bool, str, type(None))
+
+
+MAX_DEPTH = 50  # of containers in containers, in one expression and for JAX
+
+
+def _depth(graph: Graph) -> int:
+    """How deep the values of a graph are nested."""
+    depths = [1] * len(graph)
+    for i in reversed(range(len(graph))):  # most children come after their parents
+        depths[i] = 1 + max((depths[c] for c in graph[i][2]), default=0)
+    return depths[0]
+
+
 class _Original(NamedTuple):
     """Stands for the argument of a node."""
 
@@ -172,6 +192,8 @@ class _Original(NamedTuple):
 
 def _is_tree(graph: Graph) -> bool:
     """Whether JAX gives back a result as it is: containers of arrays, each met once."""
+    if _depth(graph) > MAX_DEPTH:
+        return False
     met: set[int] = set()
     below = [graph[0][2][1]]
     while below:

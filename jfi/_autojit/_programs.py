@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any, NamedTuple
 
-from .._compat import at_top_level
+from .._compat import at_top_level, setting
 from .._jit import Compiled
 from ._changes import (
     contents,
@@ -76,7 +76,7 @@ class Program:
 
     def _trace(self, leaves: Sequence[Any]) -> Any:
         """Run the body on clones of the arguments around traced arrays."""
-        if at_top_level():
+        if at_top_level() and setting("jax_disable_jit"):
             raise NotTracedError
         graph, names = self._graph, self._function.names
         clones = rebuild(graph, leaves)
