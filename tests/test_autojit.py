@@ -938,8 +938,6 @@ def cached(n):
 
 def test_cached_functions_of_a_module():
     assert autojit(lambda g, x: x * g(3))(cached, 2.0) == 6
-    with pytest.raises(AutoJitError, match="a _lru_cache_wrapper for g"):
-        autojit(lambda g, x: x)(functools.cache(lambda n: n), 2.0)
 
 
 def test_loggers_are_settings():

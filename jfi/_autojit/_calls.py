@@ -135,7 +135,13 @@ class Calls:
         if abstract:
             modes = [Mode.ABSTRACT if m is Mode.TRACED else m for m in modes]
         values = (self._root, *args)
-        return open_values(values, self._names, modes=modes, spread=self._spread)
+        return open_values(
+            values,
+            self._names,
+            modes=modes,
+            spread=self._spread,
+            strict=bool(self.options.donate),  # no array can be given away twice
+        )
 
     def retries(self, error: BaseException) -> bool:
         """Whether an error came from tracing, so that nothing has run yet."""

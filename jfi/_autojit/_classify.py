@@ -183,7 +183,7 @@ def _kind_of_value(x: Any) -> kinds.Kind | None:
         return _kind_of_builtin(x)
     if isinstance(x, functools.partial):
         return PARTIAL
-    if isinstance(x, functools._lru_cache_wrapper) and not is_named(x):
+    if isinstance(x, functions.LRU_CACHED) and not is_named(x):
         return CACHED
     if isinstance(x, (jax.custom_jvp, jax.custom_vjp)):
         return HASHABLE if is_named(x) else CUSTOM_RULES[type(x)]

@@ -187,8 +187,11 @@ class BodyKind(FunctionKind):
         return [(f"{name}.__closure__", n)]
 
 
+LRU_CACHED = type(functools.cache(lambda: None))
+
+
 class CachedKind(Kind):
-    """A function of functools.lru_cache made at run time; its cache is not taken along."""
+    """A function of functools.lru_cache made at run time; its cache stays behind."""
 
     def split(self, x: Any) -> Split:
         parameters = x.cache_parameters()

@@ -206,11 +206,17 @@ def _describe(
         if kind in LEAVES:
             yield path, _described_array(value)
         elif not children and not isinstance(value, (list, tuple, dict)):
-            text = repr(getattr(part, "value", value))
-            named = f"{type(value).__name__} {text}"
-            yield path, named if len(named) < 80 else f"{named[:77]}..."
+            text = f"{type(value).__name__} {_text(getattr(part, 'value', value))}"
+            yield path, text if len(text) < 80 else f"{text[:77]}..."
         else:
             yield path, type(value).__name__
+
+
+def _text(value: Any) -> str:
+    try:
+        return repr(value)
+    except Exception:  # such as Python's of a number of thousands of digits
+        return f"#{id(value)}"
 
 
 def _described_array(x: Any) -> str:

@@ -154,13 +154,27 @@ class PytreeKind(Kind):
 
 def static_names(x: Any) -> frozenset[str]:
     """The attributes of a registered object that JAX does not take for data."""
-    data = set(map(id, tree_util.tree_leaves(x)))
     attributes = dict(getattr(x, "__dict__", ()))
-    return frozenset(
-        name
-        for name, value in attributes.items()
-        if not any(id(leaf) in data for leaf in tree_util.tree_leaves(value))
-    )
+    try:
+        data = _flattened_names(type(x), attributes)
+    except Exception:  # its class does more than to list attributes
+        leaves = set(map(id, tree_util.tree_leaves(x)))
+        data = {
+            name
+            for name, value in attributes.items()
+            if any(id(leaf) in leaves for leaf in tree_util.tree_leaves(value))
+        }
+    return frozenset(attributes.keys() - data)
+
+
+def _flattened_names(cls: type, names: Collection[str]) -> set[str]:
+    """Which attributes flattening gives: it is tried on an object of marks."""
+    marks = {name: object() for name in names}
+    marked = new(cls)
+    marked.__dict__.update(marks)
+    children = tree_util.tree_leaves(marked, is_leaf=lambda y: y is not marked)
+    found = set(map(id, children))
+    return {name for name, mark in marks.items() if id(mark) in found}
 
 
 def slots(cls: type) -> dict[str, types.MemberDescriptorType]:

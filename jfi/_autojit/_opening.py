@@ -104,6 +104,7 @@ def open_values(
     mode: Mode = Mode.TRACED,
     modes: Sequence[Mode] | None = None,
     spread: Collection[int] = (),
+    strict: bool = False,
     inputs: Mapping[int, int] | None = None,
     refused: str = "got",
 ) -> Opened:
@@ -115,6 +116,7 @@ def open_values(
         mode: What becomes of the numbers.
         modes: The same, for each value.
         spread: Which values are the tuple or dict of arguments without a parameter.
+        strict: Whether the identity of arrays counts everywhere.
         inputs: In results, the node of each argument that may come back, by its id.
         refused: The beginning of the sentence that refuses a value.
 
@@ -143,7 +145,7 @@ def open_values(
         below: Sequence[Mode] = _modes_below(kind, part, len(children), walk.modes[i])
         if modes and i == 0:
             below = modes
-        of_values = kind in _OF_VALUES and i not in arguments
+        of_values = kind in _OF_VALUES and i not in arguments and not strict
         numbers = tuple(
             walk.number(c, m, of_values) for c, m in zip(children, below, strict=True)
         )
@@ -292,6 +294,7 @@ def rebuild(
     Args:
         graph: The graph of `open_values`.
         leaves: One value per leaf.
+        strict: Whether the identity of arrays counts everywhere.
         inputs: In results, the arguments that may come back.
 
     Raises:
