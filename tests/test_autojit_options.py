@@ -343,6 +343,26 @@ def test_explain_compares_with_the_most_similar_call():
     assert g.explain()[1].cause == "a: int 1 -> int 2; b: int 1 -> int 2"
 
 
+def test_explain_tells_orders_and_classes():
+    f = autojit(lambda d: d["a"])
+    f({"a": 1.0, "b": 2.0})
+    f({"b": 2.0, "a": 1.0})
+    assert f.explain()[1].cause == ("d: in the order 'a', 'b' -> in the order 'b', 'a'")
+
+    class Plain:
+        def __init__(self):
+            self.x = 1.0
+
+    g = autojit(lambda o: o.x)
+    g(Plain())
+    Plain.k = 3
+    g(Plain())
+    Plain.m = lambda self: 1
+    g(Plain())
+    assert g.explain()[1].cause.endswith("Plain.k: nothing -> int 3")
+    assert "Plain: methods and attributes" in g.explain()[2].cause
+
+
 def test_programs_within_programs_have_no_compile_time():
     inner = autojit(lambda x: x * 2)
     jax.jit(lambda x: inner(x) + 1)(1.0)

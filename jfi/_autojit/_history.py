@@ -5,7 +5,7 @@ import dataclasses
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -13,8 +13,8 @@ import jax
 from .._compat import on_compiled, user_level
 from .._errors import AutoJitError, RecompileWarning
 from .._staging import is_outermost
-from ._classify import CLASS
-from ._opening import LEAVES, Graph, paths
+from ._classify import CLASS, VALUE
+from ._opening import LEAVES, MISSING, Graph, paths
 
 
 MAX_RECORDS = 1000  # compilations that are remembered
@@ -96,6 +96,18 @@ class Explanation(Sequence[Compilation]):
 _SAME = "the same arguments: another JAX setting or sharding, or a cleared cache"
 
 
+class Description(NamedTuple):
+    """What a call was made of, by path.
+
+    Attributes:
+        values: What is seen at first: types, settings, shapes.
+        orders: What else counts: the order of keys and attributes, methods of classes.
+    """
+
+    values: dict[str, str]
+    orders: dict[str, str]
+
+
 class History:
     """Remembers the compilations of one function.
 
@@ -115,7 +127,7 @@ class History:
         with self._lock:
             self.compilations: list[Compilation] = []
             self.traces: int = 0
-            self._lately: collections.deque[dict[str, str]] = collections.deque(
+            self._lately: collections.deque[Description] = collections.deque(
                 maxlen=MAX_COMPARED
             )
             self._alone: collections.Counter[str] = collections.Counter()
@@ -128,7 +140,7 @@ class History:
         Raises:
             AutoJitError: It is one more than the user allows.
         """
-        described = dict(_describe(graph, clones, names))
+        described = _describe(graph, clones, names)
         changes = self._changes(described)
         if self._max_traces is not None and self.traces >= self._max_traces:
             cause = "; ".join(map(str, changes)) or _SAME
@@ -168,7 +180,7 @@ class History:
         with self._lock:
             return Explanation(self.function, self.compilations)
 
-    def _changes(self, described: dict[str, str]) -> tuple[Difference, ...]:
+    def _changes(self, described: Description) -> tuple[Difference, ...]:
         """What differs from the most similar call of late."""
         with self._lock:
             lately = list(self._lately)
@@ -179,37 +191,53 @@ class History:
 class Running(NamedTuple):
     """A compilation that has begun."""
 
-    described: dict[str, str]
+    described: Description
     changes: tuple[Difference, ...]
     started: float
 
 
-def _differences(
-    before: dict[str, str], after: dict[str, str]
-) -> tuple[Difference, ...]:
-    return tuple(
-        Difference(path, before.get(path, ""), after.get(path, ""))
-        for path in dict.fromkeys((*before, *after))
-        if before.get(path) != after.get(path)
-    )
+def _differences(before: Description, after: Description) -> tuple[Difference, ...]:
+    for old, new in zip(before, after, strict=True):
+        found = tuple(
+            Difference(path, old.get(path, ""), new.get(path, ""))
+            for path in dict.fromkeys((*old, *new))
+            if old.get(path) != new.get(path)
+        )
+        if found:
+            return found
+    return ()
 
 
-def _describe(
-    graph: Graph, clones: Sequence[Any], names: Sequence[str]
-) -> Iterator[tuple[str, str]]:
-    """What a call is made of: paths, and what is there."""
+def _describe(graph: Graph, clones: Sequence[Any], names: Sequence[str]) -> Description:
+    """What a call is made of."""
+    values: dict[str, str] = {}
+    orders: dict[str, str] = {}
     for i, path in enumerate(paths(graph, clones, names)[:MAX_DESCRIBED]):
         kind, part, children = graph[i]
-        if i < 2 or kind is CLASS:
+        if i < 2:
             continue
-        value = clones[i]
-        if kind in LEAVES:
-            yield path, _described_array(value)
-        elif not children and not isinstance(value, (list, tuple, dict)):
-            text = f"{type(value).__name__} {_text(getattr(part, 'value', value))}"
-            yield path, text if len(text) < 80 else f"{text[:77]}..."
+        value = _value(kind, part, clones[i])
+        if kind is CLASS:
+            orders[value.__qualname__] = f"methods and attributes #{hash(part)}"
+        elif kind in LEAVES:
+            values[path] = _described_array(value)
+        elif children or isinstance(value, (list, tuple, dict)):
+            values[path] = type(value).__name__
+            keys = value if isinstance(value, dict) else getattr(value, "__dict__", ())
+            orders[path] = f"in the order {', '.join(map(_text, keys))}"
         else:
-            yield path, type(value).__name__
+            text = f"{type(value).__name__} {_text(value)}"
+            values[path] = text if len(text) < 80 else f"{text[:77]}..."
+    return Description(values, orders)
+
+
+def _value(kind: Any, part: Any, clone: Any) -> Any:
+    """What a node stands for; of what is only looked at there is no clone."""
+    if kind is VALUE:
+        return part[1]
+    if clone is not MISSING:
+        return clone
+    return getattr(part, "value", part)
 
 
 def _text(value: Any) -> str:

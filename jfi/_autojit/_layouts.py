@@ -46,6 +46,9 @@ MAX_PAIRED = 8  # objects of one class that are compared one by one
 MAX_NODES = 5000  # of a graph that is written down: compiling the source takes a second
 
 
+NO_SETTINGS = object()  # the key of a graph that has none
+
+
 class Written(NamedTuple):
     """A graph written down.
 
@@ -93,7 +96,7 @@ class Layout:
 
     def put(self, settings: Hashable, run: Callable[..., Any] | None) -> None:
         """Run calls with these settings by a function; None: hand them on."""
-        if settings == ():
+        if settings is NO_SETTINGS:
             self._only[0] = run
         elif run is None:
             self._programs.pop(settings, None)
@@ -249,6 +252,8 @@ class _Source(Source):
 
     def _key(self) -> tuple[str, Any]:
         """The settings as one expression, and their values."""
+        if not self._settings:
+            return "", NO_SETTINGS
         if len(self._settings) == 1:
             return self._settings[0]
         text = "".join(f"{expression}, " for expression, _ in self._settings)

@@ -286,19 +286,34 @@ def times(factor: float) -> Callable[[Any], Any]:
     return lambda x: x * factor
 
 
+def twice() -> Callable[[Any], Any]:
+    return lambda x: x * 2
+
+
 def functions() -> Iterator[Row]:
     call: Callable[[Any], Way] = lambda f: lambda: f(double, X)
     yield row("the same module-level function as argument", 1.25, called, call, "fn")
-    factors = (0.5, 2.0, 4.0)
     base = jax.jit(lambda fn, x: fn(x), static_argnums=0)
-    kept, fresh = cycle([times(factor) for factor in factors]), cycle(factors)
+    kept = twice()
     yield row(
-        "a fresh lambda over a captured float / the same lambdas, as static argument",
+        "a fresh lambda / the same lambda, as static argument",
+        1.5,
+        called,
+        lambda f: lambda: f(twice(), X),
+        base=lambda: base(kept, X),
+        others=(),  # they compile for each lambda
+        once=True,
+    )
+    factors = (0.5, 2.0, 4.0)
+    fresh, known = cycle(factors), cycle(factors)
+    by_hand = jax.jit(lambda factor, x: times(factor)(x))
+    yield row(
+        "a fresh lambda over a captured float / the float as argument",
         1.5,
         called,
         lambda f: lambda: f(times(next(fresh)), X),
-        base=lambda: base(next(kept), X),
-        others=(),  # they compile for each lambda
+        base=lambda: by_hand(next(known), X),
+        others=(),
         once=True,
     )
 
