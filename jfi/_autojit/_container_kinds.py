@@ -209,20 +209,15 @@ class DictKind(Kind):
     ) -> Sequence[Expression]:
         if isinstance(part, int):
             return super().guard(source, name, part, n)
-        if n > 4:
-            source.require(
-                f"type({name}) is dict and tuple({name}) == {part!r} and "
-                f"{{*map(type, {name})}} == {{str}}"  # a subclass of str may equal it
-            )
-            return [(f"{name}.values()", n)]
         source.require(f"type({name}) is dict and len({name}) == {n}")
         if not n:
             return ()
-        keys = source.unpack(name, n)  # faster for so few
-        texts = map(source.constant, part)
+        keys = source.unpack(name, n)
+        # The same text is mostly the same object; a subclass of str may equal it.
         form = "({0} is {1} or type({0}) is str and {0} == {1})"
+        texts = map(source.constant, part)
         source.require(" and ".join(map(form.format, keys, texts)))
-        return [f"{name}[{key}]" for key in keys]
+        return [(f"{name}.values()", n)] if n > 4 else [f"{name}[{k}]" for k in keys]
 
     def display(self, part: Any, children: Sequence[str]) -> str:
         if isinstance(part, int):

@@ -218,7 +218,8 @@ def _describe(graph: Graph, clones: Sequence[Any], names: Sequence[str]) -> Desc
             continue
         value = _value(kind, part, clones[i])
         if kind is CLASS:
-            orders[value.__qualname__] = f"methods and attributes #{hash(part)}"
+            cls = part[0].value
+            orders[cls.__qualname__] = f"methods and attributes #{hash(part)}"
         elif kind in LEAVES:
             values[path] = _described_array(value)
         elif children or isinstance(value, (list, tuple, dict)):

@@ -19,7 +19,7 @@ A function of `source` reads like this:
                 if not (type(a2) is str): break
                 if not (a1 is not v5): break
                 if not (type(a1) is Array and type(v5) is Array): unusual = ...
-                run = programs.get((v6, a2,))
+                run = programs[(v6, a2,)]
                 break
         except Exception: pass
         if run is None: return otherwise(a0, a1, a2)
@@ -230,7 +230,7 @@ class _Source(Source):
         usual = " and ".join(f"type({name}) is {cls}" for name, _, cls in self._leaves)
         converted = "".join(f"{convert}({name}), " for name, convert, _ in self._leaves)
         settings, values = self._key()
-        program = f"programs.get({settings})" if self._settings else "only[0]"
+        program = f"programs[{settings}]" if self._settings else "only[0]"
         lines = [
             f"def recognise({arguments}):",
             "    run = unusual = None",
