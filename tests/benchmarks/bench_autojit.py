@@ -8,40 +8,21 @@ Also, jfi has to be 2.5 times faster than equinox wherever `jax.jit` itself is s
 """
 
 import importlib.util
-import math
-import sys
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from itertools import cycle
 from typing import Any
 
 import equinox
 import jax
 import jax.numpy as jnp
-import numpy as np
-from harness import Case, ratios
+from autojit_rows import COUNTS, EQUINOX, NNX, Row, Way, measure, report
 from jax.core import eval_jaxpr
-from rich.console import Console
-from rich.table import Table
 
 import jfi
 
 
-Way = Callable[[], Any]
-EQUINOX, NNX = "equinox.filter_jit", "nnx.jit"
-FACTOR, FASTER = "equinox / jfi", 2.5
 X, Y = jnp.arange(4.0), jnp.ones(4)
-COUNTS: Counter[str] = Counter()  # a global: `autojit` does not open it
 nnx: Any = importlib.util.find_spec("flax") and importlib.import_module("flax.nnx")
-
-
-@dataclass
-class Row(Case):
-    calls: int = 300  # in a row, in each of the rounds
-    compared: int = 3  # results of each way, before the timing: there it compiles
-    once: bool = False  # the body of jfi's way counts, and must run once in all
-    value: Callable[[Any], Any] = lambda result: result  # what of it is compared
 
 
 def row(
@@ -62,7 +43,9 @@ def row(
     if NNX in others and nnx:
         ways[NNX] = call(nnx.jit(fn, static_argnames=static))
     by_hand = base or call(jax.jit(fn, static_argnames=static))
-    return Row(name, call(jfi.autojit(fn)), by_hand, limit, ways, **measured)
+    return Row(
+        name, call(jfi.autojit(fn, warn_after=1000)), by_hand, limit, ways, **measured
+    )
 
 
 def with_each(arguments: list[tuple[Any, ...]]) -> Callable[[Any], Way]:
@@ -356,54 +339,6 @@ def tracing() -> Iterator[Row]:
         {name: first_call(jit) for name, jit in compilers.items()},
         calls=1,
     )
-
-
-def differences(row: Row) -> str:
-    """What is wrong with the results; nothing if they equal the base's."""
-    for _ in range(row.compared):
-        expected = row.value(row.base())
-        for name, way in {"jfi": row.ours, **row.others}.items():
-            try:
-                value = row.value(way())
-            except Exception as error:
-                return f"{name}: {type(error).__name__}: {error}"
-            if value.dtype != expected.dtype or not np.array_equal(value, expected):
-                return f"{name} gives {value}, not {expected}"
-    return ""
-
-
-def measure(row: Row) -> dict[str, float]:
-    """The ratios to the base; none if the case fails, which is printed."""
-    COUNTS.clear()
-    wrong = differences(row)
-    found = {} if wrong else ratios(row, rounds=101, calls=row.calls)
-    if row.once and not wrong and COUNTS["traces"] != 1:
-        wrong = f"traced {COUNTS['traces']} times instead of once"
-    if wrong:
-        print(f"{row.name}:\n    {wrong}")
-    return {} if wrong else found
-
-
-def cell(ratio: float, missed: bool | None = None) -> str:
-    """A ratio; red or green if something is asked of it."""
-    text = f"{ratio:.2f}" if math.isfinite(ratio) else "-"
-    return text if missed is None else f"[{'red' if missed else 'green'}]{text}[/]"
-
-
-def report(results: Iterable[tuple[Row, dict[str, float]]]) -> None:
-    """Print the table and exit with 1 if a limit is missed or a case fails."""
-    columns = ("jfi / base", "limit", f"{EQUINOX} / base", f"{NNX} / base", FACTOR)
-    table = Table("case", *columns, title="autojit (medians of interleaved ratios)")
-    failed = False
-    for row, found in results:
-        ours, theirs, of_nnx = (found.get(k, math.nan) for k in ("jfi", EQUINOX, NNX))
-        limit = math.inf if row.limit is None else row.limit
-        behind = theirs / ours < FASTER if theirs >= FASTER else None
-        failed |= ours > limit or bool(behind) or not found
-        cells = cell(ours, ours > limit), cell(limit), cell(theirs), cell(of_nnx)
-        table.add_row(row.name, *cells, cell(theirs / ours, behind))
-    Console().print(table)
-    sys.exit(1 if failed else 0)
 
 
 SECTIONS = (plain_arguments, trees, methods, sub_objects, functions, tracing)
