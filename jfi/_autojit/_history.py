@@ -6,7 +6,7 @@ import threading
 import time
 import warnings
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import jax
 
@@ -69,6 +69,10 @@ class Explanation(Sequence[Compilation]):
     def __len__(self) -> int:
         return len(self._compilations)
 
+    @overload
+    def __getitem__(self, index: int) -> Compilation: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Compilation]: ...
     def __getitem__(self, index: Any) -> Any:
         return self._compilations[index]
 

@@ -60,6 +60,10 @@ assert_type(jnp.stop_gradient({"a": x}), dict[str, jnp.Array])
 assert_type(Model().step(x, mode="test"), jnp.Array)
 assert_type(Model().apply(x), jnp.Array)
 assert_type(jnp.autojit(scale)(x, factor=1.0), jnp.Array)
+assert_type(jnp.autojit(static="factor", max_traces=3)(scale)(x), jnp.Array)
+assert_type(jnp.AutoJIT(scale)(x), jnp.Array)
+assert_type(jnp.autojit(scale).cache_info().traces, int)
+assert_type(jnp.autojit(scale).explain()[0].cause, str)
 assert_type(jnp.persistent(scale)(x), jnp.Array)
 
 with jnp.seed(0), jnp.default_dtype("float64"), jnp.default_device("cpu"):
