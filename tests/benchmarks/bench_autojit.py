@@ -65,7 +65,8 @@ def plain_arguments() -> Iterator[Row]:
     yield row("two arrays", 1.15, lambda x, y: x + y, call)
     combine = lambda x, y, mode, scale=1: x + y * scale if mode == "add" else x - y
     call = lambda f: lambda: f(X, Y, "add")
-    yield row("two arrays and a static string", 1.10, combine, call, "mode")
+    choose = lambda x, y, mode: x + y if mode == "add" else x - y
+    yield row("two arrays and a static string", 1.10, choose, call, "mode")
     name = "keywords: array, float, static string (equinox: float static)"
     call = lambda f: lambda: f(X, y=Y, scale=0.5, mode="add")
     yield row(name, 1.10, combine, call, "mode")
