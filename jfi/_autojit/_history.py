@@ -5,7 +5,7 @@ import dataclasses
 import threading
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, overload
 
 import jax
@@ -13,6 +13,7 @@ import jax
 from .._compat import on_compiled, user_level
 from .._errors import AutoJitError, RecompileWarning
 from .._staging import is_outermost
+from ._class_kinds import class_data
 from ._classify import CLASS, VALUE
 from ._opening import LEAVES, MISSING, Graph, paths
 
@@ -63,7 +64,7 @@ class Compilation:
 class Explanation(Sequence[Compilation]):
     """The compilations of a function, oldest first; it prints as a table."""
 
-    def __init__(self, function: str, compilations: Sequence[Compilation]) -> None:
+    def __init__(self, function: str, compilations: Iterable[Compilation]) -> None:
         self._function, self._compilations = function, tuple(compilations)
 
     def __len__(self) -> int:
@@ -129,7 +130,9 @@ class History:
     def clear(self) -> None:
         """Forget all of them."""
         with self._lock:
-            self.compilations: list[Compilation] = []
+            self._compilations: collections.deque[Compilation] = collections.deque(
+                maxlen=MAX_RECORDS
+            )
             self.traces: int = 0
             self._lately: collections.deque[Description] = collections.deque(
                 maxlen=MAX_COMPARED
@@ -149,8 +152,8 @@ class History:
         if self._max_traces is not None and self.traces >= self._max_traces:
             cause = "; ".join(map(str, changes)) or _SAME
             raise AutoJitError(
-                f"{self.function}() would be compiled for the {self.traces + 1}th "
-                f"time, and max_traces={self._max_traces}.\nWhat changed: {cause}.\n"
+                f"{self.function}() was compiled {self.traces} times, and "
+                f"max_traces={self._max_traces}.\nWhat changed now: {cause}.\n"
                 f"{_remedy(changes)}"
             )
         return Running(described, changes, time.perf_counter())
@@ -162,8 +165,7 @@ class History:
         path = running.changes[0].path if len(running.changes) == 1 else None
         with self._lock:
             self.traces += 1
-            if len(self.compilations) < MAX_RECORDS:
-                self.compilations.append(compilation)
+            self._compilations.append(compilation)
             self._lately.append(running.described)
             if path is not None:
                 self._alone[path] += 1
@@ -182,7 +184,7 @@ class History:
     def explanation(self) -> Explanation:
         """What is remembered."""
         with self._lock:
-            return Explanation(self.function, self.compilations)
+            return Explanation(self.function, self._compilations)
 
     def _changes(self, described: Description) -> tuple[Difference, ...]:
         """What differs from the most similar call of late."""
@@ -222,8 +224,10 @@ def _describe(graph: Graph, clones: Sequence[Any], names: Sequence[str]) -> Desc
             continue
         value = _value(kind, part, clones[i])
         if kind is CLASS:
-            cls = part[0].value
-            orders[cls.__qualname__] = f"methods and attributes #{hash(part)}"
+            for (cls, name), method in class_data(part[0].value).items():
+                code = getattr(method, "__code__", method)
+                text = f"{type(method).__name__} #{id(code):x}"
+                orders[f"{cls.__qualname__}.{name}"] = text
         elif kind in LEAVES:
             values[path] = _described_array(value)
         elif children or isinstance(value, (list, tuple, dict)):

@@ -66,6 +66,8 @@ def read_options(
     rest: dict[str, Any] = {}
     for option, value in given.items():
         if option in JIT_OPTIONS:
+            if option == "in_shardings":
+                _check_shardings(function, parameters, value)
             jit[option] = value
         elif option in names or option in _BY_NAME:
             target = _BY_NAME.get(option, option)
@@ -87,6 +89,17 @@ def read_options(
             )
     static, traced, donate = map(frozenset, names.values())
     return Options(static, traced, donate, jit=jit, **rest)
+
+
+def _check_shardings(function: str, parameters: Sequence[str], value: Any) -> None:
+    if isinstance(value, Mapping):
+        _parameters(function, parameters, "in_shardings", list(value))
+    elif isinstance(value, (tuple, list)) and len(value) > len(parameters):
+        raise AutoJitOptionError(
+            f"autojit() of {function}() got {len(value)} in_shardings, and "
+            f"{function}() has {len(parameters)} parameters: {', '.join(parameters)}.\n"
+            "Write one for each, in their order or in a dict with their names."
+        )
 
 
 def _listed(value: Any) -> list[Any]:

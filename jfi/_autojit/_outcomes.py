@@ -139,11 +139,13 @@ def take_apart(
         graph: That of the arguments.
         kept: Whether the caller's own object may be used after the call, by node.
     """
-    # What came in and goes out again is the caller's own object.
+    # What came in and goes out again is the caller's own object, unless arrays in it
+    # are given away: if something was changed, new ones are written back into it.
+    own = changes or all(kept)
     inputs = {
         id(clone): i
         for i, clone in enumerate(clones)
-        if graph[i][0].changeable or graph[i][2]
+        if own and (graph[i][0].changeable or graph[i][2])
     }
     # So is an array that goes from one attribute to another.
     leaves = {

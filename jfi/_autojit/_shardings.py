@@ -59,26 +59,31 @@ def _leaf_shardings(
     shardings: Any, parameters: Sequence[str], opened: Opened, roots: Sequence[int]
 ) -> tuple[Any, ...]:
     """One sharding for each array, from those of the parameters."""
-    if isinstance(shardings, Mapping):
-        of = dict(shardings)
-    else:
-        of = dict(zip(parameters, shardings, strict=False))
-    unknown = [name for name in of if name not in parameters]
-    if unknown or (
-        not isinstance(shardings, Mapping) and len(shardings) > len(parameters)
-    ):
-        raise AutoJitError(
-            f"in_shardings has {len(of)} entries for the parameters "
-            f"{', '.join(parameters)}.\nWrite one for each, in their order or in a "
-            "dict with their names."
-        )
-    by_leaf: dict[int, Any] = {}
+    if not isinstance(shardings, Mapping):
+        shardings = dict(zip(parameters, shardings, strict=False))
+    of_trees: dict[str, dict[int, Any]] = {}
     (_, _, arguments), *_ = opened.graph
     for name, node in zip(parameters, arguments[1:], strict=True):
-        argument = opened.objects[node]
-        spread = jax.tree.broadcast(of.get(name), argument, is_leaf=lambda x: x is None)
-        leaves = jax.tree.leaves(argument, is_leaf=lambda x: x is None)
-        every = jax.tree.leaves(spread, is_leaf=lambda x: x is None)
-        for leaf, sharding in zip(leaves, every, strict=False):
-            by_leaf[id(leaf)] = sharding
-    return tuple(by_leaf.get(id(leaf)) for leaf in opened.leaves)
+        sharding = shardings.get(name)
+        if sharding is not None and not all_leaves([sharding]):
+            of_trees[name] = _spread(sharding, opened.objects[node])
+    found: list[Any] = []
+    for root, leaf in zip(roots, opened.leaves, strict=True):
+        name = parameters[root - 1] if root else ""
+        tree = of_trees.get(name)
+        if tree is not None and id(leaf) not in tree:
+            raise AutoJitError(
+                f"in_shardings has a tree for {name}, which holds arrays in attributes "
+                f"that JAX does not flatten.\nWrite one sharding for all of {name}."
+            )
+        found.append(shardings.get(name) if tree is None else tree[id(leaf)])
+    return tuple(found)
+
+
+def _spread(shardings: Any, argument: Any) -> dict[int, Any]:
+    """The sharding of each leaf of an argument, by its id."""
+    every = jax.tree.broadcast(shardings, argument, is_leaf=lambda x: x is None)
+    leaves, of_leaves = (
+        jax.tree.leaves(tree, is_leaf=lambda x: x is None) for tree in (argument, every)
+    )
+    return {id(x): sharding for x, sharding in zip(leaves, of_leaves, strict=True)}
