@@ -10,10 +10,11 @@ import jax.numpy as jnp
 from jax import lax
 from jax.core import Tracer, eval_jaxpr
 
-from ._errors import LoopError
-from ._own_stream import on_keys, varied, with_own_stream
-from ._staging import Keys, refuse_sources
-from ._while_loops import Bound, Loop, with_gradient
+from .._errors import LoopError
+from .._own_stream import on_keys, varied, with_own_stream
+from .._staging import Keys, refuse_sources
+from ._carry import check_dtypes, check_structure, kind_of, name_of
+from ._engine import Bound, Loop, with_gradient
 
 
 CarryT = TypeVar("CarryT")
@@ -210,7 +211,7 @@ def _check_arrays(init: Any) -> None:
         try:
             jax.typeof(leaf)
         except TypeError:
-            name = _name(path)
+            name = name_of(path)
             message = (
                 f"scan_while() got a {type(leaf).__name__} for {name}; a carry holds "
                 f"arrays and numbers.\nTake it out of init and let body capture it."
@@ -227,7 +228,7 @@ def _check_cond(returned: Any) -> None:
     elif returned.shape == () and returned.dtype == bool:
         return
     else:
-        seen = _kind(returned)
+        seen = kind_of(returned)
     message = (
         f"cond of scan_while() returned {seen} and must return bool[], one truth value."
         "\nWrite a comparison, such as error > 1e-6, and jnp.any(...) or jnp.all(...) "
@@ -244,7 +245,7 @@ def _settled(
     Python numbers in `init` take the dtype that `body` returns, as in `lax.scan`.
     """
     traced = _trace(body, init, keys)
-    _check_structure(traced.returned, init)
+    check_structure(traced.returned, init)
 
     def settle(x: Any, returned: Any) -> jax.Array:
         given = jax.typeof(x)
@@ -257,69 +258,10 @@ def _settled(
     settled = jax.tree.map(settle, init, traced.returned[0])
     if _types(settled) != _types(init):
         traced = _trace(body, settled, keys)
-        _check_structure(traced.returned, settled)
-    _check_dtypes(traced.returned[0], settled)
+        check_structure(traced.returned, settled)
+    check_dtypes(traced.returned[0], settled)
     return settled, traced
-
-
-def _check_structure(returned: Any, init: Any) -> None:
-    if not (isinstance(returned, tuple) and len(returned) == 2):
-        message = (
-            f"body of scan_while() returned a {type(returned).__name__}, not a pair.\n"
-            "Return (carry, y); where there is nothing to record: return carry, None"
-        )
-        raise LoopError(message)
-    before: Any = jax.tree.structure(init)
-    after: Any = jax.tree.structure(returned[0])
-    if before == after:
-        return
-    given, back = _names(init), _names(returned[0])
-    missing = [name for name in given if name not in back]
-    extra = [name for name in back if name not in given]
-    differences = [
-        *([f"it leaves out {', '.join(missing)}"] if missing else []),
-        *([f"it adds {', '.join(extra)}"] if extra else []),
-    ] or [f"{before} became {after}"]
-    message = (
-        "body of scan_while() returned a carry that differs from init: "
-        f"{'; '.join(differences)}.\n"
-        "Return the pair (carry, y) with the same containers and names as in init."
-    )
-    raise LoopError(message)
-
-
-def _check_dtypes(returned: Any, init: Any) -> None:
-    pairs = zip(
-        jax.tree_util.tree_leaves_with_path(init),
-        jax.tree.leaves(returned),
-        strict=True,
-    )
-    for (path, before), after in pairs:
-        if before.shape == after.shape and before.dtype == after.dtype:
-            continue
-        name = _name(path)
-        if before.shape != after.shape:
-            remedy = "A carry keeps its shape: give it the final shape in init."
-        else:
-            remedy = f"Let body return {name}.astype({str(before.dtype)!r})"
-        message = (
-            f"{name} is {_kind(before)} but body returns {_kind(after)}.\n{remedy}"
-        )
-        raise LoopError(message)
-
-
-def _kind(array: Any) -> str:
-    """The dtype and shape as JAX writes them: float32[3,4]."""
-    return f"{array.dtype}[{','.join(map(str, array.shape))}]"
-
-
-def _name(path: Any) -> str:
-    return "carry" + jax.tree_util.keystr(path)
 
 
 def _types(tree: Any) -> list[Any]:
     return [jax.typeof(leaf) for leaf in jax.tree.leaves(tree)]
-
-
-def _names(tree: Any) -> list[str]:
-    return [_name(path) for path, _ in jax.tree_util.tree_leaves_with_path(tree)]
