@@ -419,26 +419,28 @@ def test_forward_mode_is_refused(forward):
         (
             lambda c: ({"x": c["x"].astype("float16")}, None),
             {"x": np.ones(3, "float32")},
-            r"^carry\['x'\] is float32\[3\] but body returns float16\[3\]\.\n"
-            r"Let body return carry\['x'\]\.astype\('float32'\)$",
+            r"^The carry c\['x'\] goes into <lambda>\(\) as float32\[3\] and comes out as "
+            r"float16\[3\]; scan_while\(\) keeps .*\n.*, line \d+: lambda c: .*\nWrite "
+            r"instead: \.\.\.astype\('float32'\)\nor start with float16: init\['x'\] = ",
         ),
         (
             lambda c: (jnp.ones(4, "float32"), None),
             np.ones(3, "float32"),
-            r"^carry is float32\[3\] but body returns float32\[4\]\.\nA carry keeps",
+            r"^The carry c goes into .* as float32\[3\] and comes out as float32\[4\]; .*"
+            r"\n.*\nReturn c in the shape it came in; or start .*: init = jnp\.zeros",
         ),
         (
             lambda c: ({"x": c["x"], "z": 1}, None),
             {"x": 1, "y": [2, 3]},
-            r"it leaves out carry\['y'\]\[0\], carry\['y'\]\[1\]; it adds carry\['z'\]",
+            r"it leaves out c\['y'\]\[0\], c\['y'\]\[1\]; it adds c\['z'\]",
         ),
         (lambda c: ([c[0]], None), (1,), r"PyTreeDef\(\(\*,\)\) became PyTreeDef"),
-        (lambda c: c, {"x": 1}, r"returned a dict, not a pair\.\nReturn \(carry, y\)"),
+        (lambda c: c, {"x": 1}, r"returned a dict, not a pair\.\nReturn \(c, y\)"),
         (lambda c: (c, 1, 2), 0, r"returned a tuple, not a pair"),
         (
             lambda c: (c, c),
             (1, 2, "fast"),
-            r"got a str for carry\[2\]; .*\nTake it out",
+            r"got a str for init\[2\]; .*\nTake it out",
         ),
     ],
 )
@@ -452,7 +454,7 @@ def test_a_number_that_becomes_a_key_is_refused():
         return jax.random.key(0), None
 
     with pytest.raises(
-        LoopError, match=r"carry is .*\[\] but body returns key<fry>\[\]"
+        LoopError, match=r"comes out as key<fry>\[\].*\n.*\nStart with what body\(\)"
     ):
         scan_while(lambda _: True, body, 0, 3)
 

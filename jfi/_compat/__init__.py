@@ -23,6 +23,7 @@ from ._call_stack import (
     user_level as user_level,
 )
 from ._compiling import on_compiled as on_compiled
+from ._source_lines import origin_of_output as origin_of_output
 
 
 # `jax.Device` comes from jaxlib, which ships no types: this is what checkers see of it.

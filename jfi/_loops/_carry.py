@@ -1,56 +1,93 @@
-"""What fits the carry of a loop, and how its leaves are called in messages."""
+"""What fits the carry of a loop, told in the words of the user's own code."""
 
+import ast
+import inspect
+import linecache
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import jax
 
+from .._compat import origin_of_output
 from .._errors import LoopError
+from .._trees import function_name, path_name
 
 
-def check_structure(returned: Any, init: Any) -> None:
-    if not (isinstance(returned, tuple) and len(returned) == 2):
-        message = (
-            f"body of scan_while() returned a {type(returned).__name__}, not a pair.\n"
-            "Return (carry, y); where there is nothing to record: return carry, None"
-        )
-        raise LoopError(message)
-    before: Any = jax.tree.structure(init)
-    after: Any = jax.tree.structure(returned[0])
-    if before == after:
+@dataclass(frozen=True)
+class Names:
+    """What the user calls the parts of a loop.
+
+    Attributes:
+        loop: The function of jfi: `scan`.
+        body: The user's function: `step`.
+        carry: What its parameter for the carry is called: `state`.
+        start: What the loop calls the first carry: `init`.
+    """
+
+    loop: str
+    body: str
+    carry: str
+    start: str = "init"
+
+
+def names_in(
+    loop: str, body: Callable[..., Any], position: int = 0, start: str = "init"
+) -> Names:
+    """The names for a loop whose body takes the carry at a position."""
+    carry = "carry"
+    try:
+        parameter = list(inspect.signature(body).parameters.values())[position]
+        if parameter.kind is not parameter.VAR_POSITIONAL:
+            carry = parameter.name
+    except (TypeError, ValueError, IndexError):  # a builtin, *args ...
+        pass
+    return Names(loop, function_name(body), carry, start)
+
+
+def check_carry(
+    names: Names, before: Any, after: Any, traced: Any = None, *, shift: int = 0
+) -> None:
+    """Refuse a body that does not return the carry that it took.
+
+    Args:
+        names: What the user calls things.
+        before: The carry it takes: a tree of what has a shape and a dtype.
+        after: The carry it returns.
+        traced: The jaxpr of the body, in which the line at fault is looked up.
+        shift: The number of the carry's first leaf among the results of `traced`.
+    """
+    check_structure(names, before, after)
+    pairs = zip(
+        jax.tree_util.tree_leaves_with_path(before),
+        jax.tree.leaves(after),
+        strict=True,
+    )
+    for number, ((path, old), new) in enumerate(pairs):
+        if old.shape != new.shape or not _same_dtype(old, new):
+            line = None
+            if traced is not None:
+                line = origin_of_output(traced, number + shift, _is_wrong(old, new))
+            raise LoopError(_changed(names, path_name("", path), old, new, line))
+
+
+def check_structure(names: Names, before: Any, after: Any) -> None:
+    """Refuse a body that returns other containers than it took."""
+    if jax.tree.structure(before) == jax.tree.structure(after):
         return
-    given, back = _names(init), _names(returned[0])
+    given, back = (_paths(names.carry, tree) for tree in (before, after))
     missing = [name for name in given if name not in back]
     extra = [name for name in back if name not in given]
     differences = [
         *([f"it leaves out {', '.join(missing)}"] if missing else []),
         *([f"it adds {', '.join(extra)}"] if extra else []),
-    ] or [f"{before} became {after}"]
+    ] or [f"{jax.tree.structure(before)} became {jax.tree.structure(after)}"]
     message = (
-        "body of scan_while() returned a carry that differs from init: "
-        f"{'; '.join(differences)}.\n"
-        "Return the pair (carry, y) with the same containers and names as in init."
+        f"{names.body}() in {names.loop}() returns a carry that differs from "
+        f"{names.start}: {'; '.join(differences)}.\n"
+        f"Return a carry with the same containers and names as in {names.start}."
     )
     raise LoopError(message)
-
-
-def check_dtypes(returned: Any, init: Any) -> None:
-    pairs = zip(
-        jax.tree_util.tree_leaves_with_path(init),
-        jax.tree.leaves(returned),
-        strict=True,
-    )
-    for (path, before), after in pairs:
-        if before.shape == after.shape and before.dtype == after.dtype:
-            continue
-        name = name_of(path)
-        if before.shape != after.shape:
-            remedy = "A carry keeps its shape: give it the final shape in init."
-        else:
-            remedy = f"Let body return {name}.astype({str(before.dtype)!r})"
-        message = (
-            f"{name} is {kind_of(before)} but body returns {kind_of(after)}.\n{remedy}"
-        )
-        raise LoopError(message)
 
 
 def kind_of(array: Any) -> str:
@@ -58,9 +95,74 @@ def kind_of(array: Any) -> str:
     return f"{array.dtype}[{','.join(map(str, array.shape))}]"
 
 
-def name_of(path: Any) -> str:
-    return "carry" + jax.tree_util.keystr(path)
+def _paths(root: str, tree: Any) -> list[str]:
+    leaves = jax.tree_util.tree_leaves_with_path(tree)
+    return [path_name(root, path) for path, _ in leaves]
 
 
-def _names(tree: Any) -> list[str]:
-    return [name_of(path) for path, _ in jax.tree_util.tree_leaves_with_path(tree)]
+def _same_dtype(old: Any, new: Any) -> bool:
+    """Whether a loop takes the dtype: the first carry may be a Python number."""
+    if old.dtype == new.dtype:
+        return True
+    if not getattr(old, "weak_type", False):
+        return False
+    if jax.dtypes.issubdtype(new.dtype, jax.dtypes.extended):  # a key
+        return False
+    return bool(jax.numpy.promote_types(old.dtype, new.dtype) == new.dtype)
+
+
+def _is_wrong(old: Any, new: Any) -> Callable[[Any], bool]:
+    def is_wrong(value: Any) -> bool:
+        if old.shape != new.shape:
+            return bool(value.shape == new.shape)
+        return bool(value.dtype == new.dtype)
+
+    return is_wrong
+
+
+def _changed(
+    names: Names, path: str, old: Any, new: Any, line: tuple[str, int] | None
+) -> str:
+    """The message for a leaf that comes out of the body as another type."""
+    told = (
+        f"The carry {names.carry}{path} goes into {names.body}() as {kind_of(old)} "
+        f"and comes out as {kind_of(new)}; {names.loop}() keeps shapes and dtypes.\n"
+    )
+    text = linecache.getline(*line).strip() if line else ""
+    if line:
+        told += f"  {line[0]}, line {line[1]}: {text}\n"
+    start = f"{names.start}{path}"
+    if old.shape != new.shape:
+        shape = ", ".join(map(str, new.shape))
+        return told + (
+            f"Return {names.carry}{path} in the shape it came in; or start with the "
+            f"final shape: {start} = jnp.zeros(({shape}), {str(new.dtype)!r})"
+        )
+    if any(jax.dtypes.issubdtype(x.dtype, jax.dtypes.extended) for x in (old, new)):
+        return told + f"Start with what {names.body}() returns: a key stays a key."
+    dtype = str(old.dtype)
+    return told + (
+        f"Write instead: {_cast(text, dtype) or f'...astype({dtype!r})'}\n"
+        f"or start with {new.dtype}: {start} = jnp.asarray({start}, {str(new.dtype)!r})"
+    )
+
+
+def _cast(line: str, dtype: str) -> str | None:
+    """A line of code that assigns or returns one value, with the value cast."""
+    try:
+        (statement,) = ast.parse(line).body
+    except (SyntaxError, ValueError):
+        return None
+    if isinstance(statement, ast.AugAssign):
+        value: ast.expr = ast.BinOp(statement.target, statement.op, statement.value)
+        targets: Sequence[ast.expr] = [statement.target]
+    elif isinstance(statement, ast.Assign):
+        value, targets = statement.value, statement.targets
+    else:
+        return None
+    if any(isinstance(target, (ast.Tuple, ast.List)) for target in targets):
+        return None
+    if isinstance(value, (ast.Tuple, ast.List, ast.Dict)):
+        return None
+    left = " = ".join(map(ast.unparse, targets))
+    return f"{left} = ({ast.unparse(value)}).astype({dtype!r})"

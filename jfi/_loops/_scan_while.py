@@ -13,7 +13,8 @@ from jax.core import Tracer, eval_jaxpr
 from .._errors import LoopError
 from .._own_stream import on_keys, varied, with_own_stream
 from .._staging import Keys, refuse_sources
-from ._carry import check_dtypes, check_structure, kind_of, name_of
+from .._trees import path_name
+from ._carry import Names, check_carry, check_structure, kind_of, names_in
 from ._engine import Bound, Loop, with_gradient
 
 
@@ -161,6 +162,7 @@ class _Traced(NamedTuple):
     call: Callable[[Any, Any], list[Any]]
     consts: list[Any]  # the arrays it captures, also tracers of outer transformations
     returned: Any  # the shapes and dtypes it returns
+    jaxpr: Any
 
 
 def _trace(function: Callable[[Any], Any], carry: Any, keys: Keys | None) -> _Traced:
@@ -180,7 +182,7 @@ def _trace(function: Callable[[Any], Any], carry: Any, keys: Keys | None) -> _Tr
     def call(consts: Any, leaves: Any) -> list[Any]:
         return eval_jaxpr(traced.jaxpr, consts, *leaves)
 
-    return _Traced(call, traced.consts, returned)
+    return _Traced(call, traced.consts, returned, traced)
 
 
 def _checked_max_steps(max_steps: Any) -> int:
@@ -211,7 +213,7 @@ def _check_arrays(init: Any) -> None:
         try:
             jax.typeof(leaf)
         except TypeError:
-            name = name_of(path)
+            name = path_name("init", path)
             message = (
                 f"scan_while() got a {type(leaf).__name__} for {name}; a carry holds "
                 f"arrays and numbers.\nTake it out of init and let body capture it."
@@ -245,7 +247,9 @@ def _settled(
     Python numbers in `init` take the dtype that `body` returns, as in `lax.scan`.
     """
     traced = _trace(body, init, keys)
-    check_structure(traced.returned, init)
+    names = names_in("scan_while", body)
+    _check_pair(names, traced.returned)
+    check_structure(names, init, traced.returned[0])
 
     def settle(x: Any, returned: Any) -> jax.Array:
         given = jax.typeof(x)
@@ -258,9 +262,19 @@ def _settled(
     settled = jax.tree.map(settle, init, traced.returned[0])
     if _types(settled) != _types(init):
         traced = _trace(body, settled, keys)
-        check_structure(traced.returned, settled)
-    check_dtypes(traced.returned[0], settled)
+        check_structure(names, settled, traced.returned[0])
+    check_carry(names, settled, traced.returned[0], traced.jaxpr)
     return settled, traced
+
+
+def _check_pair(names: Names, returned: Any) -> None:
+    if not (isinstance(returned, tuple) and len(returned) == 2):
+        message = (
+            f"{names.body}() in scan_while() returned a {type(returned).__name__}, "
+            f"not a pair.\nReturn ({names.carry}, y); where there is nothing to "
+            f"record: return {names.carry}, None"
+        )
+        raise LoopError(message)
 
 
 def _types(tree: Any) -> list[Any]:
