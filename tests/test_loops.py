@@ -419,15 +419,15 @@ def test_forward_mode_is_refused(forward):
         (
             lambda c: ({"x": c["x"].astype("float16")}, None),
             {"x": np.ones(3, "float32")},
-            r"^The carry c\['x'\] goes into <lambda>\(\) as float32\[3\] and comes out as "
-            r"float16\[3\]; scan_while\(\) keeps .*\n.*, line \d+: lambda c: .*\nWrite "
-            r"instead: \.\.\.astype\('float32'\)\nor start with float16: init\['x'\] = ",
+            r"^The carry c\['x'\] goes into <lambda>\(\) as float32\[3\] and comes "
+            r"out as float16\[3\]; scan_while\(\) keeps .*\n.*, line \d+: lambda c: .*"
+            r"\nWrite instead: \.\.\.astype\('float32'\)\nor start with float16: init",
         ),
         (
             lambda c: (jnp.ones(4, "float32"), None),
             np.ones(3, "float32"),
-            r"^The carry c goes into .* as float32\[3\] and comes out as float32\[4\]; .*"
-            r"\n.*\nReturn c in the shape it came in; or start .*: init = jnp\.zeros",
+            r"^The carry c goes into .* as float32\[3\] and comes out as float32\[4\]"
+            r".*\n.*\nReturn c in the shape it came in; or start .*: init = jnp\.zeros",
         ),
         (
             lambda c: ({"x": c["x"], "z": 1}, None),
