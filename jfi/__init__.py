@@ -68,6 +68,16 @@ from ._errors import (
     RecompileWarning as RecompileWarning,
     ServerError as ServerError,
 )
+from ._loops import (
+    associative_scan as associative_scan,
+    checkpoint as checkpoint,
+    cond as cond,
+    fori_loop as fori_loop,
+    map as map,
+    scan as scan,
+    switch as switch,
+    while_loop as while_loop,
+)
 from ._random import (
     bernoulli as bernoulli,
     choice as choice,
@@ -121,15 +131,11 @@ from ._torch_names import (
     unsqueeze as unsqueeze,
 )
 from ._transforms import (
-    associative_scan as associative_scan,
     block_until_ready as block_until_ready,
-    checkpoint as checkpoint,
-    cond as cond,
     custom_jvp as custom_jvp,
     custom_vjp as custom_vjp,
     device_put as device_put,
     eval_shape as eval_shape,
-    fori_loop as fori_loop,
     grad as grad,
     hessian as hessian,
     jacfwd as jacfwd,
@@ -140,16 +146,12 @@ from ._transforms import (
     key as key,
     linearize as linearize,
     make_jaxpr as make_jaxpr,
-    map as map,
     pure_callback as pure_callback,
-    scan as scan,
     shard_map as shard_map,
     stop_gradient as stop_gradient,
-    switch as switch,
     value_and_grad as value_and_grad,
     vjp as vjp,
     vmap as vmap,
-    while_loop as while_loop,
 )
 
 

@@ -13,7 +13,7 @@ Python user would expect, so that either can be caught:
     ├── FingerprintError (ValueError)       a function whose identity can't be told
     ├── HaikuError (TypeError)              what from_haiku can't wrap
     ├── KDTreeError (ValueError)            data or queries that a KDTree can't take
-    ├── LoopError (TypeError)               a loop body that does not fit its state
+    ├── LoopError (TypeError, ValueError)   functions or rows that don't fit a loop
     ├── MissingDependencyError (ImportError)  an optional package is not installed
     ├── RandomError (RuntimeError)          no fresh random number can be given here
     └── ServerError (RuntimeError)          the compilation server refused or broke
@@ -88,8 +88,8 @@ class KDTreeError(JfiError, ValueError):
     """A `KDTree` can't be built from these data, or asked this."""
 
 
-class LoopError(JfiError, TypeError):
-    """The functions of a loop don't fit its state."""
+class LoopError(JfiError, TypeError, ValueError):
+    """The functions of a loop or a branch, or its data, don't fit together."""
 
 
 class MissingDependencyError(JfiError, ImportError):

@@ -9,7 +9,6 @@ from typing import Any
 import jax
 from jax import (
     block_until_ready as block_until_ready,
-    checkpoint as checkpoint,
     custom_jvp as custom_jvp,
     custom_vjp as custom_vjp,
     device_put as device_put,
@@ -26,8 +25,8 @@ from jax import (
 from jax.lax import stop_gradient as stop_gradient
 from jax.random import key as key
 
-from . import _jit, _own_stream, _vmap
-from ._own_stream import Function, in_stream
+from . import _jit, _vmap
+from ._own_stream import Function
 from ._vmap import Randomness
 
 
@@ -83,19 +82,4 @@ def shard_map(fun: Any = None, /, **options: Any) -> Any:
     return _vmap.shard_map(fun, options)
 
 
-def _in_stream(control_flow: Function) -> Function:
-    @functools.wraps(control_flow)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        return in_stream(lambda: control_flow(*args, **kwargs))
-
-    return wrapped
-
-
 jacobian = jax.jacobian
-associative_scan = _in_stream(jax.lax.associative_scan)
-cond = _in_stream(jax.lax.cond)
-fori_loop = _in_stream(jax.lax.fori_loop)
-map = _in_stream(jax.lax.map)
-scan = _in_stream(jax.lax.scan)
-switch = _in_stream(jax.lax.switch)
-while_loop = functools.wraps(jax.lax.while_loop)(_own_stream.while_loop)

@@ -190,6 +190,167 @@ def linearize(
 def linearize(
     fun: Callable[..., tuple[R, Aux]], *primals: Any, has_aux: Literal[True]
 ) -> tuple[R, Callable[..., R], Aux]: ...
+def eval_shape(self, *args: P.args, **kwargs: P.kwargs) -> Any: ...
+    def clear_cache(self) -> None: ...
+    @overload
+    def __get__(
+        self, instance: None, owner: type | None = None
+    ) -> _Jitted[P, R_co]: ...
+    @overload
+    def __get__(
+        self: _Jitted[Concatenate[S, Q], R_co], instance: S, owner: type | None = None
+    ) -> _Jitted[Q, R_co]: ...
+
+@overload
+def jit(
+    fun: Callable[P, R],
+    /,
+    *,
+    static_argnums: int | Sequence[int] | None = ...,
+    static_argnames: str | Iterable[str] | None = ...,
+    donate_argnums: int | Sequence[int] | None = ...,
+    donate_argnames: str | Iterable[str] | None = ...,
+    **options: Any,
+) -> _Jitted[P, R]: ...
+@overload
+def jit(
+    *,
+    static_argnums: int | Sequence[int] | None = ...,
+    static_argnames: str | Iterable[str] | None = ...,
+    donate_argnums: int | Sequence[int] | None = ...,
+    donate_argnames: str | Iterable[str] | None = ...,
+    **options: Any,
+) -> Callable[[Callable[P, R]], _Jitted[P, R]]: ...
+@overload
+def grad(
+    fun: Callable[Concatenate[A, P], tuple[Any, Aux]],
+    argnums: Literal[0] = 0,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[Concatenate[A, P], tuple[A, Aux]]: ...
+@overload
+def grad(
+    fun: Callable[Concatenate[A, P], Any],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[Concatenate[A, P], A]: ...
+@overload
+def grad(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, Any]: ...
+@overload
+def value_and_grad(
+    fun: Callable[Concatenate[A, P], R],
+    argnums: Literal[0] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[Concatenate[A, P], tuple[R, A]]: ...
+@overload
+def value_and_grad(
+    fun: Callable[P, R],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, tuple[R, Any]]: ...
+def jacfwd(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[P, Any]: ...
+def jacrev(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, Any]: ...
+def jacobian(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, Any]: ...
+def hessian(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[P, Any]: ...
+def vmap(
+    fun: Callable[P, R],
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_name: Hashable | None = None,
+    axis_size: int | None = None,
+    spmd_axis_name: Hashable | None = None,
+    *,
+    randomness: Literal["different", "same", "error"] = "different",
+    chunk_size: int | None = None,
+) -> Callable[P, R]: ...
+@overload
+def shard_map(
+    f: Callable[P, R],
+    /,
+    *,
+    out_specs: Any,
+    in_specs: Any = ...,
+    mesh: Any = None,
+    axis_names: Any = ...,
+    check_vma: bool = True,
+) -> Callable[P, R]: ...
+@overload
+def shard_map(
+    f: None = None,
+    /,
+    *,
+    out_specs: Any,
+    in_specs: Any = ...,
+    mesh: Any = None,
+    axis_names: Any = ...,
+    check_vma: bool = True,
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+@overload
+def jvp(
+    fun: Callable[..., R],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: Literal[False] = False,
+) -> tuple[R, R]: ...
+@overload
+def jvp(
+    fun: Callable[..., tuple[R, Aux]],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: Literal[True],
+) -> tuple[R, R, Aux]: ...
+@overload
+def vjp(
+    fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = False
+) -> tuple[R, Callable[[R], tuple[Any, ...]]]: ...
+@overload
+def vjp(
+    fun: Callable[..., tuple[R, Aux]], *primals: Any, has_aux: Literal[True]
+) -> tuple[R, Callable[[R], tuple[Any, ...]], Aux]: ...
+@overload
+def linearize(
+    fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = False
+) -> tuple[R, Callable[..., R]]: ...
+@overload
+def linearize(
+    fun: Callable[..., tuple[R, Aux]], *primals: Any, has_aux: Literal[True]
+) -> tuple[R, Callable[..., R], Aux]: ...
 def checkpoint(
     fun: Callable[P, R],
     *,
@@ -224,39 +385,3 @@ def device_put(
 ) -> T: ...
 def key(seed: ArrayLike, *, impl: Any = None) -> jax.Array: ...
 def stop_gradient(x: T) -> T: ...
-def cond(
-    pred: ArrayLike,
-    true_fun: Callable[..., R],
-    false_fun: Callable[..., R],
-    *operands: Any,
-    operand: Any = ...,
-) -> R: ...
-def switch(
-    index: ArrayLike,
-    branches: Sequence[Callable[..., R]],
-    *operands: Any,
-    operand: Any = ...,
-) -> R: ...
-def scan(
-    f: Callable[[Carry, X], tuple[Carry, Y]],
-    init: Carry,
-    xs: X | None = None,
-    length: int | None = None,
-    reverse: bool = False,
-    unroll: int | bool = 1,
-) -> tuple[Carry, Y]: ...
-def while_loop(
-    cond_fun: Callable[[T], ArrayLike], body_fun: Callable[[T], T], init_val: T
-) -> T: ...
-def fori_loop(
-    lower: ArrayLike,
-    upper: ArrayLike,
-    body_fun: Callable[[Any, T], T],
-    init_val: T,
-    *,
-    unroll: int | bool | None = None,
-) -> T: ...
-def map(f: Callable[[X], Y], xs: X, *, batch_size: int | None = None) -> Y: ...
-def associative_scan(
-    fn: Callable[[T, T], T], elems: T, reverse: bool = False, axis: int = 0
-) -> T: ...

@@ -1,7 +1,21 @@
 """Loops and branches.
 
+`_control_flow` holds JAX's own (`scan`, `cond` ...). Called by eager code they run as
+compiled programs (`_programs`); what JAX refuses, `_diagnosis` tells in the user's
+words, with the checks of `_carry`.
+
 `_scan_while` is the loop that stops by itself and keeps its history; `_engine` runs it
-and differentiates it. `_carry` says what fits the carry of a loop.
+and differentiates it.
 """
 
+from ._control_flow import (
+    associative_scan as associative_scan,
+    checkpoint as checkpoint,
+    cond as cond,
+    fori_loop as fori_loop,
+    map as map,
+    scan as scan,
+    switch as switch,
+    while_loop as while_loop,
+)
 from ._scan_while import ScanWhileResult as ScanWhileResult, scan_while as scan_while

@@ -90,6 +90,47 @@ def check_structure(names: Names, before: Any, after: Any) -> None:
     raise LoopError(message)
 
 
+def check_arrays(loop: str, tree: Any, root: str) -> None:
+    """Refuse what a loop can't carry: text, functions, objects."""
+    for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
+        try:
+            jax.typeof(leaf)
+        except TypeError:
+            message = (
+                f"{loop}() got a {type(leaf).__name__} for {path_name(root, path)}; "
+                "only arrays and numbers go through a loop or a branch.\n"
+                f"Take it out of {root} and let the function capture it."
+            )
+            raise LoopError(message) from None
+
+
+def check_condition(loop: str, cond: str, returned: Any) -> None:
+    """Refuse a condition that is not a bool scalar."""
+    if returned is None:
+        seen = "None"
+    elif not isinstance(returned, jax.ShapeDtypeStruct):
+        seen = f"a {type(returned).__name__}"
+    elif returned.shape == () and returned.dtype == bool:
+        return
+    else:
+        seen = kind_of(returned)
+    message = (
+        f"{cond}() of {loop}() returned {seen} and must return bool[], one truth value."
+        "\nWrite a comparison, such as error > 1e-6, and jnp.any(...) or jnp.all(...) "
+        "around an array of them."
+    )
+    raise LoopError(message)
+
+
+def line_text(line: tuple[str, int] | None) -> str:
+    """A place in the source, as a line of a message."""
+    return f"  {line[0]}, line {line[1]}: {_source(line)}\n" if line else ""
+
+
+def _source(line: tuple[str, int]) -> str:
+    return linecache.getline(*line).strip()
+
+
 def kind_of(array: Any) -> str:
     """The dtype and shape as JAX writes them: float32[3,4]."""
     return f"{array.dtype}[{','.join(map(str, array.shape))}]"
@@ -128,9 +169,8 @@ def _changed(
         f"The carry {names.carry}{path} goes into {names.body}() as {kind_of(old)} "
         f"and comes out as {kind_of(new)}; {names.loop}() keeps shapes and dtypes.\n"
     )
-    text = linecache.getline(*line).strip() if line else ""
-    if line:
-        told += f"  {line[0]}, line {line[1]}: {text}\n"
+    told += line_text(line)
+    text = _source(line) if line else ""
     start = f"{names.start}{path}"
     if old.shape != new.shape:
         shape = ", ".join(map(str, new.shape))

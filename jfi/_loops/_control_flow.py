@@ -1,0 +1,305 @@
+"""JAX's loops and branches, for eager code too, and with errors in the user's words."""
+
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec, TypeVar
+
+import jax
+from jax import lax
+
+from .._compat import at_top_level
+from . import _operations
+from ._programs import run
+
+
+Carry = TypeVar("Carry")
+X = TypeVar("X")
+Y = TypeVar("Y")
+T = TypeVar("T")
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def scan(
+    f: Callable[[Carry, X], tuple[Carry, Y]],
+    init: Carry,
+    xs: X | None = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+) -> tuple[Carry, Y]:
+    """A loop over the rows of arrays, with a carry: `jax.lax.scan`.
+
+    >>> import jfi as jnp
+    >>> total, sums = jnp.scan(lambda c, x: (c + x, c + x), 0.0, jnp.arange(4.0))
+    >>> sums
+    Array([0., 1., 3., 6.], dtype=float32, weak_type=True)
+
+    Called by eager code it is compiled once for each place in the source, also with a
+    lambda made anew.
+
+    Args:
+        f: Takes the carry and a row, returns the pair `(carry, y)`.
+        init: The first carry: any tree of arrays and numbers.
+        xs: A tree of arrays with the same leading size, or None.
+        length: The number of steps; needed without `xs`.
+        reverse: Whether to begin at the last row.
+        unroll: How many steps to write out in each iteration of the compiled loop.
+
+    Returns:
+        The last carry, and the `y` of all steps, stacked.
+
+    Raises:
+        LoopError: `f` does not return the carry as it came, or rows don't fit.
+    """
+    return run(
+        _operations.scan,
+        (f,),
+        init,
+        xs,
+        _static(length),
+        reverse,
+        unroll,
+        traced=("init", "xs"),
+    )
+
+
+def while_loop(
+    cond_fun: Callable[[T], Any],
+    body_fun: Callable[[T], T],
+    init_val: T,
+) -> T:
+    """Repeat `body_fun` while `cond_fun` holds: `jax.lax.while_loop`.
+
+    >>> import jfi as jnp
+    >>> jnp.while_loop(lambda x: x < 100, lambda x: x * 2, 3)
+    Array(192, dtype=int64, weak_type=True)
+
+    Args:
+        cond_fun: Takes the carry, returns a bool scalar.
+        body_fun: Takes the carry, returns the next.
+        init_val: The first carry: any tree of arrays and numbers.
+
+    Returns:
+        The last carry.
+
+    Raises:
+        LoopError: `body_fun` does not return the carry as it came, or `cond_fun` no
+            bool scalar.
+    """
+    return run(
+        _operations.while_loop, (cond_fun, body_fun), init_val, traced=("init_val",)
+    )
+
+
+def fori_loop(
+    lower: Any,
+    upper: Any,
+    body_fun: Callable[[Any, T], T],
+    init_val: T,
+    *,
+    unroll: int | bool | None = None,
+) -> T:
+    """Repeat `body_fun(i, carry)` for i in a range: `jax.lax.fori_loop`.
+
+    >>> import jfi as jnp
+    >>> jnp.fori_loop(1, 5, lambda i, x: x * i, 1)
+    Array(24, dtype=int64, weak_type=True)
+
+    Args:
+        lower: The first i, an integer.
+        upper: Where to stop: the last i is below it.
+        body_fun: Takes i and the carry, returns the next carry.
+        init_val: The first carry: any tree of arrays and numbers.
+        unroll: How many steps to write out in each iteration of the compiled loop.
+
+    Returns:
+        The last carry.
+
+    Raises:
+        LoopError: `body_fun` does not return the carry as it came.
+    """
+    traced: tuple[str, ...] = ("init_val",)
+    if at_top_level() and unroll is None:
+        # Nothing is differentiated, for which JAX must know the number of steps: one
+        # program for any.
+        traced = ("lower", "upper", "init_val")
+    else:
+        lower, upper = _static(lower), _static(upper)
+    return run(
+        _operations.fori_loop,
+        (body_fun,),
+        lower,
+        upper,
+        init_val,
+        unroll,
+        traced=traced,
+    )
+
+
+def cond(
+    pred: Any,
+    true_fun: Callable[..., R],
+    false_fun: Callable[..., R],
+    *operands: Any,
+    **operand: Any,
+) -> R:
+    """Run one of two functions: `jax.lax.cond`.
+
+    >>> import jfi as jnp
+    >>> x = jnp.array(3.0)
+    >>> jnp.cond(x > 2, lambda x: x + 1, lambda x: x - 1, x)
+    Array(4., dtype=float32)
+
+    Args:
+        pred: A bool scalar, which may be traced.
+        true_fun: Takes the operands; runs if `pred` holds.
+        false_fun: Takes the operands; runs if it does not. Both return the same
+            structure, shapes and dtypes.
+        operands: Any trees of arrays and numbers.
+        operand: `operand=x`, JAX's older way to pass one.
+
+    Returns:
+        What the function returns that ran.
+
+    Raises:
+        LoopError: The two functions return different types.
+    """
+    if not callable(false_fun):  # JAX's older form, with two operands
+        return lax.cond(pred, true_fun, false_fun, *operands, **operand)
+    functions = true_fun, false_fun
+    names = ("pred", "operands", "operand")
+    return run(_operations.cond, functions, pred, operands, operand, traced=names)
+
+
+def switch(
+    index: Any,
+    branches: Sequence[Callable[..., R]],
+    *operands: Any,
+    **operand: Any,
+) -> R:
+    """Run one of several functions: `jax.lax.switch`.
+
+    >>> import jfi as jnp
+    >>> jnp.switch(1, [jnp.sin, jnp.square, jnp.exp], 3.0)
+    Array(9., dtype=float32, weak_type=True)
+
+    Args:
+        index: Which, an integer scalar; it is clamped to those there are.
+        branches: Functions of the operands that return the same types.
+        operands: Any trees of arrays and numbers.
+        operand: `operand=x`, JAX's older way to pass one.
+
+    Returns:
+        What the function returns that ran.
+
+    Raises:
+        LoopError: The functions return different types.
+    """
+    names = ("index", "operands", "operand")
+    return run(
+        _operations.switch, tuple(branches), index, operands, operand, traced=names
+    )
+
+
+def map(f: Callable[[X], Y], xs: X, *, batch_size: int | None = None) -> Y:
+    """Call a function for each row, one after the other: `jax.lax.map`.
+
+    >>> import jfi as jnp
+    >>> jnp.map(lambda x: x**2, jnp.arange(4.0))
+    Array([0., 1., 4., 9.], dtype=float32)
+
+    Args:
+        f: Takes a row of `xs`.
+        xs: A tree of arrays with the same leading size.
+        batch_size: How many rows to compute at a time, as by `vmap`.
+
+    Returns:
+        What `f` returns, stacked.
+    """
+    return run(_operations.map, (f,), xs, _static(batch_size), traced=("xs",))
+
+
+def associative_scan(
+    fn: Callable[[T, T], T], elems: T, reverse: bool = False, axis: int = 0
+) -> T:
+    """All partial results of an associative operation: `jax.lax.associative_scan`.
+
+    >>> import jfi as jnp
+    >>> jnp.associative_scan(jnp.add, jnp.arange(4))
+    Array([0, 1, 3, 6], dtype=int32)
+
+    Args:
+        fn: Takes two trees of arrays and combines them row by row.
+        elems: A tree of arrays with the same size along `axis`.
+        reverse: Whether to begin at the end.
+        axis: Along which axis.
+
+    Returns:
+        A tree like `elems`.
+    """
+    return run(
+        _operations.associative_scan,
+        (fn,),
+        elems,
+        reverse,
+        _static(axis),
+        traced=("elems",),
+    )
+
+
+def checkpoint(
+    fun: Callable[P, R],
+    *,
+    prevent_cse: bool | Sequence[bool] = True,
+    policy: Callable[..., bool] | None = None,
+    static_argnums: int | tuple[int, ...] = (),
+    **options: Any,
+) -> Callable[P, R]:
+    """A function whose inner values the backward pass computes anew: `jax.checkpoint`.
+
+    >>> import jfi as jnp
+    >>> f = jnp.checkpoint(lambda x: jnp.sin(jnp.sin(x)))
+    >>> jnp.grad(f)(0.0)
+    Array(1., dtype=float32, weak_type=True)
+
+    Args:
+        fun: A function of arrays.
+        prevent_cse: Whether to keep XLA from sharing the values after all.
+        policy: Which values to keep: one of `jax.checkpoint_policies`.
+        static_argnums: Which arguments are settings.
+        options: The others of `jax.checkpoint`.
+
+    Returns:
+        A function with the same values and gradients, whose gradient takes less
+        memory and more time.
+    """
+    given = {"prevent_cse": prevent_cse, "policy": policy, **options}
+    numbers = (static_argnums,) if isinstance(static_argnums, int) else static_argnums
+
+    @functools.wraps(fun, updated=())
+    def checkpointed(*args: P.args, **kwargs: P.kwargs) -> R:
+        static = {n % len(args): args[n] for n in numbers}
+        data = {n: arg for n, arg in enumerate(args) if n not in static}
+        return run(
+            _operations.checkpoint,
+            (fun,),
+            data,
+            kwargs,
+            static,
+            given,
+            traced=("data", "kwargs"),
+        )
+
+    return checkpointed
+
+
+def _static(number: Any) -> Any:
+    """A known number as a Python int: sizes and bounds are settings of a loop."""
+    if isinstance(number, jax.core.Tracer) or type(number) in (int, type(None)):
+        return number
+    try:
+        return operator.index(number)
+    except TypeError:
+        return number  # JAX says what is wrong with it

@@ -1,0 +1,195 @@
+"""What JAX refuses about a loop or a branch, told in the user's words.
+
+JAX's calls run first, and nothing is checked before. When one fails, the user's
+functions are traced once more to see why; if that tells nothing, JAX's error stays.
+"""
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from .._compat import origin_of_output
+from .._errors import JfiError, LoopError
+from .._trees import function_name, path_name
+from ._carry import (
+    check_arrays,
+    check_carry,
+    check_condition,
+    kind_of,
+    line_text,
+    names_in,
+)
+
+
+@contextmanager
+def _explained(explain: Callable[[], None]) -> Generator[None]:
+    """Let `explain` raise a better error than JAX's, if it knows one."""
+    try:
+        yield
+    except (JfiError, jax.errors.JAXTypeError, jax.errors.JAXIndexError):
+        raise  # about values that are not known yet
+    except (TypeError, ValueError) as error:
+        try:
+            explain()
+        except LoopError as better:
+            raise better from error
+        except Exception:
+            pass  # the user's function fails by itself, with the error at hand
+        raise
+
+
+def explained_scan(f: Any, init: Any, xs: Any, length: Any) -> Any:
+    """Tell what does not fit in `scan(f, init, xs, length)`."""
+
+    def explain() -> None:
+        check_arrays("scan", init, "init")
+        _check_rows(xs, length)
+        row = jax.tree.map(lambda x: _typed(x, drop=1), xs)
+        names = names_in("scan", f)
+        traced, out = _traced(f, jax.tree.map(_typed, init), row)
+        if not (isinstance(out, tuple) and len(out) == 2):
+            message = (
+                f"{names.body}() in scan() returned {_what(out)}, not a "
+                f"pair.\nReturn ({names.carry}, y); where there is nothing to stack: "
+                f"return {names.carry}, None"
+            )
+            raise LoopError(message)
+        check_carry(names, jax.tree.map(_typed, init), out[0], traced)
+
+    return _explained(explain)
+
+
+def explained_while(cond_fun: Any, body_fun: Any, init_val: Any) -> Any:
+    """Tell what does not fit in `while_loop(cond_fun, body_fun, init_val)`."""
+
+    def explain() -> None:
+        check_arrays("while_loop", init_val, "init_val")
+        init = jax.tree.map(_typed, init_val)
+        check_condition(
+            "while_loop", function_name(cond_fun), _traced(cond_fun, init)[1]
+        )
+        traced, out = _traced(body_fun, init)
+        check_carry(
+            names_in("while_loop", body_fun, start="init_val"), init, out, traced
+        )
+
+    return _explained(explain)
+
+
+def explained_fori(body_fun: Any, lower: Any, init_val: Any) -> Any:
+    """Tell what does not fit in `fori_loop(lower, upper, body_fun, init_val)`."""
+
+    def explain() -> None:
+        check_arrays("fori_loop", init_val, "init_val")
+        init = jax.tree.map(_typed, init_val)
+        traced, out = _traced(body_fun, _typed(lower), init)
+        names = names_in("fori_loop", body_fun, position=1, start="init_val")
+        check_carry(names, init, out, traced)
+
+    return _explained(explain)
+
+
+def explained_branches(
+    what: str, names: Sequence[str], functions: Sequence[Any], operands: Sequence[Any]
+) -> Any:
+    """Tell in which result two branches differ."""
+
+    def explain() -> None:
+        check_arrays(what, operands, "operands")
+        args = jax.tree.map(_typed, tuple(operands))
+        (_, first), *others = (_traced(function, *args) for function in functions)
+        for name, function, (traced, out) in zip(
+            names[1:], functions[1:], others, strict=True
+        ):
+            told = [
+                f"{name} ({function_name(f)}())" if function_name(f) != name else name
+                for name, f in ((names[0], functions[0]), (name, function))
+            ]
+            _check_alike(what, told, first, out, traced)
+
+    return _explained(explain)
+
+
+def _check_alike(
+    what: str, told: Sequence[str], first: Any, out: Any, traced: Any
+) -> None:
+    """Refuse branches with results of different types."""
+    of_first, of_out = jax.tree.structure(first), jax.tree.structure(out)
+    if of_first != of_out:
+        message = (
+            f"The branches of {what}() return different structures: {told[0]} returns "
+            f"{of_first}, {told[1]} returns {of_out}.\n"
+            "Return the same containers with the same names from each."
+        )
+        raise LoopError(message)
+    leaves = zip(
+        jax.tree_util.tree_leaves_with_path(first), jax.tree.leaves(out), strict=True
+    )
+    for number, ((path, one), other) in enumerate(leaves):
+        if one.shape == other.shape and one.dtype == other.dtype:
+            continue
+        line = origin_of_output(
+            traced,
+            number,
+            lambda x, to=other: (x.shape, x.dtype) == (to.shape, to.dtype),
+        )
+        remedy = (
+            f"return ...astype({str(one.dtype)!r}) from {told[1]}"
+            if one.shape == other.shape
+            else "return arrays of the same shape, with jnp.broadcast_to or jnp.pad"
+        )
+        message = (
+            f"The branches of {what}() return different types for "
+            f"{path_name('result', path)}: {told[0]} returns {kind_of(one)}, "
+            f"{told[1]} returns {kind_of(other)}.\n{line_text(line)}"
+            f"Write instead: {remedy}"
+        )
+        raise LoopError(message)
+
+
+def _check_rows(xs: Any, length: Any) -> None:
+    """Refuse rows that are none, and arrays of different lengths."""
+    check_arrays("scan", xs, "xs")
+    leaves = jax.tree_util.tree_leaves_with_path(xs)
+    sizes: dict[str, int] = {} if length is None else {"length": length}
+    for path, leaf in leaves:
+        name = path_name("xs", path)
+        if jnp.ndim(leaf) == 0:
+            message = (
+                f"scan() goes over the rows of xs, and {name} is a single number.\n"
+                f"Let f capture it; or repeat it: {name} = jnp.full(n, {name})"
+            )
+            raise LoopError(message)
+        sizes[name] = jnp.shape(leaf)[0]
+    if not sizes:
+        message = "scan() got no xs and no length.\nWrite scan(f, init, length=10)"
+        raise LoopError(message)
+    if len(set(sizes.values())) > 1:
+        table = ", ".join(f"{name}: {size}" for name, size in sizes.items())
+        message = (
+            f"scan() takes as many steps as xs has rows, but these differ: {table}.\n"
+            "Cut them to the same length: x[:n]"
+        )
+        raise LoopError(message)
+
+
+def _what(out: Any) -> str:
+    if isinstance(out, jax.ShapeDtypeStruct):
+        return f"an array {kind_of(out)}"
+    return f"a {type(out).__name__}"
+
+
+def _traced(function: Any, *args: Any) -> tuple[Any, Any]:
+    """A new trace of a function: its jaxpr, and the types that it returns."""
+    traced: Any = jax.make_jaxpr(lambda *args: function(*args), return_shape=True)
+    jaxpr, shapes = traced(*args)
+    return jaxpr, shapes
+
+
+def _typed(x: Any, drop: int = 0) -> jax.ShapeDtypeStruct:
+    """The type of an array or number, without its leading dimensions."""
+    kind = jax.typeof(x)
+    return jax.ShapeDtypeStruct(kind.shape[drop:], kind.dtype, weak_type=kind.weak_type)
