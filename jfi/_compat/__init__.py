@@ -5,6 +5,7 @@ JAX it was checked, proves itself at first use, and falls back on public functio
 when it fails: a new release of JAX is a change of this file and of no other.
 """
 
+import contextlib
 import functools
 import threading
 from collections.abc import Callable, Sequence
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import tree_util
 
 from ._call_stack import (
@@ -23,6 +25,10 @@ from ._call_stack import (
     user_level as user_level,
 )
 from ._compiling import on_compiled as on_compiled
+from ._symbolic_zeros import (
+    is_zero_of_type as is_zero_of_type,
+    zero_of_type as zero_of_type,
+)
 from ._source_lines import origin_of_output as origin_of_output
 
 
@@ -311,6 +317,62 @@ def from_numpy(name: str) -> Any:
     except AttributeError as error:
         message = f"module 'jfi' has no attribute {name!r}"
         raise AttributeError(message, name=name) from error
+
+
+@functools.cache
+def linear_calls() -> Callable[..., Any] | None:
+    """`linear_call` of `_linear_call`, if it works in this release of JAX; else None."""
+    try:
+        from ._linear_call import linear_call
+    except (ImportError, AttributeError):
+        return None
+    works: list[bool] = []
+
+    def prove() -> None:
+        with contextlib.suppress(Exception):  # whatever another JAX says
+            works.append(_transposes(linear_call))
+
+    thread = threading.Thread(target=prove)  # outside of every transformation
+    thread.start()
+    thread.join()
+    return linear_call if works == [True] else None
+
+
+def _transposes(linear_call: Callable[..., Any]) -> bool:
+    """Whether a product that is declared linear has all its derivatives."""
+
+    def times(a: Any, x: Any) -> Any:
+        return a * x
+
+    @jax.custom_jvp
+    def product(a: Any, x: Any) -> Any:
+        return a * x
+
+    @product.defjvp
+    def _derivative(primals: Any, tangents: Any) -> Any:
+        (a, x), (_, dx) = primals, tangents
+        return a * x, linear_call(times, times, a, dx, like=x)
+
+    def derivatives(a: Any) -> Any:
+        return (
+            jax.jvp(jax.vmap(product), (a, a), (a, a))[1],
+            jax.grad(lambda x: jax.vmap(product)(a, x).sum())(a),
+            jax.vmap(jax.jacfwd(jax.grad(lambda a: product(a, a) * a)))(a),
+        )
+
+    found = jax.jit(derivatives)(np.arange(1, 4, dtype=np.float32))
+    return [x.tolist() for x in found] == [[1, 4, 9], [1, 2, 3], [4, 8, 12]]
+
+
+def names_axes(traced: Any) -> bool:
+    """Whether a jaxpr uses the name of an axis: `psum`, `axis_index` ...
+
+    The effects of a jaxpr (checked in 0.10.2 and 0.12.0). Without them: maybe.
+    """
+    effects: Any = getattr(traced.jaxpr, "effects", None)
+    if effects is None:
+        return True
+    return any(type(effect).__name__ == "NamedAxisEffect" for effect in effects)
 
 
 # The table behind those names, so that `dir(jfi)` holds all that `dir(jax.numpy)` does.

@@ -1,175 +1,144 @@
-"""A while loop over flat lists of arrays, with history and derivatives.
+"""The derivatives of a loop.
 
 `lax.while_loop` stops early but can't be differentiated in reverse; `lax.scan` can, but
-does not stop. So the values come from the first, and the gradient from a second while
-loop over the stored carries. Derivatives of that gradient (Hessians) come from the same
-loop written as a scan: slower, and right in both modes and to any order.
+does not stop. So the values come from a while loop; a derivative is a second one over
+the carries that the first has stored: from the first step to the last (`_push`, forward
+mode) or from the last to the first (`_pull`, reverse mode). JAX is told that these two
+are each other's transpose. Derivatives of derivatives (Hessians) come from the same
+loops written as scans: slower, and right in all modes and to any order.
 """
 
+import functools
 import operator
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax import lax
+import numpy as np
+
+from .._compat import linear_calls
+from ._running import Bound, Loop, run_scan, run_while
 
 
-class Bound(NamedTuple):
-    """What ends a loop: a number of steps, and the arrays its condition captures."""
+def differentiable(loop: Loop) -> Callable[[Any, Any, Bound], tuple[Any, Any, Any]]:
+    """The loop as a function of (consts, carry, bound), with derivatives."""
+    linear_call = linear_calls()
+    if linear_call is None:
+        return _reverse_only(loop)
 
-    limit: Any
-    consts: Any
-
-
-class Loop(NamedTuple):
-    """The static part of a loop with the state `carry` that writes `rows` of `y`."""
-
-    step: Callable[[Any, Any, Any], tuple[Any, Any]]  # consts, carry, x -> carry, y
-    proceed: Callable[[Any, Any], Any]  # consts of the condition, carry -> bool
-    rows: int
-    backwards: bool  # visits rows limit-1, ..., 0 of `xs` and `ys`
-
-
-def with_gradient(loop: Loop) -> Callable[[Any, Any, Bound], tuple[Any, Any, Any]]:
-    """The loop as a function of (consts, carry, bound), with reverse mode."""
-
-    @jax.custom_vjp
+    @jax.custom_jvp
     def run(consts: Any, carry: Any, bound: Bound) -> Any:
-        return _run_while(loop, consts, carry, (), bound)
+        return run_while(loop, consts, carry, (), bound)
 
-    def forward(consts: Any, carry: Any, bound: Bound) -> Any:
-        def step(consts: Any, carry: Any, x: Any) -> Any:
-            new, y = loop.step(consts, carry, x)
-            return new, (y, carry)
-
-        recording = _twice_differentiable(loop._replace(step=step))
-        carry, (ys, carries), length = recording(consts, carry, (), bound)
-        return (carry, ys, length), (consts, carries, length)
-
-    def backward(saved: Any, cotangents: Any) -> Any:
-        consts, carries, length = saved
-        g_carry, g_ys, _ = cotangents
-        g_consts = jax.tree.map(jnp.zeros_like, _floats(consts))
-        pull = _twice_differentiable(_gradient_loop(loop))
-        (g_carry, g_consts), _, _ = pull(
-            consts,
-            (_floats(g_carry), g_consts),
-            (carries, _floats(g_ys)),
-            Bound(length, ()),
+    @run.defjvp
+    def derivative(primals: Any, tangents: Any) -> Any:
+        out, stored = _record(loop, *primals)
+        t_carry, t_ys = linear_call(
+            functools.partial(_push, loop),
+            functools.partial(_pull, loop),
+            stored,
+            _floats(tangents[:2]),
+            like=_floats(out[:2]),
         )
-        return g_consts, g_carry, None
+        return out, _merge((t_carry, t_ys, None), jax.tree.map(_no_tangent, out))
 
-    run.defvjp(forward, backward)
     return run
 
 
-def _gradient_loop(loop: Loop) -> Loop:
-    """The loop that carries the gradients of `loop` from its last step to its first."""
+def _reverse_only(loop: Loop) -> Callable[[Any, Any, Bound], tuple[Any, Any, Any]]:
+    """The same on documented JAX alone, which has no forward mode then."""
 
-    def step(consts: Any, gradients: Any, x: Any) -> Any:
-        g_carry, g_consts = gradients
+    @jax.custom_vjp
+    def run(consts: Any, carry: Any, bound: Bound) -> Any:
+        return run_while(loop, consts, carry, (), bound)
+
+    def backward(stored: Any, cotangents: Any) -> Any:
+        return *_pull(loop, stored, _floats(cotangents[:2])), None
+
+    run.defvjp(functools.partial(_record, loop), backward)
+    return run
+
+
+def _record(loop: Loop, consts: Any, carry: Any, bound: Bound) -> tuple[Any, Any]:
+    """Run the loop: what it returns, and what its derivatives need."""
+
+    def step(consts: Any, carry: Any, x: Any) -> Any:
+        new, y = loop.step(consts, carry, x)
+        return new, (y, carry)
+
+    run = _twice_differentiable(loop._replace(step=step))
+    carry, (ys, carries), length = run(consts, carry, (), bound)
+    return (carry, ys, length), (consts, carries, length)
+
+
+def _push(loop: Loop, stored: Any, tangents: Any) -> Any:
+    """The tangents of carry and ys for those of consts and the first carry."""
+
+    def step(consts: Any, tangents: Any, carry: Any) -> Any:
+        consts, t_consts = consts
+        step = _float_step(loop, consts, carry)
+        at = _floats(consts), _floats(carry)
+        return jax.jvp(step, at, (t_consts, tangents))[1]
+
+    consts, carries, length = stored
+    t_consts, t_carry = tangents
+    run = _twice_differentiable(loop._replace(step=step, proceed=None))
+    t_carry, t_ys, _ = run((consts, t_consts), t_carry, carries, Bound(length, ()))
+    return t_carry, t_ys
+
+
+def _pull(loop: Loop, stored: Any, cotangents: Any) -> Any:
+    """The cotangents of consts and the first carry for those of carry and ys."""
+
+    def step(consts: Any, cotangents: Any, x: Any) -> Any:
+        g_carry, g_consts = cotangents
         carry, g_y = x
-
-        def floats(float_consts: Any, float_carry: Any) -> Any:
-            new, y = loop.step(
-                _merge(float_consts, consts), _merge(float_carry, carry), ()
-            )
-            return _floats(new), _floats(y)
-
-        _, pull = jax.vjp(floats, _floats(consts), _floats(carry))
+        step = _float_step(loop, consts, carry)
+        _, pull = jax.vjp(step, _floats(consts), _floats(carry))
         more, g_carry = pull((g_carry, g_y))
         return (g_carry, jax.tree.map(operator.add, g_consts, more)), ()
 
-    return Loop(step, lambda consts, carry: True, loop.rows, not loop.backwards)
+    consts, carries, length = stored
+    g_carry, g_ys = cotangents
+    g_consts = jax.tree.map(jnp.zeros_like, _floats(consts))
+    run = _twice_differentiable(
+        loop._replace(step=step, proceed=None, backwards=not loop.backwards)
+    )
+    start, xs = (g_carry, g_consts), (carries, g_ys)
+    (g_carry, g_consts), _, _ = run(consts, start, xs, Bound(length, ()))
+    return g_consts, g_carry
+
+
+def _float_step(loop: Loop, consts: Any, carry: Any) -> Callable[[Any, Any], Any]:
+    """A step as a function of what has derivatives."""
+
+    def step(float_consts: Any, float_carry: Any) -> Any:
+        merged = _merge(float_consts, consts), _merge(float_carry, carry)
+        return _floats(loop.step(*merged, ()))
+
+    return step
 
 
 def _twice_differentiable(loop: Loop) -> Callable[..., tuple[Any, Any, Any]]:
     """The loop as a function of (consts, carry, xs, bound), for rules of derivatives.
 
-    It is differentiated only when a gradient is itself differentiated.
+    It is differentiated only when a derivative is itself differentiated.
     """
 
     @jax.custom_jvp
     def run(*args: Any) -> Any:
-        return _run_while(loop, *args)
+        return run_while(loop, *args)
 
     @run.defjvp
-    def tangents(primals: Any, tangents: Any) -> Any:
-        return jax.jvp(lambda *args: _run_scan(loop, *args), primals, tangents)
+    def derivative(primals: Any, tangents: Any) -> Any:
+        return jax.jvp(functools.partial(run_scan, loop), primals, tangents)
 
     return run
 
 
-def _run_while(loop: Loop, consts: Any, carry: Any, xs: Any, bound: Bound) -> Any:
-    """Run the loop: carry, ys, number of steps. Stops early, no reverse mode."""
-
-    def proceed(state: Any) -> Any:
-        i, carry, _ = state
-        return (i < bound.limit) & loop.proceed(bound.consts, carry)
-
-    def advance(state: Any) -> Any:
-        i, carry, ys = state
-        row = _row(loop, bound, i)
-        carry, y = loop.step(consts, carry, _read(xs, row))
-        return i + 1, carry, _write(ys, row, y)
-
-    state = jnp.int32(0), carry, _zeros(loop, consts, carry, xs)
-    length, carry, ys = lax.while_loop(proceed, advance, state)
-    return carry, ys, length
-
-
-def _run_scan(loop: Loop, consts: Any, carry: Any, xs: Any, bound: Bound) -> Any:
-    """Run the loop as a scan of `rows` steps: every mode of differentiation."""
-
-    def advance(state: Any, _: None) -> tuple[Any, None]:
-        i, carry, ys = state
-        row = _row(loop, bound, i)
-        going = (i < bound.limit) & loop.proceed(bound.consts, carry)
-
-        def choose(new: Any, old: Any) -> Any:
-            return jax.tree.map(lambda a, b: jnp.where(going, a, b), new, old)
-
-        def guard(tree: Any) -> Any:
-            # Past the end the step may be NaN, and so its derivatives: they are cut
-            # off where they come out of the step (choose) and where they go in (here).
-            # `lax.cond` does the same, but not for reverse over reverse over vmap
-            # (JAX 0.10: "Transpose rule for 'stop_gradient' not implemented").
-            return choose(tree, lax.stop_gradient(tree))
-
-        new, y = loop.step(guard(consts), guard(carry), guard(_read(xs, row)))
-        ys = _write(ys, row, choose(y, _read(ys, row)))
-        return (i + going, choose(new, carry), ys), None
-
-    state = jnp.int32(0), carry, _zeros(loop, consts, carry, xs)
-    (length, carry, ys), _ = lax.scan(advance, state, length=loop.rows)
-    return carry, ys, length
-
-
-def _row(loop: Loop, bound: Bound, i: Any) -> Any:
-    return bound.limit - 1 - i if loop.backwards else i
-
-
-def _read(rows: Any, row: Any) -> Any:
-    return jax.tree.map(
-        lambda x: lax.dynamic_index_in_dim(x, row, keepdims=False), rows
-    )
-
-
-def _write(rows: Any, row: Any, values: Any) -> Any:
-    return jax.tree.map(
-        lambda x, value: lax.dynamic_update_index_in_dim(x, value, row, 0), rows, values
-    )
-
-
-def _zeros(loop: Loop, consts: Any, carry: Any, xs: Any) -> Any:
-    """The rows of `ys` before they are written."""
-    _, y = jax.eval_shape(lambda: loop.step(consts, carry, _read(xs, 0)))
-    return jax.tree.map(lambda y: jnp.zeros((loop.rows, *y.shape), y.dtype), y)
-
-
 def _floats(tree: Any) -> Any:
-    """The leaves that have gradients; None, an empty tree to JAX, for the others."""
+    """The leaves that have derivatives; None, an empty tree to JAX, for the others."""
     return jax.tree.map(
         lambda x: x if jnp.issubdtype(x.dtype, jnp.inexact) else None, tree
     )
@@ -183,3 +152,7 @@ def _merge(floats: Any, tree: Any) -> Any:
         tree,
         is_leaf=lambda x: x is None,
     )
+
+
+def _no_tangent(x: Any) -> Any:
+    return np.zeros(x.shape, jax.dtypes.float0)

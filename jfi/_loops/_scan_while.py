@@ -10,12 +10,14 @@ import jax.numpy as jnp
 from jax import lax
 from jax.core import Tracer, eval_jaxpr
 
+from .._compat import names_axes
 from .._errors import LoopError
 from .._own_stream import on_keys, varied, with_own_stream
 from .._staging import Keys, refuse_sources
 from .._trees import path_name
 from ._carry import Names, check_carry, check_structure, kind_of, names_in
-from ._engine import Bound, Loop, with_gradient
+from ._engine import differentiable
+from ._running import Bound, Loop
 
 
 CarryT = TypeVar("CarryT")
@@ -132,10 +134,16 @@ def _run(cond: Any, body: Any, init: Any, max_steps: int, keys: Keys | None) -> 
         return traced_cond.call(consts, carry)[0]
 
     # XLA can't write to a buffer without rows, so even max_steps=0 has one, cut below.
-    loop = Loop(step, proceed, rows=max(max_steps, 1), backwards=False)
+    loop = Loop(
+        step,
+        proceed,
+        rows=max(max_steps, 1),
+        backwards=False,
+        names_axes=names_axes(traced_body.jaxpr) or names_axes(traced_cond.jaxpr),
+    )
     bound = Bound(jnp.int32(max_steps), traced_cond.consts)
     try:
-        leaves, ys, length = with_gradient(loop)(traced_body.consts, leaves, bound)
+        leaves, ys, length = differentiable(loop)(traced_body.consts, leaves, bound)
     except TypeError as error:
         if "forward-mode" not in str(error):
             raise

@@ -1,0 +1,222 @@
+"""A loop over trees of arrays, run as a while loop or as a scan.
+
+`run_while` stops early; also in a batch, where it is one loop that ends with the last
+row. `run_scan` always takes all steps, and has derivatives of every mode and order.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.custom_batching import custom_vmap
+
+
+class Bound(NamedTuple):
+    """What ends a loop: a number of steps, and the arrays its condition captures."""
+
+    limit: Any
+    consts: Any
+
+
+class Loop(NamedTuple):
+    """The static part of a loop with the state `carry`, which maps `xs` to `ys`.
+
+    Attributes:
+        step: Takes consts, carry and a row of `xs`; returns the carry and a row of `ys`.
+        proceed: Takes the consts of the condition and the carry, returns whether to
+            take another step. None: the number of steps alone decides.
+        rows: How many rows `xs` and `ys` have.
+        backwards: Whether it visits the rows limit-1, ..., 0 and not 0, ..., limit-1.
+        names_axes: Whether a function of it uses the name of an axis (`lax.psum`).
+    """
+
+    step: Callable[[Any, Any, Any], tuple[Any, Any]]
+    proceed: Callable[[Any, Any], Any] | None
+    rows: int
+    backwards: bool
+    names_axes: bool
+
+
+def run_while(loop: Loop, consts: Any, carry: Any, xs: Any, bound: Bound) -> Any:
+    """Run the loop: carry, ys, number of steps. Stops early, no reverse mode.
+
+    Rows of `ys` that no step has written are zero.
+    """
+    return _batchable(loop, batched=False)(consts, carry, xs, bound)
+
+
+def run_scan(loop: Loop, consts: Any, carry: Any, xs: Any, bound: Bound) -> Any:
+    """Run the loop as a scan of all rows: every mode of differentiation."""
+
+    def advance(state: Any, rows: Any) -> tuple[Any, Any]:
+        carry, length = state
+        row, x = rows
+        going = _goes_on(loop, bound, row, carry)
+
+        def choose(new: Any, old: Any) -> Any:
+            return jax.tree.map(lambda a, b: jnp.where(going, a, b), new, old)
+
+        def guard(tree: Any) -> Any:
+            # Past the end the step may be NaN, and so its derivatives: they are cut
+            # off where they come out of the step (choose) and where they go in (here).
+            # `lax.cond` does the same, but not for reverse over reverse over vmap
+            # (JAX 0.10: "Transpose rule for 'stop_gradient' not implemented").
+            return choose(tree, lax.stop_gradient(tree))
+
+        new, y = loop.step(guard(consts), guard(carry), guard(x))
+        y = choose(y, jax.tree.map(jnp.zeros_like, y))
+        return (choose(new, carry), length + going), y
+
+    rows = jnp.arange(loop.rows), xs
+    start = carry, jnp.int32(0)
+    (carry, length), ys = lax.scan(advance, start, rows, reverse=loop.backwards)
+    return carry, ys, length
+
+
+def _batchable(loop: Loop, *, batched: bool) -> Callable[..., Any]:
+    """`run_while`, whose form under `vmap` is one loop of its own.
+
+    JAX's own has a counter for each row: writing a row of `ys` becomes a scatter, and
+    the whole of `ys` is copied at each step.
+
+    Args:
+        loop: The loop; of a batch, with `ys` and `xs` as (rows, *batch, ...).
+        batched: Whether rows of a batch stop each at its own time.
+    """
+
+    def run(consts: Any, carry: Any, xs: Any, bound: Bound) -> Any:
+        run_it = _run_batch if batched else _run_one
+        return run_it(loop, consts, carry, xs, bound)
+
+    if loop.names_axes:  # a rule for `vmap` is not told the name of its axis
+        return run
+    batchable: Any = custom_vmap(run)
+
+    @batchable.def_vmap  # type: ignore[untyped-decorator]
+    def run_rows(
+        size: int, is_batched: Any, consts: Any, carry: Any, xs: Any, bound: Bound
+    ) -> Any:
+        def spread(tree: Any, is_batched: Any) -> Any:
+            return jax.tree.map(
+                lambda x, has: x if has else _repeat(x, size), tree, is_batched
+            )
+
+        consts_batched, carry_batched, xs_batched, bound_batched = is_batched
+        one_length = not (batched or loop.proceed or bound_batched.limit)
+        step_axes = _axes(consts_batched), 0, _axes(xs_batched)
+        rows = loop._replace(step=jax.vmap(loop.step, step_axes, axis_size=size))
+        if loop.proceed is not None:
+            axes = _axes(bound_batched.consts), 0
+            rows = rows._replace(proceed=jax.vmap(loop.proceed, axes, axis_size=size))
+        if not one_length:
+            limit = spread(bound.limit, bound_batched.limit)
+            bound = bound._replace(limit=limit)
+        carry, ys, length = _batchable(rows, batched=not one_length)(
+            consts,
+            spread(carry, carry_batched),
+            jax.tree.map(_rows_first, xs, xs_batched),
+            bound,
+        )
+        out = carry, jax.tree.map(lambda y: jnp.moveaxis(y, 1, 0), ys), length
+        every = jax.tree.map(lambda _: True, (carry, ys))
+        return out, (*every, not one_length)
+
+    call: Callable[..., Any] = batchable
+    return call
+
+
+def _run_one(loop: Loop, consts: Any, carry: Any, xs: Any, bound: Bound) -> Any:
+    def proceed(state: Any) -> Any:
+        i, carry, _ = state
+        going = i < bound.limit
+        if loop.proceed is not None:
+            going &= loop.proceed(bound.consts, carry)
+        return going
+
+    def advance(state: Any) -> Any:
+        i, carry, ys = state
+        row = bound.limit - 1 - i if loop.backwards else i
+        carry, y = loop.step(consts, carry, _read(xs, row))
+        return i + 1, carry, _write(ys, row, y)
+
+    state = jnp.int32(0), carry, _zeros(loop, consts, carry, xs)
+    length, carry, ys = lax.while_loop(proceed, advance, state)
+    return carry, ys, length
+
+
+def _run_batch(loop: Loop, consts: Any, carry: Any, xs: Any, bound: Bound) -> Any:
+    """One loop for all rows of a batch; those that have stopped keep their carry."""
+    last = jnp.max(bound.limit, initial=0) - 1
+
+    def row_of(i: Any) -> Any:
+        return last - i if loop.backwards else i
+
+    def advance(state: Any) -> Any:
+        i, going, carry, ys, length = state
+
+        def choose(new: Any, old: Any) -> Any:
+            return jax.tree.map(lambda a, b: _where(going, a, b), new, old)
+
+        new, y = loop.step(consts, carry, _read(xs, row_of(i)))
+        y = choose(y, jax.tree.map(jnp.zeros_like, y))
+        carry, ys = choose(new, carry), _write(ys, row_of(i), y)
+        length = length + going
+        # What has stopped stays so: its carry no longer changes.
+        return i + 1, _goes_on(loop, bound, row_of(i + 1), carry), carry, ys, length
+
+    def proceed(state: Any) -> Any:
+        i, going, *_ = state
+        return i <= last if loop.proceed is None else jnp.any(going)
+
+    start = jnp.int32(0)
+    going = _goes_on(loop, bound, row_of(start), carry)
+    ys = _zeros(loop, consts, carry, xs)
+    state = start, going, carry, ys, jnp.zeros_like(bound.limit)
+    _, _, carry, ys, length = lax.while_loop(proceed, advance, state)
+    return carry, ys, length
+
+
+def _goes_on(loop: Loop, bound: Bound, row: Any, carry: Any) -> Any:
+    """Whether the step for a row of `xs` and `ys` is taken."""
+    going = row < bound.limit
+    return going if loop.proceed is None else going & loop.proceed(bound.consts, carry)
+
+
+def _where(going: Any, new: Any, old: Any) -> Any:
+    """`jnp.where`, for a truth value for each row of a batch."""
+    ones = (1,) * (new.ndim - going.ndim)
+    return jnp.where(going.reshape(going.shape + ones), new, old)
+
+
+def _repeat(x: Any, size: int) -> Any:
+    return jnp.broadcast_to(x, (size, *x.shape))
+
+
+def _rows_first(xs: Any, is_batched: bool) -> Any:
+    """From (batch, rows, ...) to (rows, batch, ...)."""
+    return jnp.moveaxis(xs, 0, 1) if is_batched else xs
+
+
+def _axes(is_batched: Any) -> Any:
+    """The `in_axes` of `vmap`."""
+    return jax.tree.map(lambda has: 0 if has else None, is_batched)
+
+
+def _read(rows: Any, row: Any) -> Any:
+    return jax.tree.map(
+        lambda x: lax.dynamic_index_in_dim(x, row, keepdims=False), rows
+    )
+
+
+def _write(rows: Any, row: Any, values: Any) -> Any:
+    return jax.tree.map(
+        lambda x, value: lax.dynamic_update_index_in_dim(x, value, row, 0), rows, values
+    )
+
+
+def _zeros(loop: Loop, consts: Any, carry: Any, xs: Any) -> Any:
+    """The rows of `ys` before they are written."""
+    _, y = jax.eval_shape(lambda: loop.step(consts, carry, _read(xs, 0)))
+    return jax.tree.map(lambda y: jnp.zeros((loop.rows, *y.shape), y.dtype), y)
