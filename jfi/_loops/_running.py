@@ -4,6 +4,7 @@
 row. `run_scan` always takes all steps, and has derivatives of every mode and order.
 """
 
+import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -24,7 +25,7 @@ class Loop(NamedTuple):
     """The static part of a loop with the state `carry`, which maps `xs` to `ys`.
 
     Attributes:
-        step: Takes consts, carry and a row of `xs`; returns the carry and a row of `ys`.
+        step: Takes consts, carry, a row of `xs`; returns the carry and a row of `ys`.
         proceed: Takes the consts of the condition and the carry, returns whether to
             take another step. None: the number of steps alone decides.
         rows: How many rows `xs` and `ys` have.
@@ -44,7 +45,8 @@ def run_while(loop: Loop, consts: Any, carry: Any, xs: Any, bound: Bound) -> Any
 
     Rows of `ys` that no step has written are zero.
     """
-    return _batchable(loop, batched=False)(consts, carry, xs, bound)
+    axes = _Axes(0, jax.tree.map(lambda _: 0, xs))
+    return _batchable(loop, axes, batched=False)(consts, carry, xs, bound)
 
 
 def run_scan(loop: Loop, consts: Any, carry: Any, xs: Any, bound: Bound) -> Any:
@@ -75,20 +77,28 @@ def run_scan(loop: Loop, consts: Any, carry: Any, xs: Any, bound: Bound) -> Any:
     return carry, ys, length
 
 
-def _batchable(loop: Loop, *, batched: bool) -> Callable[..., Any]:
+class _Axes(NamedTuple):
+    """The axis along which the rows lie, after those of batches."""
+
+    ys: int
+    xs: Any  # of each leaf, which need not be in every batch
+
+
+def _batchable(loop: Loop, axes: _Axes, *, batched: bool) -> Callable[..., Any]:
     """`run_while`, whose form under `vmap` is one loop of its own.
 
     JAX's own has a counter for each row: writing a row of `ys` becomes a scatter, and
     the whole of `ys` is copied at each step.
 
     Args:
-        loop: The loop; of a batch, with `ys` and `xs` as (rows, *batch, ...).
-        batched: Whether rows of a batch stop each at its own time.
+        loop: The loop, with the functions of a batch.
+        axes: Where the rows are.
+        batched: Whether the loops of a batch stop each at its own time.
     """
 
     def run(consts: Any, carry: Any, xs: Any, bound: Bound) -> Any:
         run_it = _run_batch if batched else _run_one
-        return run_it(loop, consts, carry, xs, bound)
+        return run_it(loop, axes, consts, carry, xs, bound)
 
     if loop.names_axes:  # a rule for `vmap` is not told the name of its axis
         return run
@@ -108,26 +118,25 @@ def _batchable(loop: Loop, *, batched: bool) -> Callable[..., Any]:
         step_axes = _axes(consts_batched), 0, _axes(xs_batched)
         rows = loop._replace(step=jax.vmap(loop.step, step_axes, axis_size=size))
         if loop.proceed is not None:
-            axes = _axes(bound_batched.consts), 0
-            rows = rows._replace(proceed=jax.vmap(loop.proceed, axes, axis_size=size))
+            axes_of_cond = _axes(bound_batched.consts), 0
+            proceed = jax.vmap(loop.proceed, axes_of_cond, axis_size=size)
+            rows = rows._replace(proceed=proceed)
         if not one_length:
             limit = spread(bound.limit, bound_batched.limit)
             bound = bound._replace(limit=limit)
-        carry, ys, length = _batchable(rows, batched=not one_length)(
-            consts,
-            spread(carry, carry_batched),
-            jax.tree.map(_rows_first, xs, xs_batched),
-            bound,
-        )
-        out = carry, jax.tree.map(lambda y: jnp.moveaxis(y, 1, 0), ys), length
+        further = _Axes(axes.ys + 1, jax.tree.map(operator.add, axes.xs, xs_batched))
+        run = _batchable(rows, further, batched=not one_length)
+        carry, ys, length = run(consts, spread(carry, carry_batched), xs, bound)
         every = jax.tree.map(lambda _: True, (carry, ys))
-        return out, (*every, not one_length)
+        return (carry, ys, length), (*every, not one_length)
 
     call: Callable[..., Any] = batchable
     return call
 
 
-def _run_one(loop: Loop, consts: Any, carry: Any, xs: Any, bound: Bound) -> Any:
+def _run_one(
+    loop: Loop, axes: _Axes, consts: Any, carry: Any, xs: Any, bound: Bound
+) -> Any:
     def proceed(state: Any) -> Any:
         i, carry, _ = state
         going = i < bound.limit
@@ -138,15 +147,17 @@ def _run_one(loop: Loop, consts: Any, carry: Any, xs: Any, bound: Bound) -> Any:
     def advance(state: Any) -> Any:
         i, carry, ys = state
         row = bound.limit - 1 - i if loop.backwards else i
-        carry, y = loop.step(consts, carry, _read(xs, row))
-        return i + 1, carry, _write(ys, row, y)
+        carry, y = loop.step(consts, carry, _read(axes, xs, row))
+        return i + 1, carry, _write(axes, ys, row, y)
 
-    state = jnp.int32(0), carry, _zeros(loop, consts, carry, xs)
+    state = jnp.int32(0), carry, _zeros(loop, axes, consts, carry, xs)
     length, carry, ys = lax.while_loop(proceed, advance, state)
     return carry, ys, length
 
 
-def _run_batch(loop: Loop, consts: Any, carry: Any, xs: Any, bound: Bound) -> Any:
+def _run_batch(
+    loop: Loop, axes: _Axes, consts: Any, carry: Any, xs: Any, bound: Bound
+) -> Any:
     """One loop for all rows of a batch; those that have stopped keep their carry."""
     last = jnp.max(bound.limit, initial=0) - 1
 
@@ -159,9 +170,9 @@ def _run_batch(loop: Loop, consts: Any, carry: Any, xs: Any, bound: Bound) -> An
         def choose(new: Any, old: Any) -> Any:
             return jax.tree.map(lambda a, b: _where(going, a, b), new, old)
 
-        new, y = loop.step(consts, carry, _read(xs, row_of(i)))
+        new, y = loop.step(consts, carry, _read(axes, xs, row_of(i)))
         y = choose(y, jax.tree.map(jnp.zeros_like, y))
-        carry, ys = choose(new, carry), _write(ys, row_of(i), y)
+        carry, ys = choose(new, carry), _write(axes, ys, row_of(i), y)
         length = length + going
         # What has stopped stays so: its carry no longer changes.
         return i + 1, _goes_on(loop, bound, row_of(i + 1), carry), carry, ys, length
@@ -172,7 +183,7 @@ def _run_batch(loop: Loop, consts: Any, carry: Any, xs: Any, bound: Bound) -> An
 
     start = jnp.int32(0)
     going = _goes_on(loop, bound, row_of(start), carry)
-    ys = _zeros(loop, consts, carry, xs)
+    ys = _zeros(loop, axes, consts, carry, xs)
     state = start, going, carry, ys, jnp.zeros_like(bound.limit)
     _, _, carry, ys, length = lax.while_loop(proceed, advance, state)
     return carry, ys, length
@@ -194,29 +205,33 @@ def _repeat(x: Any, size: int) -> Any:
     return jnp.broadcast_to(x, (size, *x.shape))
 
 
-def _rows_first(xs: Any, is_batched: bool) -> Any:
-    """From (batch, rows, ...) to (rows, batch, ...)."""
-    return jnp.moveaxis(xs, 0, 1) if is_batched else xs
-
-
 def _axes(is_batched: Any) -> Any:
     """The `in_axes` of `vmap`."""
     return jax.tree.map(lambda has: 0 if has else None, is_batched)
 
 
-def _read(rows: Any, row: Any) -> Any:
+def _read(axes: _Axes, rows: Any, row: Any) -> Any:
     return jax.tree.map(
-        lambda x: lax.dynamic_index_in_dim(x, row, keepdims=False), rows
+        lambda x, axis: lax.dynamic_index_in_dim(x, row, axis, keepdims=False),
+        rows,
+        axes.xs,
     )
 
 
-def _write(rows: Any, row: Any, values: Any) -> Any:
+def _write(axes: _Axes, rows: Any, row: Any, values: Any) -> Any:
     return jax.tree.map(
-        lambda x, value: lax.dynamic_update_index_in_dim(x, value, row, 0), rows, values
+        lambda x, value: lax.dynamic_update_index_in_dim(x, value, row, axes.ys),
+        rows,
+        values,
     )
 
 
-def _zeros(loop: Loop, consts: Any, carry: Any, xs: Any) -> Any:
+def _zeros(loop: Loop, axes: _Axes, consts: Any, carry: Any, xs: Any) -> Any:
     """The rows of `ys` before they are written."""
-    _, y = jax.eval_shape(lambda: loop.step(consts, carry, _read(xs, 0)))
-    return jax.tree.map(lambda y: jnp.zeros((loop.rows, *y.shape), y.dtype), y)
+    _, y = jax.eval_shape(lambda: loop.step(consts, carry, _read(axes, xs, 0)))
+
+    def zeros(y: Any) -> Any:
+        shape = (*y.shape[: axes.ys], loop.rows, *y.shape[axes.ys :])
+        return jnp.zeros(shape, y.dtype)
+
+    return jax.tree.map(zeros, y)
