@@ -41,6 +41,20 @@ from ._config import (
     set_default_dtype as set_default_dtype,
 )
 from ._conversion import to as to
+from ._derivatives import (
+    ZERO as ZERO,
+    apply_updates as apply_updates,
+    grad as grad,
+    hessian as hessian,
+    jacfwd as jacfwd,
+    jacobian as jacobian,
+    jacrev as jacrev,
+    jvp as jvp,
+    linearize as linearize,
+    value_and_grad as value_and_grad,
+    vjp as vjp,
+    zero_cotangent as zero_cotangent,
+)
 from ._devices import (
     default_device as default_device,
     get_default_device as get_default_device,
@@ -54,6 +68,7 @@ from ._errors import (
     BatchError as BatchError,
     CallbackError as CallbackError,
     DefaultsError as DefaultsError,
+    DerivativeError as DerivativeError,
     FingerprintError as FingerprintError,
     HaikuError as HaikuError,
     JfiError as JfiError,
@@ -67,6 +82,7 @@ from ._errors import (
     RandomError as RandomError,
     RecompileWarning as RecompileWarning,
     ServerError as ServerError,
+    TangentError as TangentError,
 )
 from ._loops import (
     associative_scan as associative_scan,
@@ -136,21 +152,12 @@ from ._transforms import (
     custom_vjp as custom_vjp,
     device_put as device_put,
     eval_shape as eval_shape,
-    grad as grad,
-    hessian as hessian,
-    jacfwd as jacfwd,
-    jacobian as jacobian,
-    jacrev as jacrev,
     jit as jit,
-    jvp as jvp,
     key as key,
-    linearize as linearize,
     make_jaxpr as make_jaxpr,
     pure_callback as pure_callback,
     shard_map as shard_map,
     stop_gradient as stop_gradient,
-    value_and_grad as value_and_grad,
-    vjp as vjp,
     vmap as vmap,
 )
 
@@ -166,7 +173,14 @@ AdvancedAutoJIT = AutoJIT
 # see plain imports, and no `__getattr__`, which would excuse every typo.
 if _typing.TYPE_CHECKING:
     from . import random as random
-    from ._batching import vmap_automatically as vmap_automatically
+    from ._batching import (
+        auto_vmap as auto_vmap,
+        batched as batched,
+        shared as shared,
+        stack_trees as stack_trees,
+        unstack_tree as unstack_tree,
+        vmap_automatically as vmap_automatically,
+    )
     from ._generators import Generator as Generator
     from ._haiku import (
         HaikuNetwork as HaikuNetwork,
@@ -195,12 +209,17 @@ else:
             "Neighbors": "_kdtree",
             "ScanWhileResult": "_loops",
             "StatefulHaikuNetwork": "_haiku",
+            "auto_vmap": "_batching",
+            "batched": "_batching",
             "from_haiku": "_haiku",
             "from_torch": "_torch",
             "persistent": "_persistent",
             "persistent_call": "_persistent",
             "random": "random",
             "scan_while": "_loops",
+            "shared": "_batching",
+            "stack_trees": "_batching",
+            "unstack_tree": "_batching",
             "vmap_automatically": "_batching",
         },
         _from_numpy,

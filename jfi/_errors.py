@@ -10,6 +10,8 @@ Python user would expect, so that either can be caught:
     │   └── AmbiguousBatchError             ... or finds several
     ├── CallbackError (RuntimeError)        a host function can't run inside of JAX
     ├── DefaultsError (ValueError)          a device or dtype that is not there
+    ├── DerivativeError (TypeError)         what has no derivative
+    │   └── TangentError (ValueError)           ... or a tangent that does not fit
     ├── FingerprintError (ValueError)       a function whose identity can't be told
     ├── HaikuError (TypeError)              what from_haiku can't wrap
     ├── KDTreeError (ValueError)            data or queries that a KDTree can't take
@@ -32,6 +34,7 @@ __all__ = [
     "BatchError",
     "CallbackError",
     "DefaultsError",
+    "DerivativeError",
     "FingerprintError",
     "HaikuError",
     "JfiError",
@@ -45,6 +48,7 @@ __all__ = [
     "RandomError",
     "RecompileWarning",
     "ServerError",
+    "TangentError",
 ]
 
 
@@ -74,6 +78,14 @@ class CallbackError(JfiError, RuntimeError):
 
 class DefaultsError(JfiError, ValueError):
     """A device or dtype was named that is not there."""
+
+
+class DerivativeError(JfiError, TypeError):
+    """A derivative was asked for of what has none."""
+
+
+class TangentError(DerivativeError, ValueError):
+    """A tangent or cotangent does not fit what it is given for."""
 
 
 class FingerprintError(JfiError, ValueError):

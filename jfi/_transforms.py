@@ -13,14 +13,8 @@ from jax import (
     custom_vjp as custom_vjp,
     device_put as device_put,
     eval_shape as eval_shape,
-    grad as grad,
-    jacrev as jacrev,
-    jvp as jvp,
-    linearize as linearize,
     make_jaxpr as make_jaxpr,
     pure_callback as pure_callback,
-    value_and_grad as value_and_grad,
-    vjp as vjp,
 )
 from jax.lax import stop_gradient as stop_gradient
 from jax.random import key as key
@@ -61,25 +55,8 @@ def vmap(
     )
 
 
-@functools.wraps(jax.jacfwd)
-def jacfwd(
-    fun: Function, argnums: Any = 0, has_aux: bool = False, holomorphic: bool = False
-) -> Function:
-    return _vmap.jacfwd(fun, argnums, has_aux, holomorphic)
-
-
-@functools.wraps(jax.hessian)
-def hessian(
-    fun: Function, argnums: Any = 0, has_aux: bool = False, holomorphic: bool = False
-) -> Function:
-    return _vmap.hessian(fun, argnums, has_aux, holomorphic)
-
-
 @functools.wraps(jax.shard_map)
 def shard_map(fun: Any = None, /, **options: Any) -> Any:
     if fun is None:
         return functools.partial(shard_map, **options)
     return _vmap.shard_map(fun, options)
-
-
-jacobian = jax.jacobian

@@ -1,4 +1,4 @@
-"""`vmap`, forward-mode Jacobians and `shard_map` of functions that may draw."""
+"""`vmap` and `shard_map` of functions that may draw."""
 
 import functools
 from collections.abc import Callable
@@ -10,6 +10,7 @@ import numpy as np
 
 from ._errors import BatchError, RandomError
 from ._own_stream import Function, on_keys, varied, with_own_stream
+from ._python_branches import tell
 from ._staging import Keys, trace_call
 
 
@@ -74,7 +75,11 @@ def vmap(
 
     @functools.wraps(fun, updated=())
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        return with_own_stream(lambda keys: run(keys, args, kwargs))
+        try:
+            return with_own_stream(lambda keys: run(keys, args, kwargs))
+        except jax.errors.TracerBoolConversionError as error:
+            tell(error)
+            raise
 
     return mapped
 
@@ -151,28 +156,6 @@ def _axis_of_each(axes: Any, tree: Any) -> list[Any]:
     """The axis of each leaf, from a prefix of the tree."""
     spread = jax.tree.broadcast(axes, tree, is_leaf=lambda x: x is None)
     return jax.tree.leaves(spread, is_leaf=lambda x: x is None)
-
-
-def jacfwd(fun: Function, argnums: Any, has_aux: bool, holomorphic: bool) -> Function:
-    """`jax.jacfwd` of a function whose draws are the same in all directions."""
-    return _own(lambda f: jax.jacfwd(f, argnums, has_aux, holomorphic), fun)
-
-
-def hessian(fun: Function, argnums: Any, has_aux: bool, holomorphic: bool) -> Function:
-    """`jax.hessian` of a function whose draws are the same in all directions."""
-    return _own(lambda f: jax.hessian(f, argnums, has_aux, holomorphic), fun)
-
-
-def _own(transform: Callable[[Function], Function], fun: Function) -> Function:
-    @functools.wraps(fun, updated=())
-    def transformed(*args: Any, **kwargs: Any) -> Any:
-        def run(keys: Keys | None) -> Any:
-            on = fun if keys is None else functools.partial(on_keys, fun, keys)
-            return transform(on)(*args, **kwargs)
-
-        return with_own_stream(run)
-
-    return transformed
 
 
 def shard_map(fun: Function, options: dict[str, Any]) -> Function:

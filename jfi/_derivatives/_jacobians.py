@@ -1,0 +1,302 @@
+"""`jacrev`, `jacfwd` and `hessian`."""
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ParamSpec
+
+import jax
+import numpy as np
+
+from .._errors import DerivativeError
+from .._own_stream import on_keys, with_own_stream
+from .._staging import Keys
+from .._trees import function_name
+from ._directions import OfFloats, backward, check_chunk_size, forward
+from ._leaves import Nondiff, Rest, blank, check_nondiff, divide, stand_in
+from ._messages import described, like
+from ._outputs import Outputs
+from ._selection import Selection, selected
+
+
+P = ParamSpec("P")
+
+
+def jacrev(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] | None = None,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    *,
+    argnames: str | Sequence[str] | None = None,
+    nondiff: Nondiff = "none",
+    chunk_size: int | None = None,
+) -> Callable[P, Any]:
+    """The jacobian of a function, by rows: for results smaller than the arguments.
+
+    It is `jax.jacrev` for trees with any leaves, in the arguments and in the result.
+
+    >>> import jfi as jnp
+    >>> def f(p):
+    ...     return {"y": p["w"] ** p["n"], "name": "f"}
+    >>> blocks = jnp.jacrev(f)({"w": jnp.array([1.0, 2.0]), "n": 2})
+    >>> blocks["y"]["w"]
+    Array([[2., 0.],
+           [0., 4.]], dtype=float32)
+    >>> blocks["y"]["n"], blocks["name"]["w"]
+    (None, None)
+
+    Args:
+        fun: The function.
+        argnums: The positions of the arguments to differentiate; the first by default.
+        has_aux: Whether `fun` returns a pair of value and auxiliary data.
+        holomorphic: Whether `fun` is complex and holomorphic.
+        allow_int: As of JAX: derivatives of ints are float0.
+        argnames: The names of arguments to differentiate, however they are passed.
+        nondiff: What comes back for blocks of leaves without derivative: "none",
+            "float0" or "zeros".
+        chunk_size: How many directions to compute at a time, for less memory; all if
+            None.
+
+    Returns:
+        A function of the same arguments: the tree of the result, with the tree of the
+        argument in the place of each leaf, with blocks of shape `(*result, *argument)`.
+        Of several arguments a tuple, those of `argnums` first; with `has_aux` a pair
+        with the auxiliary data.
+
+    Raises:
+        DerivativeError: There is nothing to differentiate.
+    """
+    options = _Options("jacrev", has_aux, holomorphic, chunk_size)
+    how = check_nondiff(nondiff, allow_int=allow_int)
+
+    def transform(g: OfFloats) -> OfFloats:
+        if chunk_size is None:
+            return jax.jacrev(g, has_aux=True, holomorphic=holomorphic)
+        return backward(g, chunk_size, holomorphic=holomorphic)
+
+    return _blockwise(fun, Selection(fun, argnums, argnames), how, options, transform)
+
+
+def jacfwd(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] | None = None,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    *,
+    argnames: str | Sequence[str] | None = None,
+    nondiff: Nondiff = "none",
+    chunk_size: int | None = None,
+) -> Callable[P, Any]:
+    """The jacobian of a function, by columns: for arguments smaller than the results.
+
+    It is `jax.jacfwd` for trees with any leaves. What the function draws is the same in
+    all directions.
+
+    >>> import jfi as jnp
+    >>> jnp.jacfwd(lambda x: jnp.stack([x, x**2]))(jnp.array(3.0))
+    Array([1., 6.], dtype=float32)
+
+    Args:
+        fun: The function.
+        argnums: As of `jacrev`.
+        has_aux: As of `jacrev`.
+        holomorphic: As of `jacrev`.
+        argnames: As of `jacrev`.
+        nondiff: As of `jacrev`.
+        chunk_size: As of `jacrev`.
+
+    Returns:
+        As `jacrev`.
+
+    Raises:
+        DerivativeError: There is nothing to differentiate.
+    """
+    options = _Options("jacfwd", has_aux, holomorphic, chunk_size, same_draws=True)
+    how = check_nondiff(nondiff)
+
+    def transform(g: OfFloats) -> OfFloats:
+        if chunk_size is None:
+            return jax.jacfwd(g, has_aux=True, holomorphic=holomorphic)
+        return forward(g, chunk_size, holomorphic=holomorphic)
+
+    return _blockwise(fun, Selection(fun, argnums, argnames), how, options, transform)
+
+
+def hessian(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] | None = None,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    *,
+    argnames: str | Sequence[str] | None = None,
+    nondiff: Nondiff = "none",
+    chunk_size: int | None = None,
+) -> Callable[P, Any]:
+    """The second derivatives of a function.
+
+    It is `jax.hessian` for trees with any leaves. What the function draws is the same
+    in all directions.
+
+    >>> import jfi as jnp
+    >>> second = jnp.hessian(lambda p: p["x"] ** p["n"])({"x": 3.0, "n": 2})
+    >>> float(second["x"]["x"]), second["x"]["n"]
+    (2.0, None)
+
+    Args:
+        fun: The function.
+        argnums: As of `jacrev`.
+        has_aux: As of `jacrev`.
+        holomorphic: As of `jacrev`.
+        argnames: As of `jacrev`.
+        nondiff: As of `jacrev`.
+        chunk_size: As of `jacrev`, of rows and of columns.
+
+    Returns:
+        A function of the same arguments: the tree of the result, with the tree of the
+        argument in the place of each leaf, and once more in the place of each of
+        theirs. Of several arguments and with `has_aux` as `jacrev`.
+
+    Raises:
+        DerivativeError: There is nothing to differentiate.
+    """
+    options = _Options(
+        "hessian", has_aux, holomorphic, chunk_size, order=2, same_draws=True
+    )
+    how = check_nondiff(nondiff)
+
+    def transform(g: OfFloats) -> OfFloats:
+        if chunk_size is None:
+            return jax.hessian(g, has_aux=True, holomorphic=holomorphic)
+        first = backward(g, chunk_size, holomorphic=holomorphic)
+        return forward(first, chunk_size, holomorphic=holomorphic)
+
+    return _blockwise(fun, Selection(fun, argnums, argnames), how, options, transform)
+
+
+@dataclass(frozen=True)
+class _Options:
+    tool: str
+    has_aux: bool
+    holomorphic: bool
+    chunk_size: int | None
+    order: int = 1
+    same_draws: bool = False  # in all directions, which JAX itself refuses
+
+    def __post_init__(self) -> None:
+        check_chunk_size(self.tool, self.chunk_size)
+
+
+def _blockwise(
+    fun: Callable[P, Any],
+    selection: Selection,
+    how: Nondiff,
+    options: _Options,
+    transform: Callable[[OfFloats], OfFloats],
+) -> Callable[P, Any]:
+    """The function of the blocks of all leaves, from JAX's of float leaves."""
+
+    @like(fun)
+    def derivative(*args: Any, **kwargs: Any) -> Any:
+        call = selected(selection, fun, (args, kwargs))
+        if how == "none":
+            call.refuse_nothing(options.tool)
+        outputs = Outputs()
+        alone = outputs.of(call.of_floats(), has_aux=options.has_aux)
+
+        @like(fun)
+        def of_floats(floats: list[Any]) -> Any:
+            values, carried = alone(floats)
+            _refuse_no_float(options.tool, fun, outputs)
+            return values, carried
+
+        def run(keys: Keys | None) -> tuple[Any, Any]:
+            own = (
+                of_floats
+                if keys is None
+                else functools.partial(on_keys, of_floats, keys)
+            )
+            if not call.floats:
+                values, carried = own([])
+                return [[]] * len(values), carried
+            return transform(own)(call.floats)
+
+        blocks, carried = with_own_stream(run) if options.same_draws else run(None)
+        _, aux = outputs.restored(outputs.types, carried)
+        _, rest = divide(call.chosen[0] if selection.is_single else call.chosen)
+        inputs = _Axis(rest.replaced(blank), [jax.typeof(x) for x in call.floats])
+        axes = [_Axis(outputs.rest, outputs.types), *[inputs] * options.order]
+        tree = _assembled(axes, blocks, how)
+        return (tree, aux) if options.has_aux else tree
+
+    return derivative
+
+
+def _refuse_no_float(tool: str, fun: Any, outputs: Outputs) -> None:
+    if outputs.types:
+        return
+    seen = ", ".join(map(described, outputs.rest.others[:4])) or "nothing"
+    message = (
+        f"{tool}() of {function_name(fun)}(), which returned {seen}. "
+        "Let it return a float array."
+    )
+    raise DerivativeError(message)
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """A tree in whose leaves a derivative has blocks: the result, or the argument.
+
+    Attributes:
+        rest: The tree without its float leaves; `blank` in the places of others.
+        types: The types of the float leaves.
+    """
+
+    rest: Rest
+    types: Sequence[Any]
+
+    def leaves(self) -> Iterator[tuple[bool, Any]]:
+        """Of each leaf whether it is float, and its type or `blank`."""
+        types, others = iter(self.types), iter(self.rest.others)
+        for is_float in self.rest.is_taken:
+            yield is_float, next(types) if is_float else next(others)
+
+
+def _assembled(
+    axes: Sequence[_Axis],
+    block: Any,
+    how: Nondiff,
+    seen: tuple[tuple[bool, Any], ...] = (),
+) -> Any:
+    """The tree of blocks, from nested lists of those of float leaves.
+
+    Args:
+        axes: The trees, from the outermost on.
+        block: The lists, or an array where no axis is left; None without derivative.
+        how: What stands for a block that is no derivative.
+        seen: The leaves of the axes before.
+    """
+    if not axes:
+        return _block(seen, how) if block is None else block
+    first, *others = axes
+    blocks = iter(block or ())
+    parts = [
+        _assembled(
+            others,
+            next(blocks) if is_float and block is not None else None,
+            how,
+            (*seen, (is_float, leaf)),
+        )
+        for is_float, leaf in first.leaves()
+    ]
+    return jax.tree.unflatten(first.rest.structure, parts)
+
+
+def _block(seen: Sequence[tuple[bool, Any]], how: Nondiff) -> Any:
+    """What stands for a block of leaves one of which has no derivative."""
+    odd = [leaf for is_float, leaf in seen if not is_float]
+    if any(leaf is None for leaf in odd):
+        return None
+    shape = sum((tuple(np.shape(leaf)) for _, leaf in seen), ())
+    return stand_in(odd[-1], how, shape)

@@ -1,0 +1,55 @@
+"""How values are called in the errors of derivatives, and wrappers of functions."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._trees import function_name
+from ._leaves import is_array
+
+
+def described(x: Any) -> str:
+    """A value in a few words.
+
+    >>> described(3), described(np.zeros(3)), described("tanh"), described((1, 2))
+    ('the int 3', 'float64[3]', "the str 'tanh'", 'a tuple of 2')
+    """
+    if is_array(x) or isinstance(x, jax.ShapeDtypeStruct):
+        if jnp.issubdtype(x.dtype, jax.dtypes.prng_key):
+            return "a random key" if x.shape == () else f"random keys {list(x.shape)}"
+        return f"{x.dtype}[{','.join(map(str, x.shape))}]"
+    if x is None:
+        return "None"
+    if isinstance(x, (bool, int, float, complex, str)):
+        return f"the {type(x).__name__} {x!r:.60}"
+    if isinstance(x, (tuple, list, dict)):
+        return f"a {type(x).__name__} of {len(x)}"
+    if callable(x):
+        return f"the function {function_name(x)}"
+    name = type(x).__name__
+    return f"an {name}" if name[0] in "AEIOUaeiou" else f"a {name}"
+
+
+def as_float(x: Any, name: str) -> str | None:
+    """What to write for a number that has no derivative, to give it one."""
+    if isinstance(x, (bool, int)):
+        return f"{float(x)} instead of {x}"
+    if is_array(x) and np.issubdtype(np.result_type(x.dtype), np.number):
+        return f"{name}.astype(float)"
+    return None
+
+
+def like(fun: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorate a wrapper with the name, the documentation and signature of `fun`."""
+
+    def decorate(wrapper: Callable[..., Any]) -> Callable[..., Any]:
+        wrapped = functools.wraps(fun, updated=())(wrapper)
+        # Partials and callable objects have no name, which JAX gives to programs.
+        wrapped.__name__ = function_name(fun)
+        return wrapped
+
+    return decorate

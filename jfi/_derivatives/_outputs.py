@@ -1,0 +1,61 @@
+"""Functions that return float leaves alone, and keep all else aside."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+from .._errors import DerivativeError
+from .._trees import function_name
+from ._leaves import Rest, blank, divide
+from ._messages import described, like
+
+
+def value_and_aux(fun: Any, out: Any) -> tuple[Any, Any]:
+    """What a function with `has_aux=True` returned."""
+    if isinstance(out, (tuple, list)) and len(out) == 2:
+        return out[0], out[1]
+    name = function_name(fun)
+    message = (
+        f"{name}() returned {described(out)}. With has_aux=True it must return a pair: "
+        "return value, aux"
+    )
+    raise DerivativeError(message)
+
+
+class Outputs:
+    """What a function returned in its latest call, but for arrays that JAX traces.
+
+    Attributes:
+        types: The types of the float leaves.
+        rest: The tree of the result without these; `blank` in the places of others.
+    """
+
+    types: list[Any]
+    rest: Rest
+    _kept: Rest
+
+    def of(self, fun: Callable[..., Any], *, has_aux: bool) -> Callable[..., Any]:
+        """The function that returns its float leaves, and what else JAX must see."""
+
+        @like(fun)
+        def floats_alone(*args: Any) -> tuple[list[Any], list[Any]]:
+            out = fun(*args)
+            value, aux = value_and_aux(fun, out) if has_aux else (out, None)
+            floats, rest = divide(value)
+            carried, self._kept = divide((rest.others, aux), _may_be_traced)
+            self.types = [jax.typeof(x) for x in floats]
+            self.rest = rest.replaced(blank)
+            return floats, carried
+
+        return floats_alone
+
+    def restored(self, floats: list[Any], carried: list[Any]) -> tuple[Any, Any]:
+        """What the function returned: the value and the auxiliary data."""
+        others, aux = self._kept.filled(carried)
+        leaf = iter(others)
+        return self.rest.replaced(lambda _: next(leaf)).filled(floats), aux
+
+
+def _may_be_traced(x: object) -> bool:
+    return isinstance(x, jax.Array)

@@ -1,0 +1,298 @@
+"""`jvp`, `vjp` and `linearize`: derivatives times a direction."""
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar, overload
+
+import jax
+import jax.numpy as jnp
+from jax.tree_util import Partial
+
+from .._compat import zero_of_type
+from .._errors import TangentError
+from .._trees import function_name
+from ._leaves import Nondiff, Rest, blank, check_nondiff, divide, stand_in
+from ._matching import Target
+from ._messages import described, like
+from ._outputs import Outputs
+
+
+R = TypeVar("R")
+Aux = TypeVar("Aux")
+
+
+@overload
+def vjp(
+    fun: Callable[..., R],
+    *primals: Any,
+    has_aux: Literal[False] = False,
+    nondiff: Nondiff = "none",
+) -> tuple[R, Callable[..., tuple[Any, ...]]]: ...
+@overload
+def vjp(
+    fun: Callable[..., tuple[R, Aux]],
+    *primals: Any,
+    has_aux: Literal[True],
+    nondiff: Nondiff = "none",
+) -> tuple[R, Callable[..., tuple[Any, ...]], Aux]: ...
+def vjp(
+    fun: Any, *primals: Any, has_aux: bool = False, nondiff: Nondiff = "none"
+) -> Any:
+    """The value of a function, and the function that pulls cotangents back.
+
+    It is `jax.vjp` for trees with any leaves, in the arguments and in the result.
+
+    >>> import jfi as jnp
+    >>> def f(params):
+    ...     y = params["w"] * params["n"]
+    ...     return {"loss": y.sum(), "y": y, "name": "f"}
+    >>> out, pull = jnp.vjp(f, {"w": jnp.ones(2), "n": 3})
+    >>> pull({"loss": 1.0})
+    ({'n': None, 'w': Array([3., 3.], dtype=float32)},)
+
+    Args:
+        fun: The function.
+        primals: Its arguments.
+        has_aux: Whether `fun` returns a pair of value and auxiliary data.
+        nondiff: What comes back for a leaf without derivative: "none", "float0" (as of
+            JAX), or "zeros".
+
+    Returns:
+        The value of `fun`, and a function of a cotangent: a tree like the value, in
+        which None (or `jfi.ZERO`) stands for the zero of a leaf or a subtree, and
+        costs nothing. Missing keys of a dict are zero. Leaves without derivative take
+        anything that is zero. Without an argument it is 1.0, if the value is a float
+        scalar. It returns a tuple of cotangents, one for each argument. With `has_aux`
+        also the auxiliary data.
+
+    Raises:
+        TangentError: A cotangent does not fit the value; the text names the place.
+    """
+    how = check_nondiff(nondiff)
+    outputs = Outputs()
+    floats, rest, of_floats = _of_float_leaves(fun, primals)
+    values, pull, carried = jax.vjp(
+        outputs.of(of_floats, has_aux=has_aux), *floats, has_aux=True
+    )
+    out, aux = outputs.restored(values, carried)
+    target = Target("cotangent", "the output", outputs.rest, tuple(outputs.types))
+    info = _Linear(function_name(fun), target, rest.replaced(blank), how)
+    pulled = Partial(functools.partial(_pull_back, info), pull)
+    return (out, pulled, aux) if has_aux else (out, pulled)
+
+
+@dataclass(frozen=True)
+class _Linear:
+    """What a linear function knows beside its arrays.
+
+    Attributes:
+        name: The name of the function that was differentiated.
+        target: What it takes.
+        returns: The tree of its results, without its float leaves.
+        how: What stands for derivatives that are none.
+    """
+
+    name: str
+    target: Target
+    returns: Rest
+    how: Nondiff
+
+    def result(self, values: Sequence[Any]) -> Any:
+        stands = self.returns.replaced(lambda leaf: stand_in(leaf, self.how))
+        return stands.filled(values)
+
+
+def _pull_back(info: _Linear, pull: Any, *cotangents: Any) -> Any:
+    if len(cotangents) > 1:
+        message = (
+            f"The function that vjp({info.name}) returned got {len(cotangents)} "
+            "arguments. Pass one: the cotangent of all that it returns, (a, b)."
+        )
+        raise TangentError(message)
+    types = info.target.types
+    fitted = info.target.fitted(cotangents[0]) if cotangents else _one(info)
+    filled = [
+        zero_of_type(kind) if ct is None else ct
+        for ct, kind in zip(fitted, types, strict=True)
+    ]
+    return info.result(pull(filled))
+
+
+def _one(info: _Linear) -> list[Any]:
+    types = info.target.types
+    if len(types) == 1 and types[0].shape == ():
+        return [jnp.ones((), types[0].dtype)]
+    seen = ", ".join(
+        described(jax.ShapeDtypeStruct(kind.shape, kind.dtype)) for kind in types
+    )
+    message = (
+        f"The function that vjp({info.name}) returned got no cotangent, and "
+        f"{info.name}() returns {seen or 'no float'}. Only for one number it is 1.0."
+    )
+    raise TangentError(message)
+
+
+@overload
+def linearize(
+    fun: Callable[..., R],
+    *primals: Any,
+    has_aux: Literal[False] = False,
+    nondiff: Nondiff = "none",
+) -> tuple[R, Callable[..., R]]: ...
+@overload
+def linearize(
+    fun: Callable[..., tuple[R, Aux]],
+    *primals: Any,
+    has_aux: Literal[True],
+    nondiff: Nondiff = "none",
+) -> tuple[R, Callable[..., R], Aux]: ...
+def linearize(
+    fun: Any, *primals: Any, has_aux: bool = False, nondiff: Nondiff = "none"
+) -> Any:
+    """The value of a function, and its derivative there as a linear function.
+
+    It is `jax.linearize` for trees with any leaves.
+
+    >>> import jfi as jnp
+    >>> y, push = jnp.linearize(lambda p: p["x"] ** p["n"], {"x": 3.0, "n": 2})
+    >>> float(push({"x": 1.0})), float(push(None))
+    (6.0, 0.0)
+
+    Args:
+        fun: The function.
+        primals: Its arguments.
+        has_aux: Whether `fun` returns a pair of value and auxiliary data.
+        nondiff: What comes back for a leaf of the value without derivative: "none",
+            "float0" (as of JAX), or "zeros".
+
+    Returns:
+        The value, and a function of tangents, one for each argument, given as for
+        `jvp`, which returns the tangent of the value. With `has_aux` also the
+        auxiliary data.
+
+    Raises:
+        TangentError: A tangent does not fit its argument; the text names the place.
+    """
+    how = check_nondiff(nondiff)
+    outputs = Outputs()
+    floats, rest, of_floats = _of_float_leaves(fun, primals)
+    values, push, carried = jax.linearize(
+        outputs.of(of_floats, has_aux=has_aux), *floats, has_aux=True
+    )
+    out, aux = outputs.restored(values, carried)
+    info = _Linear(function_name(fun), _of_arguments(floats, rest), outputs.rest, how)
+    pushed = Partial(functools.partial(_push_forward, info), push)
+    return (out, pushed, aux) if has_aux else (out, pushed)
+
+
+def _push_forward(info: _Linear, push: Any, *tangents: Any) -> Any:
+    fitted = info.target.fitted(tangents)
+    filled = [
+        jnp.zeros(kind.shape, kind.dtype) if tangent is None else tangent
+        for tangent, kind in zip(fitted, info.target.types, strict=True)
+    ]
+    return info.result(push(*filled))
+
+
+@overload
+def jvp(
+    fun: Callable[..., R],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: Literal[False] = False,
+    *,
+    nondiff: Nondiff = "none",
+) -> tuple[R, R]: ...
+@overload
+def jvp(
+    fun: Callable[..., tuple[R, Aux]],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: Literal[True],
+    *,
+    nondiff: Nondiff = "none",
+) -> tuple[R, R, Aux]: ...
+def jvp(
+    fun: Any,
+    primals: Any,
+    tangents: Any,
+    has_aux: bool = False,
+    *,
+    nondiff: Nondiff = "none",
+) -> Any:
+    """The value of a function, and its derivative in one direction.
+
+    It is `jax.jvp` for trees with any leaves.
+
+    >>> import jfi as jnp
+    >>> def f(p):
+    ...     return {"y": p["x"] ** p["n"], "n": p["n"]}
+    >>> y, dy = jnp.jvp(f, ({"x": 3.0, "n": 2},), ({"x": 1.0},))
+    >>> float(y["y"]), float(dy["y"]), dy["n"]
+    (9.0, 6.0, None)
+
+    Args:
+        fun: The function.
+        primals: The tuple of its arguments.
+        tangents: The tuple of directions, one for each argument. None (or `jfi.ZERO`)
+            stands for the zero of a leaf or a subtree, which costs nothing; missing
+            keys of a dict are zero.
+        has_aux: Whether `fun` returns a pair of value and auxiliary data.
+        nondiff: What comes back for a leaf of the value without derivative: "none",
+            "float0" (as of JAX), or "zeros".
+
+    Returns:
+        The value and its tangent; with `has_aux` also the auxiliary data.
+
+    Raises:
+        TangentError: A tangent does not fit its argument; the text names the place.
+    """
+    how = check_nondiff(nondiff)
+    for name, given in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(given, (tuple, list)):
+            message = (
+                f"jvp() got {described(given)} for {name}. Write a tuple with one "
+                "entry for each argument: jvp(f, (x,), (dx,))."
+            )
+            raise TangentError(message)
+    outputs = Outputs()
+    floats, rest, of_floats = _of_float_leaves(fun, tuple(primals))
+    fitted = _of_arguments(floats, rest).fitted(tuple(tangents))
+    moves = [tangent is not None for tangent in fitted]
+
+    @like(fun)
+    def of_moving(*moving: Any) -> Any:
+        """The function of the leaves that have a tangent: the others are constants."""
+        new = iter(moving)
+        pairs = zip(floats, moves, strict=True)
+        return of_floats(*[next(new) if moved else x for x, moved in pairs])
+
+    moving = tuple(x for x, moved in zip(floats, moves, strict=True) if moved)
+    values, slopes, carried = jax.jvp(
+        outputs.of(of_moving, has_aux=has_aux),
+        moving,
+        tuple(tangent for tangent in fitted if tangent is not None),
+        has_aux=True,
+    )
+    out, aux = outputs.restored(values, carried)
+    slope = outputs.rest.replaced(lambda leaf: stand_in(leaf, how)).filled(slopes)
+    return (out, slope, aux) if has_aux else (out, slope)
+
+
+def _of_float_leaves(
+    fun: Any, primals: tuple[Any, ...]
+) -> tuple[list[Any], Rest, Callable[..., Any]]:
+    """The float leaves of arguments, the rest, and the function of the leaves."""
+    floats, rest = divide(primals)
+
+    @like(fun)
+    def of_floats(*floats: Any) -> Any:
+        return fun(*rest.filled(floats))
+
+    return floats, rest, of_floats
+
+
+def _of_arguments(floats: list[Any], rest: Rest) -> Target:
+    types = tuple(jax.typeof(x) for x in floats)
+    return Target("tangents", "the argument", rest.replaced(blank), types)
