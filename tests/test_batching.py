@@ -295,15 +295,38 @@ def test_results_are_trees_of_arrays_and_numbers():
     np.testing.assert_array_equal(result["rest"][3], [True, True, True])
 
 
-@pytest.mark.parametrize("n", [3, 4])
-def test_a_result_that_can_not_be_stacked_is_refused(n):
-    tree = {"x": jnp.ones((n, 5)), "A": jnp.ones((2, 5))}
+def test_settings_in_a_result_come_back_as_they_are():
+    setting = Setting()
+    tree = {"x": jnp.ones((3, 5)), "setting": setting}
 
     def fn(p):
-        return {"y": p["A"] @ p["x"], "s": ["converged"]}
+        extra = ("converged", None, jnp.tanh, p["setting"])
+        return {"y": p["x"].sum(), "a": extra}
 
-    with pytest.raises(BatchError, match=r"fn\(\) returned a str for result\['s'\]\[0"):
-        vmap_automatically(fn, tree)
+    result = vmap_automatically(fn, tree)
+    assert list(result) == ["y", "a"]
+    assert result["y"].shape == (3,)
+    assert result["a"] == ("converged", None, jnp.tanh, setting)
+
+
+class Solution:
+    def __init__(self, x):
+        self.x = x
+
+
+@pytest.mark.parametrize(
+    ("hide", "kind"),
+    [
+        (Solution, "Solution"),
+        (lambda x: Solution([{"x": x}]), "Solution"),
+        (lambda x: lambda: x, "function"),
+        (lambda x: functools.partial(jnp.add, x), "partial"),
+        (lambda x: iter([x]), "list_iterator"),
+    ],
+)
+def test_a_result_that_hides_arrays_of_a_row_is_refused(hide, kind):
+    with pytest.raises(BatchError, match=rf"returned a {kind} for result\['s'\]\[0\]"):
+        vmap_automatically(lambda p: {"s": [hide(p["x"])]}, {"x": jnp.ones((3, 5))})
 
 
 # ---- under transformations ----

@@ -1,0 +1,117 @@
+"""`shared` and `batched`: saying in the data itself what is batched."""
+
+import operator
+from collections.abc import Iterator
+from typing import Any, TypeVar, cast
+
+import jax
+from jax.tree_util import GetAttrKey, KeyPath
+
+from .._errors import BatchError
+
+
+T = TypeVar("T")
+
+
+def shared(tree: T) -> T:
+    """Mark an array, or a tree of arrays, as the same for the whole batch.
+
+    The function that is batched gets the plain value.
+
+    >>> import jfi as jnp
+    >>> problem = {"x": jnp.ones((2, 2)), "Q": jnp.shared(jnp.eye(2))}
+    >>> jnp.vmap_automatically(lambda p: p["Q"] @ p["x"], problem)
+    Array([[1., 1.],
+           [1., 1.]], dtype=float32)
+
+    Args:
+        tree: An array, or a tree with arrays, among the arguments of `auto_vmap` or in
+            the problem of `vmap_automatically`.
+
+    Returns:
+        The marked value, to put in its place.
+    """
+    return cast("T", Mark(tree, None))
+
+
+def batched(tree: T, axis: int = 0) -> T:
+    """Mark an array, or each array of a tree, as batched along an axis.
+
+    The function that is batched gets the plain value of one row.
+
+    >>> import jfi as jnp
+    >>> problem = {"x": jnp.batched(jnp.ones((3, 5)), axis=1), "y": jnp.ones(3)}
+    >>> jnp.vmap_automatically(lambda p: p["x"] @ p["y"], problem)
+    Array([3., 3., 3., 3., 3.], dtype=float32)
+
+    Args:
+        tree: An array, or a tree of arrays, among the arguments of `auto_vmap` or in
+            the problem of `vmap_automatically`.
+        axis: The axis of the batch; negative ones count from the end.
+
+    Returns:
+        The marked value, to put in its place.
+
+    Raises:
+        BatchError: `axis` is no int.
+    """
+    return cast("T", Mark(tree, checked_axis(axis, "batched() got axis=")))
+
+
+def checked_axis(axis: Any, seen: str) -> int:
+    """An axis, if it is an int; `seen` begins the sentence that refuses it."""
+    try:
+        if not isinstance(axis, bool):
+            return operator.index(axis)
+    except TypeError:
+        pass
+    message = f"{seen}{axis!r}.\nWrite the axis of the batch, an int: 0, 1, -1 ..."
+    raise BatchError(message)
+
+
+@jax.tree_util.register_pytree_with_keys_class
+class Mark:
+    """A tree whose arrays are batched along one axis, or shared if it is None."""
+
+    __slots__ = ("axis", "tree")
+
+    def __init__(self, tree: Any, axis: int | None) -> None:
+        self.tree, self.axis = tree, axis
+
+    def __repr__(self) -> str:
+        if self.axis is None:
+            return f"shared({self.tree!r})"
+        return f"batched({self.tree!r}, axis={self.axis})"
+
+    def tree_flatten_with_keys(self) -> tuple[Any, int | None]:
+        return ((GetAttrKey("tree"), self.tree),), self.axis
+
+    @classmethod
+    def tree_unflatten(cls, axis: int | None, children: Any) -> "Mark":
+        return cls(*children, axis)
+
+
+def is_mark(x: object) -> bool:
+    return isinstance(x, Mark)
+
+
+def unmarked(tree: Any) -> Any:
+    """A tree without marks."""
+    return jax.tree.map(
+        lambda x: unmarked(x.tree) if isinstance(x, Mark) else x, tree, is_leaf=is_mark
+    )
+
+
+def marked_leaves(
+    tree: Any, path: KeyPath = (), mark: Mark | None = None
+) -> Iterator[tuple[KeyPath, Any, Mark | None]]:
+    """Each leaf with its path, as if there were no marks, and its innermost mark."""
+    # JAX 0.10 warns of an iterator that it takes for a leaf.
+    found = jax.tree_util.tree_leaves_with_path(
+        tree, is_leaf=lambda x: isinstance(x, (Mark, Iterator))
+    )
+    for below, leaf in found:
+        if isinstance(leaf, Mark):
+            yield from marked_leaves(leaf.tree, (*path, *below), leaf)
+        else:
+            yield (*path, *below), leaf, mark

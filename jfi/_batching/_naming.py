@@ -1,0 +1,77 @@
+"""Which leaves a path or glob of an option means."""
+
+import difflib
+import fnmatch
+from collections.abc import Sequence
+
+from .._errors import BatchError
+from ._leaves import Leaf
+from ._plan import Plan
+
+
+def said_axes(plan: Plan, leaves: Sequence[Leaf]) -> dict[int, int | None]:
+    """The axis of each leaf for which the user said one; None for shared ones.
+
+    Raises:
+        BatchError: A path means no leaf, or one is said to be both.
+    """
+    said: dict[int, int | None] = {}
+    for i, leaf in enumerate(leaves):
+        if leaf.mark is not None and (leaf.mark.axis is None or leaf.is_array):
+            said[i] = leaf.mark.axis
+    by_path: dict[int, str] = {}
+    options = [(f"shared={path!r}", path, None) for path in plan.shared]
+    options += [
+        (f"batched={{{path!r}: {axis}}}", path, axis) for path, axis in plan.batched
+    ]
+    for option, path, axis in options:
+        for i in _matching(plan, option, path, leaves):
+            if i in by_path and said[i] != axis:
+                message = (
+                    f"{plan.tool}() got {by_path[i]} and {option}, which disagree about "
+                    f"{leaves[i].name}.\nLeave out one of them."
+                )
+                raise BatchError(message)
+            if axis is None or leaves[i].shape or path == leaves[i].path:
+                said[i], by_path[i] = axis, option
+    return said
+
+
+def _matching(
+    plan: Plan, option: str, path: str, leaves: Sequence[Leaf]
+) -> Sequence[int]:
+    """The numbers of the leaves at a path, below it, or that fit a glob."""
+    found = [i for i, leaf in enumerate(leaves) if _means(path, leaf.path)]
+    if found:
+        return found
+    paths = [leaf.path for leaf in leaves]
+    parts = dict.fromkeys(p for whole in paths for p in _parts(whole))
+    close = difflib.get_close_matches(path, list(parts), n=3, cutoff=0.5)
+    close += [p for p in paths if p.split(".")[-1] == path and p not in close]
+    ordered = list(dict.fromkeys([*close, *filter(None, paths)]))
+    message = (
+        f"{plan.tool}() got {option}, and no path is or fits {path!r}. The paths are: "
+        f"{_listed(ordered) or '(none)'}."
+    )
+    if close:
+        message += f"\nDid you mean {close[0]!r}?"
+    raise BatchError(message)
+
+
+def _means(pattern: str, path: str) -> bool:
+    return (
+        path == pattern
+        or path.startswith(pattern + ".")
+        or fnmatch.fnmatchcase(path, pattern)
+    )
+
+
+def _parts(path: str) -> list[str]:
+    """A path and all that are above it."""
+    steps = path.split(".")
+    return [".".join(steps[: n + 1]) for n in range(len(steps))]
+
+
+def _listed(paths: Sequence[str], most: int = 30) -> str:
+    more = f" and {len(paths) - most} more" if len(paths) > most else ""
+    return ", ".join(map(repr, paths[:most])) + more

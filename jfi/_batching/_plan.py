@@ -1,0 +1,146 @@
+"""What a user asks for: the options of `vmap_automatically` and `auto_vmap`."""
+
+import operator
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+from .._errors import BatchError
+from .._vmap import Randomness
+from ._devices import Spread, spread_over
+from ._marks import checked_axis
+
+
+Paths: TypeAlias = str | Iterable[str]
+
+
+class Plan(NamedTuple):
+    """Options, checked. It is hashable if `out_axes` is.
+
+    Attributes:
+        tool: The public name, for messages.
+        batch_size: The leading size of what is batched; None to find it.
+        shared: Paths and globs of what is shared.
+        batched: Paths and globs of what is batched, each with its axis.
+        out_axes: As of `jax.vmap`.
+        randomness: As of `jfi.vmap`.
+        chunk_size: How many rows to compute at a time, or None for all.
+        progress: Whether to show a bar.
+        spread: The devices to use, if they were chosen.
+    """
+
+    __jfi_static__ = True  # autojit compares it by identity, which costs nothing
+
+    tool: str
+    batch_size: int | None
+    shared: tuple[str, ...]
+    batched: tuple[tuple[str, int], ...]
+    out_axes: Any
+    randomness: Randomness
+    chunk_size: int | None
+    progress: bool
+    spread: Spread | None
+
+
+def make_plan(
+    tool: str,
+    *,
+    batch_size: Any = None,
+    shared: Paths = (),
+    batched: Mapping[str, int] | None = None,
+    out_axes: Any = 0,
+    randomness: Randomness = "different",
+    chunk_size: int | None = None,
+    progress: bool = False,
+    devices: Any = None,
+    sharding: Any = None,
+) -> Plan:
+    """Check options.
+
+    Raises:
+        BatchError: One of them can't be.
+    """
+    if randomness not in ("different", "same", "error"):
+        message = (
+            f"{tool}() got randomness={randomness!r}.\n"
+            "Write 'different', 'same' or 'error'."
+        )
+        raise BatchError(message)
+    size = "the number of elements"
+    rows = "the number of rows to compute at a time"
+    chunk_size = _natural(tool, "chunk_size", chunk_size, 1, rows)
+    if progress and chunk_size is None:
+        message = (
+            f"{tool}() got progress=True without chunk_size=, and rows that are "
+            "computed at once show no progress.\n"
+            "Pass the number of rows to compute at a time, too: chunk_size=100"
+        )
+        raise BatchError(message)
+    return Plan(
+        tool,
+        _natural(tool, "batch_size", batch_size, 0, size),
+        _paths(tool, shared),
+        _axes(tool, batched),
+        out_axes,
+        randomness,
+        chunk_size,
+        bool(progress),
+        spread_over(tool, devices, sharding),
+    )
+
+
+def _natural(tool: str, name: str, value: Any, least: int, what: str) -> int | None:
+    """A number that the caller gave, or a refusal."""
+    if value is None:
+        return None
+    try:
+        number = -1 if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = -1
+    if number < least:
+        message = (
+            f"{tool}() got {name}={value!r}.\n"
+            f"Pass {what}, an int of {least} or more: {name}=32"
+        )
+        raise BatchError(message)
+    return number
+
+
+def _paths(tool: str, shared: Any) -> tuple[str, ...]:
+    paths = (shared,) if isinstance(shared, str) else shared
+    if isinstance(paths, Iterable):
+        paths = tuple(paths)
+        if all(isinstance(path, str) for path in paths):
+            return paths
+    message = (
+        f"{tool}() got shared={shared!r}.\n"
+        "Write paths of what is shared: shared='dyn.Q' or shared=('dyn.Q', 'costs.*')"
+    )
+    raise BatchError(message)
+
+
+def _axes(tool: str, batched: Any) -> tuple[tuple[str, int], ...]:
+    if batched is None:
+        return ()
+    if not isinstance(batched, Mapping) or not all(isinstance(k, str) for k in batched):
+        message = (
+            f"{tool}() got batched={batched!r}.\n"
+            "Write a dict of paths and their axes: batched={'dyn.A': 1}"
+        )
+        raise BatchError(message)
+    return tuple(
+        (path, checked_axis(axis, f"{tool}() got, in batched=, {path!r}: "))
+        for path, axis in batched.items()
+    )
+
+
+def key_of(options: Mapping[str, Any]) -> Hashable:
+    """A hashable form of unchecked options, equal only for equal ones."""
+    return tuple((name, type(x), _frozen(x)) for name, x in options.items())
+
+
+def _frozen(x: Any) -> Hashable:
+    if isinstance(x, Mapping):
+        return tuple((k, _frozen(v)) for k, v in x.items())
+    if isinstance(x, (list, tuple)):
+        return type(x), tuple(map(_frozen, x))
+    return type(x), x

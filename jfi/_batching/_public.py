@@ -1,0 +1,136 @@
+"""`vmap_automatically` and `auto_vmap`, as users call them."""
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, ParamSpec, TypedDict, TypeVar, Unpack, cast, overload
+
+from .._trees import function_name
+from .._vmap import Randomness
+from ._calls import Calls
+from ._leaves import arguments_of_call, arguments_of_problem
+from ._plan import Paths, key_of, make_plan
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+ProblemT = TypeVar("ProblemT")
+ResultT = TypeVar("ResultT")
+
+
+class Options(TypedDict, total=False):
+    """The options of `vmap_automatically` beside `batch_size`; see `auto_vmap`."""
+
+    shared: Paths
+    batched: Mapping[str, int] | None
+    out_axes: Any
+    randomness: Randomness
+    chunk_size: int | None
+    progress: bool
+    devices: Any
+    sharding: Any
+
+
+def vmap_automatically(
+    fn: Callable[[ProblemT], ResultT],
+    problem: ProblemT,
+    batch_size: int | None = None,
+    **options: Unpack[Options],
+) -> ResultT:
+    """Run `fn(problem)` for each element of a batch, and stack the results.
+
+    `problem` is a tree (dicts, lists, registered classes) of arrays and settings. An
+    array whose leading size is the batch size is batched. Everything else is shared:
+    `fn` gets it as it is, so that strings, ints, functions and objects work as in
+    plain Python.
+
+    >>> import jfi as jnp
+    >>> problem = {"x": jnp.ones((5, 2)), "A": jnp.eye(2), "power": 3}
+    >>> solve = lambda p: (p["A"] @ p["x"]).sum() ** p["power"]
+    >>> jnp.vmap_automatically(solve, problem)
+    Array([8., 8., 8., 8., 8.], dtype=float32)
+
+    Without `batch_size` each leading size that occurs is tried, by tracing `fn`, and
+    the batch is the one with which `fn` works. The call is compiled as by `autojit`:
+    what was found out is known at the next call, also if `fn` is a new lambda.
+
+    Args:
+        fn: The function of one element of the batch. It returns a tree of arrays and
+            numbers; strings, None and other settings may be in it, too.
+        problem: The argument of `fn`, with a leading batch dimension on each array
+            that is batched: NumPy and JAX arrays, and random keys.
+        batch_size: The leading size of the batched arrays, an int of 0 or more.
+        options: `shared`, `batched`, `out_axes`, `randomness`, `chunk_size`,
+            `progress`, `devices` and `sharding` as of `auto_vmap`. Paths begin below
+            the problem: `shared="dyn.Q"` is `problem["dyn"]["Q"]`.
+
+    Returns:
+        What `fn` returns. Arrays and numbers in it have a leading dimension of the
+        batch size; everything else comes back as it is.
+
+    Raises:
+        AmbiguousBatchError: More than one reading of `problem` is possible.
+        BatchError: No reading is possible, an option can't be, or `fn` returns what
+            hides arrays.
+    """
+    code = getattr(fn, "__code__", type(fn))
+    try:
+        if not options:
+            calls = _calls_of_size(code, batch_size)
+        else:
+            given: dict[str, Any] = {**options, "batch_size": batch_size}
+            calls = _calls_of_options(code, _Given(given))
+    except TypeError:  # an option that has no hash; most can't be
+        plan = make_plan("vmap_automatically", batch_size=batch_size, **options)
+        calls = Calls(plan, _name(code), arguments_of_problem)
+    return cast("ResultT", calls(fn, (problem,), {}))
+
+
+MAX_FUNCTIONS = 256  # of which what was compiled is kept
+
+
+@functools.lru_cache(MAX_FUNCTIONS, typed=True)
+def _calls_of_size(code: Any, batch_size: Any) -> Calls:
+    plan = make_plan("vmap_automatically", batch_size=batch_size)
+    return Calls(plan, _name(code), arguments_of_problem)
+
+
+@functools.lru_cache(MAX_FUNCTIONS)
+def _calls_of_options(code: Any, given: "_Given") -> Calls:
+    plan = make_plan("vmap_automatically", **given.options)
+    return Calls(plan, _name(code), arguments_of_problem)
+
+
+def _name(code: Any) -> str:
+    """The name of a function with this code, or of a callable object of this class."""
+    return str(code.__name__ if isinstance(code, type) else code.co_name)
+
+
+class _Given:
+    """Options under a hashable key."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        self.options = options
+        self._key = key_of(options)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Given) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+@overload
+def auto_vmap(fn: Callable[P, R], /, **options: Any) -> Callable[P, R]: ...
+@overload
+def auto_vmap(**options: Any) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+def auto_vmap(fn: Any = None, /, **options: Any) -> Any:
+    if fn is None:
+        return functools.partial(auto_vmap, **options)
+    plan = make_plan("auto_vmap", **options)
+    calls = Calls(plan, function_name(fn), arguments_of_call)
+
+    @functools.wraps(fn, updated=())
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        return calls(fn, args, kwargs)
+
+    return mapped

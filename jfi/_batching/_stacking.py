@@ -1,0 +1,194 @@
+"""Lists of trees to one tree with a batch dimension, and back."""
+
+from collections.abc import Iterable
+from typing import Any, TypeVar, cast
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._errors import BatchError
+from .._trees import is_array, number_key, path_name
+from ._leaves import ordered_as
+
+
+T = TypeVar("T")
+
+
+def stack_trees(trees: Iterable[T]) -> T:
+    """Make one tree of many: arrays get a leading batch dimension, settings stay.
+
+    >>> import jfi as jnp
+    >>> problems = [{"x": jnp.full(2, k), "mode": "fast"} for k in range(3)]
+    >>> batch = jnp.stack_trees(problems)
+    >>> batch["x"].shape, batch["mode"]
+    ((3, 2), 'fast')
+
+    Args:
+        trees: Trees of the same structure. What is no array (numbers, strings,
+            functions ...) is a setting, and must be the same in all of them.
+
+    Returns:
+        The tree for `vmap_automatically` and the like: NumPy arrays are stacked to NumPy
+        arrays, all others to JAX arrays.
+
+    Raises:
+        BatchError: There is no tree, or they disagree.
+    """
+    found = list(trees)
+    if not found:
+        message = "stack_trees() got no tree, and can't tell what a batch of none is."
+        raise BatchError(f"{message}\nPass one tree or more: stack_trees([problem])")
+    first = found[0]
+    structure = jax.tree.structure(first)
+    for n, tree in enumerate(found):
+        if jax.tree.structure(tree) != structure:
+            raise BatchError(_other_structure(first, tree, n))
+    paths, columns = _columns(found)
+    leaves = [_stacked(path, xs) for path, xs in zip(paths, columns, strict=True)]
+    return cast("T", ordered_as(first, jax.tree.unflatten(structure, leaves)))
+
+
+def unstack_tree(tree: T, batch_size: int | None = None) -> list[T]:
+    """Make a list of trees of one with a batch dimension, as `stack_trees` made it.
+
+    >>> import jfi as jnp
+    >>> jnp.unstack_tree({"x": jnp.arange(2), "mode": "fast"})
+    [{'x': Array(0, dtype=int64), 'mode': 'fast'}, {'x': Array(1, dtype=int64), 'mode': 'fast'}]
+
+    Args:
+        tree: A tree whose arrays have one leading size. What is no array, and what has
+            no dimension, goes into each result as it is.
+        batch_size: The leading size of the batched arrays, if others are shared, which
+            go into each result as they are.
+
+    Returns:
+        One tree for each row.
+
+    Raises:
+        BatchError: The leading sizes differ, or no array has the one that was given.
+    """
+    leaves, structure = jax.tree.flatten(tree)
+    paths = _paths(tree)
+    sizes = {
+        path: leaf.shape[0]
+        for path, leaf in zip(paths, leaves, strict=True)
+        if is_array(leaf) and leaf.ndim
+    }
+    size = _size_of(sizes, batch_size)
+    rows: list[T] = []
+    for n in range(size):
+        chosen = [
+            leaf[n] if sizes.get(path) == size else leaf
+            for path, leaf in zip(paths, leaves, strict=True)
+        ]
+        rows.append(ordered_as(tree, jax.tree.unflatten(structure, chosen)))
+    return rows
+
+
+def _columns(trees: list[Any]) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """The path of each leaf, and its values in all trees."""
+    rows = [jax.tree.leaves(tree) for tree in trees]
+    return _paths(trees[0], "tree"), list(zip(*rows, strict=True))
+
+
+def _paths(tree: Any, root: str = "tree") -> list[str]:
+    return [
+        path_name(root, path) for path, _ in jax.tree_util.tree_leaves_with_path(tree)
+    ]
+
+
+def _stacked(path: str, values: tuple[Any, ...]) -> Any:
+    """One leaf for all trees."""
+    first = values[0]
+    for n, value in enumerate(values):
+        if is_array(first) != is_array(value) or (
+            not is_array(first) and not _same_setting(first, value)
+        ):
+            raise BatchError(_other_setting(path, first, value, n))
+        if is_array(first) and _kind(first) != _kind(value):
+            raise BatchError(_other_array(path, first, value, n))
+    if not is_array(first):
+        return first
+    if all(isinstance(value, np.ndarray) for value in values):
+        return np.stack(values)
+    return jnp.stack(values)
+
+
+def _same_setting(first: Any, value: Any) -> bool:
+    """Whether two settings are the same, by type and value."""
+    if first is value:
+        return True
+    if type(first) is not type(value):
+        return False
+    if isinstance(first, (int, float, complex, np.generic)):
+        return bool(number_key(first) == number_key(value))
+    if isinstance(first, np.ndarray):  # of text ...
+        return first.shape == value.shape and bool(np.array_equal(first, value))
+    try:
+        return bool(first == value)
+    except Exception:  # of the user's class: what can't be compared is not the same
+        return False
+
+
+def _kind(x: Any) -> tuple[Any, Any]:
+    return x.shape, x.dtype
+
+
+def _other_structure(first: Any, tree: Any, n: int) -> str:
+    ours, theirs = set(_paths(first)), set(_paths(tree))
+    found = (
+        "".join(
+            f"\n  {path.removeprefix('tree') or 'the tree itself'} is only in {place}"
+            for paths, place in (
+                (ours - theirs, "trees[0]"),
+                (theirs - ours, f"trees[{n}]"),
+            )
+            for path in sorted(paths)[:10]
+        )
+        or f":\n  {jax.tree.structure(first)}\n  {jax.tree.structure(tree)}"
+    )
+    return (
+        f"stack_trees() got trees of different structures, trees[0] and trees[{n}]"
+        f"{found}\nAll must have the same keys, lengths and classes."
+    )
+
+
+def _other_setting(path: str, first: Any, value: Any, n: int) -> str:
+    place = path.removeprefix("tree")
+    return (
+        f"stack_trees() got two settings for one place: trees[0]{place} is {first!r}, "
+        f"trees[{n}]{place} is {value!r}.\n"
+        "A batch has one value for each setting. If it is a number that may differ, make "
+        f"it an array in each tree: jnp.asarray(trees[{n}]{place})"
+    )
+
+
+def _other_array(path: str, first: Any, value: Any, n: int) -> str:
+    place = path.removeprefix("tree")
+    return (
+        f"stack_trees() got arrays that don't fit: trees[0]{place} is {first.dtype} "
+        f"{first.shape}, trees[{n}]{place} is {value.dtype} {value.shape}.\n"
+        "All must have the same shape and dtype; fill up the short ones, or convert: "
+        "jnp.pad, x.astype(...)."
+    )
+
+
+def _size_of(sizes: dict[str, int], batch_size: int | None) -> int:
+    if batch_size is not None:
+        if batch_size not in sizes.values():
+            message = (
+                f"unstack_tree() got batch_size={batch_size!r}, and no array has that "
+                f"leading size: {sizes}.\nPass the leading size of the batched arrays."
+            )
+            raise BatchError(message)
+        return batch_size
+    if len(set(sizes.values())) != 1:
+        message = (
+            "unstack_tree() needs one leading size and found "
+            f"{sizes or 'no array with a dimension'}.\n"
+            "Pass the one of the batch, and the other arrays go into each result as "
+            "they are: unstack_tree(tree, batch_size=32)"
+        )
+        raise BatchError(message)
+    return next(iter(sizes.values()))
