@@ -15,6 +15,7 @@ import numpy as np
 
 from ._compat import at_top_level, setting
 from ._generator import MANY, Stream, current
+from ._python_branches import tell
 from ._staging import (
     FoundDraws,
     StreamSource,
@@ -54,6 +55,9 @@ def jit(fun: Callable[..., Any], options: Mapping[str, Any]) -> Callable[..., An
             return pure(*args, **kwargs)
         except FoundDraws as error:
             found = error
+        except jax.errors.TracerBoolConversionError as error:
+            tell(error)
+            raise
         return program.run_after(found, args, kwargs)
 
     attributes = {

@@ -14,7 +14,7 @@ ROWS = [
     {"_errors", "_compat"},
     {"_lazy", "_devices", "_arguments", "_distributions"},
     {"_config"},
-    {"_trees", "_placement", "_generator"},
+    {"_trees", "_placement", "_generator", "_python_branches"},
     {"_kinds_of_draws", "_seeding", "_staging"},
     {"_jit", "_own_stream", "_sampling"},
     {"_vmap"},

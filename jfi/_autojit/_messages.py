@@ -11,6 +11,7 @@ from typing import Any
 import jax
 
 from .._errors import AutoJitError, JfiError
+from .._python_branches import advice, is_told, mark_told
 from .._trees import function_name
 from ._classify import SCALAR
 from ._opening import Graph, Mode, Opened, paths, place
@@ -123,9 +124,9 @@ def retell(error: Exception, opened: Opened, names: Sequence[str]) -> None:
 
     The error keeps its class, and JAX's text below ours.
     """
-    if not isinstance(error, _NEEDS_VALUE) or hasattr(error, _RETOLD):
+    if not isinstance(error, _NEEDS_VALUE) or is_told(error):
         return
-    setattr(error, _RETOLD, True)
+    mark_told(error)
     nodes = opened.leaf_nodes()
     where = paths(opened.graph, opened.objects, names)
     leaves = {f"leaves[{k}]": where[i] for k, i in enumerate(nodes)}
@@ -136,15 +137,19 @@ def retell(error: Exception, opened: Opened, names: Sequence[str]) -> None:
     theirs = re.sub(r"leaves\[\d+\]", lambda m: leaves.get(m[0], m[0]), str(error))
     error.args = (
         f"Python code in {names[0]}() needs {what}, which is data and has no value "
-        f"while the function is compiled.\n{_users_line(error)}"
-        "Instead of `if`, write jnp.where(condition, a, b) or jfi.cond(condition, f, "
-        "g, ...); for np.f(x), write jnp.f(x).\n"
+        f"while the function is compiled.\n{_instead(error)}\n"
         f"If it is a setting, pass a Python int, bool or float, or write {static}.\n\n"
         f"JAX says: {theirs}",
     )
 
 
-_RETOLD = "_jfi_retold"
+def _instead(error: Exception) -> str:
+    """The user's line, and what to write there."""
+    if isinstance(error, jax.errors.TracerBoolConversionError):
+        better = advice(error)
+        if better is not None:
+            return better
+    return f"{_users_line(error)}For np.f(x), write jnp.f(x)."
 
 
 def _users_line(error: Exception) -> str:

@@ -73,7 +73,8 @@ def check_carry(
 
 def check_structure(names: Names, before: Any, after: Any) -> None:
     """Refuse a body that returns other containers than it took."""
-    if jax.tree.structure(before) == jax.tree.structure(after):
+    old, new = structures(before, after)
+    if old == new:
         return
     given, back = (_paths(names.carry, tree) for tree in (before, after))
     missing = [name for name in given if name not in back]
@@ -81,7 +82,7 @@ def check_structure(names: Names, before: Any, after: Any) -> None:
     differences = [
         *([f"it leaves out {', '.join(missing)}"] if missing else []),
         *([f"it adds {', '.join(extra)}"] if extra else []),
-    ] or [f"{jax.tree.structure(before)} became {jax.tree.structure(after)}"]
+    ] or [f"{old} became {new}"]
     message = (
         f"{names.body}() in {names.loop}() returns a carry that differs from "
         f"{names.start}: {'; '.join(differences)}.\n"
@@ -136,6 +137,11 @@ def kind_of(array: Any) -> str:
     return f"{array.dtype}[{','.join(map(str, array.shape))}]"
 
 
+def structures(*trees: Any) -> list[Any]:
+    """The tree structures, which type checkers know little of."""
+    return [jax.tree.structure(tree) for tree in trees]
+
+
 def _paths(root: str, tree: Any) -> list[str]:
     leaves = jax.tree_util.tree_leaves_with_path(tree)
     return [path_name(root, path) for path, _ in leaves]
@@ -147,9 +153,13 @@ def _same_dtype(old: Any, new: Any) -> bool:
         return True
     if not getattr(old, "weak_type", False):
         return False
-    if jax.dtypes.issubdtype(new.dtype, jax.dtypes.extended):  # a key
+    if _is_key(new):
         return False
     return bool(jax.numpy.promote_types(old.dtype, new.dtype) == new.dtype)
+
+
+def _is_key(value: Any) -> bool:
+    return bool(jax.numpy.issubdtype(value.dtype, jax.dtypes.prng_key))
 
 
 def _is_wrong(old: Any, new: Any) -> Callable[[Any], bool]:
@@ -178,7 +188,7 @@ def _changed(
             f"Return {names.carry}{path} in the shape it came in; or start with the "
             f"final shape: {start} = jnp.zeros(({shape}), {str(new.dtype)!r})"
         )
-    if any(jax.dtypes.issubdtype(x.dtype, jax.dtypes.extended) for x in (old, new)):
+    if _is_key(old) or _is_key(new):
         return told + f"Start with what {names.body}() returns: a key stays a key."
     dtype = str(old.dtype)
     return told + (

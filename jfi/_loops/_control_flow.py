@@ -5,8 +5,8 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
-import jax
 from jax import lax
+from jax.core import Tracer
 
 from .._compat import at_top_level
 from . import _operations
@@ -53,7 +53,7 @@ def scan(
     Raises:
         LoopError: `f` does not return the carry as it came, or rows don't fit.
     """
-    return run(
+    out: tuple[Carry, Y] = run(
         _operations.scan,
         (f,),
         init,
@@ -63,6 +63,7 @@ def scan(
         unroll,
         traced=("init", "xs"),
     )
+    return out
 
 
 def while_loop(
@@ -88,9 +89,10 @@ def while_loop(
         LoopError: `body_fun` does not return the carry as it came, or `cond_fun` no
             bool scalar.
     """
-    return run(
+    out: T = run(
         _operations.while_loop, (cond_fun, body_fun), init_val, traced=("init_val",)
     )
+    return out
 
 
 def fori_loop(
@@ -127,7 +129,7 @@ def fori_loop(
         traced = ("lower", "upper", "init_val")
     else:
         lower, upper = _static(lower), _static(upper)
-    return run(
+    out: T = run(
         _operations.fori_loop,
         (body_fun,),
         lower,
@@ -136,6 +138,7 @@ def fori_loop(
         unroll,
         traced=traced,
     )
+    return out
 
 
 def cond(
@@ -166,11 +169,13 @@ def cond(
     Raises:
         LoopError: The two functions return different types.
     """
-    if not callable(false_fun):  # JAX's older form, with two operands
-        return lax.cond(pred, true_fun, false_fun, *operands, **operand)
-    functions = true_fun, false_fun
     names = ("pred", "operands", "operand")
-    return run(_operations.cond, functions, pred, operands, operand, traced=names)
+    functions: tuple[Any, Any] = true_fun, false_fun
+    if callable(functions[0]) and callable(functions[1]):
+        out: R = run(_operations.cond, functions, pred, operands, operand, traced=names)
+    else:  # JAX's older form, with an operand for each function
+        out = lax.cond(pred, true_fun, false_fun, *operands, **operand)
+    return out
 
 
 def switch(
@@ -198,9 +203,10 @@ def switch(
         LoopError: The functions return different types.
     """
     names = ("index", "operands", "operand")
-    return run(
+    out: R = run(
         _operations.switch, tuple(branches), index, operands, operand, traced=names
     )
+    return out
 
 
 def map(f: Callable[[X], Y], xs: X, *, batch_size: int | None = None) -> Y:
@@ -218,7 +224,8 @@ def map(f: Callable[[X], Y], xs: X, *, batch_size: int | None = None) -> Y:
     Returns:
         What `f` returns, stacked.
     """
-    return run(_operations.map, (f,), xs, _static(batch_size), traced=("xs",))
+    out: Y = run(_operations.map, (f,), xs, _static(batch_size), traced=("xs",))
+    return out
 
 
 def associative_scan(
@@ -239,7 +246,7 @@ def associative_scan(
     Returns:
         A tree like `elems`.
     """
-    return run(
+    out: T = run(
         _operations.associative_scan,
         (fn,),
         elems,
@@ -247,6 +254,7 @@ def associative_scan(
         _static(axis),
         traced=("elems",),
     )
+    return out
 
 
 def checkpoint(
@@ -282,7 +290,7 @@ def checkpoint(
     def checkpointed(*args: P.args, **kwargs: P.kwargs) -> R:
         static = {n % len(args): args[n] for n in numbers}
         data = {n: arg for n, arg in enumerate(args) if n not in static}
-        return run(
+        out: R = run(
             _operations.checkpoint,
             (fun,),
             data,
@@ -291,13 +299,14 @@ def checkpoint(
             given,
             traced=("data", "kwargs"),
         )
+        return out
 
     return checkpointed
 
 
 def _static(number: Any) -> Any:
     """A known number as a Python int: sizes and bounds are settings of a loop."""
-    if isinstance(number, jax.core.Tracer) or type(number) in (int, type(None)):
+    if isinstance(number, Tracer) or type(number) in (int, type(None)):
         return number
     try:
         return operator.index(number)

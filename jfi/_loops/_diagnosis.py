@@ -4,6 +4,7 @@ JAX's calls run first, and nothing is checked before. When one fails, the user's
 functions are traced once more to see why; if that tells nothing, JAX's error stays.
 """
 
+import functools
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -13,6 +14,7 @@ import jax.numpy as jnp
 
 from .._compat import origin_of_output
 from .._errors import JfiError, LoopError
+from .._python_branches import tell
 from .._trees import function_name, path_name
 from ._carry import (
     check_arrays,
@@ -21,6 +23,7 @@ from ._carry import (
     kind_of,
     line_text,
     names_in,
+    structures,
 )
 
 
@@ -29,6 +32,9 @@ def _explained(explain: Callable[[], None]) -> Generator[None]:
     """Let `explain` raise a better error than JAX's, if it knows one."""
     try:
         yield
+    except jax.errors.TracerBoolConversionError as error:
+        tell(error)
+        raise
     except (JfiError, jax.errors.JAXTypeError, jax.errors.JAXIndexError):
         raise  # about values that are not known yet
     except (TypeError, ValueError) as error:
@@ -117,7 +123,7 @@ def _check_alike(
     what: str, told: Sequence[str], first: Any, out: Any, traced: Any
 ) -> None:
     """Refuse branches with results of different types."""
-    of_first, of_out = jax.tree.structure(first), jax.tree.structure(out)
+    of_first, of_out = structures(first, out)
     if of_first != of_out:
         message = (
             f"The branches of {what}() return different structures: {told[0]} returns "
@@ -129,13 +135,9 @@ def _check_alike(
         jax.tree_util.tree_leaves_with_path(first), jax.tree.leaves(out), strict=True
     )
     for number, ((path, one), other) in enumerate(leaves):
-        if one.shape == other.shape and one.dtype == other.dtype:
+        if _is_alike(one, other):
             continue
-        line = origin_of_output(
-            traced,
-            number,
-            lambda x, to=other: (x.shape, x.dtype) == (to.shape, to.dtype),
-        )
+        line = origin_of_output(traced, number, functools.partial(_is_alike, other))
         remedy = (
             f"return ...astype({str(one.dtype)!r}) from {told[1]}"
             if one.shape == other.shape
@@ -148,6 +150,10 @@ def _check_alike(
             f"Write instead: {remedy}"
         )
         raise LoopError(message)
+
+
+def _is_alike(one: Any, other: Any) -> bool:
+    return bool(one.shape == other.shape and one.dtype == other.dtype)
 
 
 def _check_rows(xs: Any, length: Any) -> None:

@@ -9,6 +9,7 @@ import jax
 from jax import lax
 
 from .._own_stream import while_loop as drawing_while_loop
+from .._python_branches import told
 from ._diagnosis import (
     explained_branches,
     explained_fori,
@@ -54,11 +55,13 @@ def switch(
 
 
 def map(functions: tuple[Any], xs: Any, batch_size: Any) -> Any:
-    return lax.map(functions[0], xs, batch_size=batch_size)
+    with told():
+        return lax.map(functions[0], xs, batch_size=batch_size)
 
 
 def associative_scan(functions: tuple[Any], elems: Any, reverse: Any, axis: Any) -> Any:
-    return lax.associative_scan(functions[0], elems, reverse, axis)
+    with told():
+        return lax.associative_scan(functions[0], elems, reverse, axis)
 
 
 def checkpoint(
@@ -66,6 +69,6 @@ def checkpoint(
 ) -> Any:
     args = [value for _, value in sorted({**data, **static}.items())]
     numbers = tuple(static)
-    return jax.checkpoint(functions[0], static_argnums=numbers, **options)(
-        *args, **kwargs
-    )
+    with told():
+        fun = jax.checkpoint(functions[0], static_argnums=numbers, **options)
+        return fun(*args, **kwargs)

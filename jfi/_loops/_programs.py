@@ -8,27 +8,25 @@ and what they capture, and takes captured arrays and floats as data.
 import functools
 import types
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from .._autojit import autojit
 from .._compat import at_top_level, setting
 from .._errors import AutoJitError
 from .._own_stream import in_stream
-from .._staging import is_refusing, is_staged, is_under_vmap
+from .._staging import is_staged
 
-
-T = TypeVar("T")
 
 MAX_PLACES = 512  # in the source, of which programs are kept
 MAX_SETTINGS = 128  # of one place: sizes and other values that are not data
 
 
 def run(
-    operation: Callable[..., T],
+    operation: Callable[..., Any],
     functions: Sequence[Any],
     *args: Any,
     traced: tuple[str, ...],
-) -> T:
+) -> Any:
     """Call `operation(functions, *args)`, compiled if the caller is eager code.
 
     Args:
@@ -38,25 +36,22 @@ def run(
         traced: The names of the parameters of `operation` that JAX traces, ints too.
     """
 
-    def directly() -> T:
+    def directly() -> Any:
         return operation(functions, *args)
 
-    if setting("jax_disable_jit") or is_refusing() or is_staged():
+    if setting("jax_disable_jit") or is_staged():
         return in_stream(directly)
     program = _program(operation, tuple(map(_place, functions)), traced)
 
-    def compiled() -> T:
+    def compiled() -> Any:
         try:
-            out: T = program(functions, *args)
-            return out
+            return program(functions, *args)
         except AutoJitError:  # arguments that can't be compared
             return in_stream(directly)
 
     if program.cache_info().signatures > MAX_SETTINGS:
         program.clear_cache()
-    if not at_top_level() and is_under_vmap(until=run):
-        return in_stream(compiled)
-    return compiled()
+    return compiled() if at_top_level() else in_stream(compiled)
 
 
 @functools.lru_cache(MAX_PLACES)
@@ -69,6 +64,11 @@ def _program(
 
 def _place(function: Any) -> object:
     """Where a function is written; for other callables, their class."""
-    while isinstance(function, (functools.partial, types.MethodType)):
-        function = getattr(function, "func", None) or function.__func__
+    while True:
+        if isinstance(function, functools.partial):
+            function = function.func
+        elif isinstance(function, types.MethodType):
+            function = function.__func__
+        else:
+            break
     return getattr(function, "__code__", None) or type(function)
