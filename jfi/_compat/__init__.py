@@ -25,11 +25,12 @@ from ._call_stack import (
     user_level as user_level,
 )
 from ._compiling import on_compiled as on_compiled
+from ._source_lines import origin_of_output as origin_of_output
 from ._symbolic_zeros import (
     is_zero_of_type as is_zero_of_type,
     zero_of_type as zero_of_type,
 )
-from ._source_lines import origin_of_output as origin_of_output
+from ._varying import varying_axes as varying_axes, varying_over as varying_over
 
 
 # `jax.Device` comes from jaxlib, which ships no types: this is what checkers see of it.
@@ -321,7 +322,7 @@ def from_numpy(name: str) -> Any:
 
 @functools.cache
 def linear_calls() -> Callable[..., Any] | None:
-    """`linear_call` of `_linear_call`, if it works in this release of JAX; else None."""
+    """`linear_call` of `_linear_call`, if it works in this release; else None."""
     try:
         from ._linear_call import linear_call
     except (ImportError, AttributeError):

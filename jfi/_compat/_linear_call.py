@@ -46,8 +46,8 @@ def linear_call(
 
     def flat(function: Callable[[Any, Any], Any], tree: Any) -> Callable[..., Any]:
         def call(*args: Any) -> list[Any]:
-            residuals = given_tree.unflatten(args[: len(given)])
-            out = function(residuals, tree.unflatten(args[len(given) :]))
+            residuals = jax.tree.unflatten(given_tree, args[: len(given)])
+            out = function(residuals, jax.tree.unflatten(tree, args[len(given) :]))
             return jax.tree.leaves(out)
 
         return call
@@ -60,7 +60,7 @@ def linear_call(
         n_residuals=len(given),
         types=tuple(core.typeof(x).to_tangent_aval() for x in outs),
     )
-    return out_tree.unflatten(results)
+    return jax.tree.unflatten(out_tree, results)
 
 
 def _run(*args: Any, apply: Callable[..., Any], **_: Any) -> Any:

@@ -4,8 +4,9 @@
 compiled programs (`_programs`); what JAX refuses, `_diagnosis` tells in the user's
 words, with the checks of `_carry`.
 
-`_scan_while` is the loop that stops by itself and keeps its history; `_engine` runs it
-and differentiates it.
+`_scan_while` is the loop that stops by itself and keeps its history. `_traced_loop`
+makes it of the user's functions, `_engine` differentiates it, `_running` runs it: as a
+while loop, as one loop for a whole batch, or as a scan.
 """
 
 from ._control_flow import (
@@ -18,4 +19,8 @@ from ._control_flow import (
     switch as switch,
     while_loop as while_loop,
 )
-from ._scan_while import ScanWhileResult as ScanWhileResult, scan_while as scan_while
+from ._scan_while import (
+    ScanWhileResult as ScanWhileResult,
+    bounded_while_loop as bounded_while_loop,
+    scan_while as scan_while,
+)

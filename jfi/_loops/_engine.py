@@ -15,9 +15,11 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
+from jax.custom_derivatives import SymbolicZero
 
-from .._compat import linear_calls
+from .._compat import linear_calls, varying_axes, varying_over
+from .._errors import LoopError
+from ._carry import kind_of
 from ._running import Bound, Loop, run_scan, run_while
 
 
@@ -31,18 +33,24 @@ def differentiable(loop: Loop) -> Callable[[Any, Any, Bound], tuple[Any, Any, An
     def run(consts: Any, carry: Any, bound: Bound) -> Any:
         return run_while(loop, consts, carry, (), bound)
 
-    @run.defjvp
     def derivative(primals: Any, tangents: Any) -> Any:
+        t_consts, t_carry, _ = tangents
+        t_consts = jax.tree.map(lambda t: None if _is_zero(t) else t, t_consts)
+        # Gradients of what is constant for whoever differentiates are not computed.
+        wrt = jax.tree.map(lambda t: t is not None, t_consts, is_leaf=_is_none)
         out, stored = _record(loop, *primals)
         t_carry, t_ys = linear_call(
-            functools.partial(_push, loop),
-            functools.partial(_pull, loop),
+            functools.partial(_push, loop, wrt),
+            functools.partial(_pull, loop, wrt),
             stored,
-            _floats(tangents[:2]),
+            (t_consts, _dense(t_carry)),
             like=_floats(out[:2]),
         )
-        return out, _merge((t_carry, t_ys, None), jax.tree.map(_no_tangent, out))
+        return out, _with_zeros(out, (t_carry, t_ys, None))
 
+    # So that it returns symbolic zeros: the type of an array of zeros for an integer
+    # does not tell the shards of `shard_map` apart, and JAX refuses it there.
+    run.defjvp(derivative, symbolic_zeros=True)
     return run
 
 
@@ -54,7 +62,8 @@ def _reverse_only(loop: Loop) -> Callable[[Any, Any, Bound], tuple[Any, Any, Any
         return run_while(loop, consts, carry, (), bound)
 
     def backward(stored: Any, cotangents: Any) -> Any:
-        return *_pull(loop, stored, _floats(cotangents[:2])), None
+        wrt = jax.tree.map(_has_derivatives, stored[0])
+        return *_pull(loop, wrt, stored, _floats(cotangents[:2])), None
 
     run.defvjp(functools.partial(_record, loop), backward)
     return run
@@ -72,13 +81,13 @@ def _record(loop: Loop, consts: Any, carry: Any, bound: Bound) -> tuple[Any, Any
     return (carry, ys, length), (consts, carries, length)
 
 
-def _push(loop: Loop, stored: Any, tangents: Any) -> Any:
+def _push(loop: Loop, wrt: Any, stored: Any, tangents: Any) -> Any:
     """The tangents of carry and ys for those of consts and the first carry."""
 
     def step(consts: Any, tangents: Any, carry: Any) -> Any:
         consts, t_consts = consts
         step = _float_step(loop, consts, carry)
-        at = _floats(consts), _floats(carry)
+        at = _chosen(consts, wrt), _floats(carry)
         return jax.jvp(step, at, (t_consts, tangents))[1]
 
     consts, carries, length = stored
@@ -88,20 +97,21 @@ def _push(loop: Loop, stored: Any, tangents: Any) -> Any:
     return t_carry, t_ys
 
 
-def _pull(loop: Loop, stored: Any, cotangents: Any) -> Any:
+def _pull(loop: Loop, wrt: Any, stored: Any, cotangents: Any) -> Any:
     """The cotangents of consts and the first carry for those of carry and ys."""
 
     def step(consts: Any, cotangents: Any, x: Any) -> Any:
         g_carry, g_consts = cotangents
         carry, g_y = x
         step = _float_step(loop, consts, carry)
-        _, pull = jax.vjp(step, _floats(consts), _floats(carry))
+        _, pull = jax.vjp(step, _chosen(consts, wrt), _floats(carry))
         more, g_carry = pull((g_carry, g_y))
         return (g_carry, jax.tree.map(operator.add, g_consts, more)), ()
 
     consts, carries, length = stored
     g_carry, g_ys = cotangents
-    g_consts = jax.tree.map(jnp.zeros_like, _floats(consts))
+    g_consts = jax.tree.map(jnp.zeros_like, _chosen(consts, wrt))
+    _check_shards(g_consts, length)
     run = _twice_differentiable(
         loop._replace(step=step, proceed=None, backwards=not loop.backwards)
     )
@@ -113,11 +123,26 @@ def _pull(loop: Loop, stored: Any, cotangents: Any) -> Any:
 def _float_step(loop: Loop, consts: Any, carry: Any) -> Callable[[Any, Any], Any]:
     """A step as a function of what has derivatives."""
 
-    def step(float_consts: Any, float_carry: Any) -> Any:
-        merged = _merge(float_consts, consts), _merge(float_carry, carry)
+    def step(some_consts: Any, float_carry: Any) -> Any:
+        merged = _merge(some_consts, consts), _merge(float_carry, carry)
         return _floats(loop.step(*merged, ()))
 
     return step
+
+
+def _check_shards(g_consts: Any, length: Any) -> None:
+    """Refuse a sum over shards (of a gradient) in a loop that ends earlier in some."""
+    for x in jax.tree.leaves(g_consts):
+        missing = sorted(map(str, varying_axes(length) - varying_axes(x)))
+        if missing:
+            axes = repr(missing[0] if len(missing) == 1 else tuple(missing))
+            message = (
+                f"The body of a loop captures an array, {kind_of(x)}, that is the same "
+                "in all shards of shard_map. Its gradient is a sum over shards, but "
+                "each shard stops at a step of its own.\nWrite before the loop: "
+                f"A = jax.lax.pcast(A, {axes}, to='varying')"
+            )
+            raise LoopError(message)
 
 
 def _twice_differentiable(loop: Loop) -> Callable[..., tuple[Any, Any, Any]]:
@@ -130,29 +155,61 @@ def _twice_differentiable(loop: Loop) -> Callable[..., tuple[Any, Any, Any]]:
     def run(*args: Any) -> Any:
         return run_while(loop, *args)
 
-    @run.defjvp
     def derivative(primals: Any, tangents: Any) -> Any:
-        return jax.jvp(functools.partial(run_scan, loop), primals, tangents)
+        def of_floats(*floats: Any) -> Any:
+            out = run_scan(loop, *_merge(floats, primals))
+            return _floats(out), out
 
+        at = _floats(primals)
+        _, tangents, out = jax.jvp(of_floats, at, _dense(tangents), has_aux=True)
+        return out, _with_zeros(out, tangents)
+
+    run.defjvp(derivative, symbolic_zeros=True)
     return run
 
 
+# ---- trees in which None stands for what has no derivatives ----
+
+
 def _floats(tree: Any) -> Any:
-    """The leaves that have derivatives; None, an empty tree to JAX, for the others."""
-    return jax.tree.map(
-        lambda x: x if jnp.issubdtype(x.dtype, jnp.inexact) else None, tree
-    )
+    return _chosen(tree, jax.tree.map(_has_derivatives, tree))
+
+
+def _chosen(tree: Any, which: Any) -> Any:
+    return jax.tree.map(lambda x, chosen: x if chosen else None, tree, which)
+
+
+def _has_derivatives(x: Any) -> bool:
+    return bool(jnp.issubdtype(x.dtype, jnp.inexact))
 
 
 def _merge(floats: Any, tree: Any) -> Any:
-    """`tree` with its float leaves taken from `floats`."""
+    """`tree` with the leaves that are in `floats` taken from there."""
     return jax.tree.map(
-        lambda new, old: old if new is None else new,
-        floats,
-        tree,
-        is_leaf=lambda x: x is None,
+        lambda new, old: old if new is None else new, floats, tree, is_leaf=_is_none
     )
 
 
-def _no_tangent(x: Any) -> Any:
-    return np.zeros(x.shape, jax.dtypes.float0)
+def _is_none(x: Any) -> bool:
+    return x is None
+
+
+def _is_zero(tangent: Any) -> bool:
+    return isinstance(tangent, SymbolicZero) or not _has_derivatives(tangent)
+
+
+def _dense(tangents: Any) -> Any:
+    """Tangents of what has derivatives, with arrays for symbolic zeros."""
+
+    def dense(t: Any) -> Any:
+        if not isinstance(t, SymbolicZero):
+            return t
+        kind: Any = t.aval
+        return varying_over(jnp.zeros(kind.shape, kind.dtype), varying_axes(kind))
+
+    return jax.tree.map(dense, _floats(tangents))
+
+
+def _with_zeros(out: Any, tangents: Any) -> Any:
+    """The tangents of a result, with zeros for what has no derivatives."""
+    return _merge(tangents, jax.tree.map(SymbolicZero.from_primal_value, out))

@@ -13,6 +13,8 @@ import jax.numpy as jnp
 from jax import lax
 from jax.custom_batching import custom_vmap
 
+from .._compat import varying_axes, varying_over
+
 
 class Bound(NamedTuple):
     """What ends a loop: a number of steps, and the arrays its condition captures."""
@@ -30,6 +32,8 @@ class Loop(NamedTuple):
             take another step. None: the number of steps alone decides.
         rows: How many rows `xs` and `ys` have.
         backwards: Whether it visits the rows limit-1, ..., 0 and not 0, ..., limit-1.
+        varying: The axes of `jax.shard_map` whose shards stop at different steps, by
+            the condition.
         names_axes: Whether a function of it uses the name of an axis (`lax.psum`).
     """
 
@@ -37,6 +41,7 @@ class Loop(NamedTuple):
     proceed: Callable[[Any, Any], Any] | None
     rows: int
     backwards: bool
+    varying: frozenset[Any]
     names_axes: bool
 
 
@@ -72,7 +77,7 @@ def run_scan(loop: Loop, consts: Any, carry: Any, xs: Any, bound: Bound) -> Any:
         return (choose(new, carry), length + going), y
 
     rows = jnp.arange(loop.rows), xs
-    start = carry, jnp.int32(0)
+    start = carry, varying_over(jnp.int32(0), _stops(loop, bound))
     (carry, length), ys = lax.scan(advance, start, rows, reverse=loop.backwards)
     return carry, ys, length
 
@@ -150,7 +155,8 @@ def _run_one(
         carry, y = loop.step(consts, carry, _read(axes, xs, row))
         return i + 1, carry, _write(axes, ys, row, y)
 
-    state = jnp.int32(0), carry, _zeros(loop, axes, consts, carry, xs)
+    start = varying_over(jnp.int32(0), _stops(loop, bound))
+    state = start, carry, _zeros(loop, axes, consts, carry, xs, bound)
     length, carry, ys = lax.while_loop(proceed, advance, state)
     return carry, ys, length
 
@@ -181,10 +187,11 @@ def _run_batch(
         i, going, *_ = state
         return i <= last if loop.proceed is None else jnp.any(going)
 
-    start = jnp.int32(0)
+    start = varying_over(jnp.int32(0), _stops(loop, bound))
     going = _goes_on(loop, bound, row_of(start), carry)
-    ys = _zeros(loop, axes, consts, carry, xs)
-    state = start, going, carry, ys, jnp.zeros_like(bound.limit)
+    ys = _zeros(loop, axes, consts, carry, xs, bound)
+    length = varying_over(jnp.zeros_like(bound.limit), _stops(loop, bound))
+    state = start, going, carry, ys, length
     _, _, carry, ys, length = lax.while_loop(proceed, advance, state)
     return carry, ys, length
 
@@ -220,18 +227,28 @@ def _read(axes: _Axes, rows: Any, row: Any) -> Any:
 
 def _write(axes: _Axes, rows: Any, row: Any, values: Any) -> Any:
     return jax.tree.map(
-        lambda x, value: lax.dynamic_update_index_in_dim(x, value, row, axes.ys),
+        lambda x, value: lax.dynamic_update_index_in_dim(
+            x, varying_over(value, varying_axes(x)), row, axes.ys
+        ),
         rows,
         values,
     )
 
 
-def _zeros(loop: Loop, axes: _Axes, consts: Any, carry: Any, xs: Any) -> Any:
+def _zeros(
+    loop: Loop, axes: _Axes, consts: Any, carry: Any, xs: Any, bound: Bound
+) -> Any:
     """The rows of `ys` before they are written."""
     _, y = jax.eval_shape(lambda: loop.step(consts, carry, _read(axes, xs, 0)))
 
     def zeros(y: Any) -> Any:
         shape = (*y.shape[: axes.ys], loop.rows, *y.shape[axes.ys :])
-        return jnp.zeros(shape, y.dtype)
+        over = varying_axes(y) | _stops(loop, bound)
+        return varying_over(jnp.zeros(shape, y.dtype), over)
 
     return jax.tree.map(zeros, y)
+
+
+def _stops(loop: Loop, bound: Bound) -> frozenset[Any]:
+    """The axes of `jax.shard_map` whose shards stop at different steps."""
+    return loop.varying | varying_axes(bound.limit)

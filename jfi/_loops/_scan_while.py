@@ -1,23 +1,17 @@
 """`scan_while`: a loop that stops when it is done and keeps its history."""
 
 import functools
-import operator
 from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
-from jax.core import Tracer, eval_jaxpr
 
-from .._compat import names_axes
 from .._errors import LoopError
-from .._own_stream import on_keys, varied, with_own_stream
-from .._staging import Keys, refuse_sources
-from .._trees import path_name
-from ._carry import Names, check_carry, check_structure, kind_of, names_in
-from ._engine import differentiable
-from ._running import Bound, Loop
+from ._carry import names_in
+from ._traced_loop import run
 
 
 CarryT = TypeVar("CarryT")
@@ -77,8 +71,9 @@ def scan_while(
         while cond(carry) and steps < max_steps:
             carry, y = body(carry)
 
-    The gradient (`jax.grad`, `jax.vjp`, `jax.jacrev`) walks back over exactly the
-    steps taken, through the carry and through every array that `body` captures.
+    Derivatives of every mode and order go through the carry and through every array
+    that `body` captures. They take exactly the steps taken; those of derivatives
+    (`jax.hessian`) take `max_steps` of them.
 
     >>> import jfi as jnp
     >>> halve = lambda x: jnp.scan_while(lambda x: x > 1, lambda x: (x / 2, x), x, 5)
@@ -96,194 +91,83 @@ def scan_while(
             or None. The carry keeps its structure, shapes and dtypes.
         init: The first carry: any tree of arrays and numbers.
         max_steps: The largest number of steps, a Python int. It sets the size of `ys`
-            and, where a gradient is taken, of as many stored carries.
+            and, where a derivative is taken, of as many stored carries.
 
     Returns:
         A `ScanWhileResult`, which unpacks as `carry, ys, length`.
 
     Raises:
         LoopError: `cond` or `body` does not fit the carry, or `max_steps` is not a
-            Python int from 0 to 2**31 - 1; or a forward-mode derivative is taken.
+            Python int from 0 to 2**31 - 1.
     """
-    max_steps = _checked_max_steps(max_steps)
-    _check_arrays(init)
-    result: ScanWhileResult[CarryT, YT] = with_own_stream(
-        lambda keys: _run(cond, body, init, max_steps, keys), finds_draws=True
-    )
-    return result
-
-
-def _run(cond: Any, body: Any, init: Any, max_steps: int, keys: Keys | None) -> Any:
-    # Other numbers for the condition than for the body.
-    of_body, of_cond = (keys and varied(keys, i) for i in (0, 1))
-    init, traced_body = _settled(body, init, of_body)
-    traced_cond = _trace(cond, init, of_cond)
-    _check_cond(traced_cond.returned)
-
-    leaves, structure = jax.tree.flatten(init)
-    _, y_structure = jax.tree.flatten(traced_body.returned[1])
-    n_carry = len(leaves)
-    if keys is not None:  # the number of the step, which its draws depend on
-        leaves = [*leaves, jnp.uint32(0)]
-
-    def step(consts: Any, carry: Any, _: Any) -> tuple[Any, Any]:
-        out = traced_body.call(consts, carry)
-        return [*out[:n_carry], *(x + 1 for x in carry[n_carry:])], out[n_carry:]
-
-    def proceed(consts: Any, carry: Any) -> Any:
-        return traced_cond.call(consts, carry)[0]
-
-    # XLA can't write to a buffer without rows, so even max_steps=0 has one, cut below.
-    loop = Loop(
-        step,
-        proceed,
-        rows=max(max_steps, 1),
-        backwards=False,
-        names_axes=names_axes(traced_body.jaxpr) or names_axes(traced_cond.jaxpr),
-    )
-    bound = Bound(jnp.int32(max_steps), traced_cond.consts)
-    try:
-        leaves, ys, length = differentiable(loop)(traced_body.consts, leaves, bound)
-    except TypeError as error:
-        if "forward-mode" not in str(error):
-            raise
-        message = (
-            "scan_while() has no forward-mode derivative (jax.jvp, jax.jacfwd).\n"
-            "Use reverse mode: jax.grad, jax.vjp or jax.jacrev; jax.hessian works too."
-        )
-        raise LoopError(message) from error
-    if max_steps == 0:
-        ys = [rows[:0] for rows in ys]
-    return ScanWhileResult(
-        jax.tree.unflatten(structure, leaves[:n_carry]),
-        jax.tree.unflatten(y_structure, ys),
-        length,
-    )
-
-
-# ---- what fits a loop ----
-
-
-class _Traced(NamedTuple):
-    """A function of the carry as a pure function of (captured arrays, carry leaves)."""
-
-    call: Callable[[Any, Any], list[Any]]
-    consts: list[Any]  # the arrays it captures, also tracers of outer transformations
-    returned: Any  # the shapes and dtypes it returns
-    jaxpr: Any
-
-
-def _trace(function: Callable[[Any], Any], carry: Any, keys: Keys | None) -> _Traced:
-    # A new function each time: JAX remembers traces by function, and what this one
-    # captures may have changed since.
-    @functools.wraps(function)
-    def fresh(carry: Any, step: Any = None) -> Any:
-        if keys is None:
-            return function(carry)
-        return on_keys(function, varied(keys, step), carry)
-
-    args = (carry,) if keys is None else (carry, jnp.uint32(0))
-    traced, returned = jax.make_jaxpr(fresh, return_shape=True)(*args)
-    if keys is None:
-        refuse_sources(traced.consts)
-
-    def call(consts: Any, leaves: Any) -> list[Any]:
-        return eval_jaxpr(traced.jaxpr, consts, *leaves)
-
-    return _Traced(call, traced.consts, returned, traced)
-
-
-def _checked_max_steps(max_steps: Any) -> int:
-    """`max_steps` as an int, or a refusal."""
-    if isinstance(max_steps, Tracer):
-        message = (
-            "scan_while() got a traced array for max_steps, which sets the size of "
-            "ys.\nPass a Python int, and stop earlier by cond: "
-            "carry['i'] < number_of_steps"
-        )
-        raise LoopError(message)
-    try:
-        number = operator.index(max_steps)
-    except TypeError:
-        number = -1
-    if isinstance(max_steps, bool) or not 0 <= number < 2**31:
-        message = (
-            f"scan_while() got max_steps={max_steps!r}.\n"
-            "Pass the largest number of steps, an int from 0 to 2**31 - 1: "
-            "max_steps=100"
-        )
-        raise LoopError(message)
-    return number
-
-
-def _check_arrays(init: Any) -> None:
-    for path, leaf in jax.tree_util.tree_leaves_with_path(init):
-        try:
-            jax.typeof(leaf)
-        except TypeError:
-            name = path_name("init", path)
-            message = (
-                f"scan_while() got a {type(leaf).__name__} for {name}; a carry holds "
-                f"arrays and numbers.\nTake it out of init and let body capture it."
-            )
-            raise LoopError(message) from None
-
-
-def _check_cond(returned: Any) -> None:
-    """Refuse a condition that is not a bool scalar."""
-    if returned is None:
-        seen = "None"
-    elif not isinstance(returned, jax.ShapeDtypeStruct):
-        seen = f"a {type(returned).__name__}"
-    elif returned.shape == () and returned.dtype == bool:
-        return
-    else:
-        seen = kind_of(returned)
-    message = (
-        f"cond of scan_while() returned {seen} and must return bool[], one truth value."
-        "\nWrite a comparison, such as error > 1e-6, and jnp.any(...) or jnp.all(...) "
-        "around an array of them."
-    )
-    raise LoopError(message)
-
-
-def _settled(
-    body: Callable[[Any], Any], init: Any, keys: Keys | None
-) -> tuple[Any, _Traced]:
-    """`init` as arrays of the dtypes that `body` returns, and the traced body.
-
-    Python numbers in `init` take the dtype that `body` returns, as in `lax.scan`.
-    """
-    traced = _trace(body, init, keys)
     names = names_in("scan_while", body)
-    _check_pair(names, traced.returned)
-    check_structure(names, init, traced.returned[0])
-
-    def settle(x: Any, returned: Any) -> jax.Array:
-        given = jax.typeof(x)
-        fits = given.dtype == returned.dtype and given.weak_type == returned.weak_type
-        is_key = jnp.issubdtype(returned.dtype, jax.dtypes.prng_key)
-        if fits or is_key or not given.weak_type:
-            return jnp.asarray(x)
-        return lax.convert_element_type(x, jnp.result_type(x, returned.dtype))
-
-    settled = jax.tree.map(settle, init, traced.returned[0])
-    if _types(settled) != _types(init):
-        traced = _trace(body, settled, keys)
-        check_structure(names, settled, traced.returned[0])
-    check_carry(names, settled, traced.returned[0], traced.jaxpr)
-    return settled, traced
+    carry, ys, length, _ = run(names, cond, body, init, max_steps)
+    return ScanWhileResult(carry, ys, length)
 
 
-def _check_pair(names: Names, returned: Any) -> None:
-    if not (isinstance(returned, tuple) and len(returned) == 2):
+def bounded_while_loop(
+    cond_fun: Callable[[CarryT], Any],
+    body_fun: Callable[[CarryT], CarryT],
+    init_val: CarryT,
+    max_steps: int,
+) -> CarryT:
+    """Repeat `body_fun` while `cond_fun` holds, with derivatives of every mode.
+
+    A loop that is not done after `max_steps` has no result, and says so: its floats are
+    NaN, and so are their derivatives; its integers are the smallest of their dtype (the
+    largest, if unsigned). That is what `jnp.take` gives for an index out of range.
+
+    >>> import jfi as jnp
+    >>> from jfi._loops import bounded_while_loop
+    >>> def double(x, max_steps):
+    ...     return bounded_while_loop(lambda x: x < 50, lambda x: 2 * x, x, max_steps)
+    >>> double(jnp.array(3.0), max_steps=8), double(jnp.array(3.0), max_steps=4)
+    (Array(96., dtype=float32), Array(nan, dtype=float32))
+
+    Args:
+        cond_fun: Takes the carry, returns a bool scalar: whether to take another step.
+        body_fun: Takes the carry, returns the next, of the same structure and types.
+        init_val: The first carry: any tree of arrays and numbers.
+        max_steps: The largest number of steps, a Python int; where a derivative is
+            taken, as many carries are stored.
+
+    Returns:
+        The carry for which `cond_fun` does not hold.
+
+    Raises:
+        LoopError: The functions do not fit the carry, or `max_steps` is not a Python
+            int from 0 to 2**31 - 1, or the carry has neither floats nor integers.
+    """
+    names = names_in("while_loop", body_fun, start="init_val")
+
+    @functools.wraps(body_fun)
+    def body(carry: CarryT) -> tuple[CarryT, None]:
+        return body_fun(carry), None
+
+    carry, _, _, cut = run(names, cond_fun, body, init_val, max_steps)
+    if not any(map(_can_tell, jax.tree.leaves(carry))):
         message = (
-            f"{names.body}() in scan_while() returned a {type(returned).__name__}, "
-            f"not a pair.\nReturn ({names.carry}, y); where there is nothing to "
-            f"record: return {names.carry}, None"
+            "while_loop(..., max_steps=) can't tell by its result that it was cut off: "
+            f"{names.carry} has no floats and no integers.\nAdd one, such as the "
+            "number of steps; or write scan_while, which returns it as length."
         )
         raise LoopError(message)
+    whole: CarryT = jax.tree.map(lambda x: _spoilt(x, cut), carry)
+    return whole
 
 
-def _types(tree: Any) -> list[Any]:
-    return [jax.typeof(leaf) for leaf in jax.tree.leaves(tree)]
+def _can_tell(x: Any) -> bool:
+    return jnp.issubdtype(x.dtype, jnp.number)
+
+
+def _spoilt(x: Any, cut: Any) -> Any:
+    """A value that can't be taken for a result, nor its derivative, where `cut`."""
+    if jnp.issubdtype(x.dtype, jnp.complexfloating):
+        return lax.complex(_spoilt(x.real, cut), _spoilt(x.imag, cut))
+    if jnp.issubdtype(x.dtype, jnp.floating):
+        # A factor, and not a choice, whose derivative would be 0.
+        return x * jnp.where(cut, jnp.nan, 1).astype(x.dtype)
+    if jnp.issubdtype(x.dtype, jnp.integer):
+        limits: Any = np.iinfo(x.dtype)
+        return jnp.where(cut, x.dtype.type(limits.min or limits.max), x)
+    return x
