@@ -1,6 +1,5 @@
 """`grad` and `value_and_grad`."""
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
@@ -13,9 +12,9 @@ from ._leaves import (
     Nondiff,
     all_differentiable,
     check_nondiff,
+    derivative_of,
     is_data,
     is_differentiable,
-    stand_in,
 )
 from ._messages import described, like
 from ._outputs import value_and_aux
@@ -107,7 +106,7 @@ def grad(
         "grad", fun, argnums, has_aux, holomorphic, allow_int, argnames, nondiff
     )
 
-    @functools.wraps(both)
+    @like(fun)
     def gradient(*args: Any, **kwargs: Any) -> Any:
         value, slope = both(*args, **kwargs)
         return (slope, value[1]) if has_aux else slope
@@ -187,7 +186,7 @@ def _value_and_grad(
     nondiff: Nondiff,
 ) -> Callable[..., tuple[Any, Any]]:
     selection = Selection(fun, argnums, argnames)
-    how = check_nondiff(nondiff, allow_int=allow_int)
+    how = check_nondiff("float0" if allow_int and nondiff == "none" else nondiff)
     checked = _returning_one_number(tool, fun, has_aux)
     of_jax = jax.value_and_grad(
         checked, selection.argnums, has_aux, holomorphic, allow_int
@@ -200,10 +199,10 @@ def _value_and_grad(
         value, slopes = jax.value_and_grad(
             call.of_floats(), has_aux=has_aux, holomorphic=holomorphic
         )(call.floats)
-        slope = call.rest.replaced(lambda leaf: stand_in(leaf, how)).filled(slopes)
+        slope = derivative_of(call.rest, slopes, how)
         return value, slope[0] if selection.is_single else slope
 
-    @functools.wraps(of_jax)
+    @like(fun)
     def differentiated(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         chosen = selection.positional(args)
         if chosen is not None and (

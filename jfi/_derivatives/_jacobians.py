@@ -14,7 +14,7 @@ from .._staging import Keys
 from .._trees import function_name
 from ._directions import OfFloats, backward, check_chunk_size, forward
 from ._leaves import Nondiff, Rest, blank, check_nondiff, divide, stand_in
-from ._messages import described, like
+from ._messages import described_kind, like
 from ._outputs import Outputs
 from ._selection import Selection, selected
 
@@ -52,7 +52,7 @@ def jacrev(
         argnums: The positions of the arguments to differentiate; the first by default.
         has_aux: Whether `fun` returns a pair of value and auxiliary data.
         holomorphic: Whether `fun` is complex and holomorphic.
-        allow_int: As of JAX: derivatives of ints are float0.
+        allow_int: As of JAX: blocks of ints are zeros.
         argnames: The names of arguments to differentiate, however they are passed.
         nondiff: What comes back for blocks of leaves without derivative: "none",
             "float0" or "zeros".
@@ -69,7 +69,7 @@ def jacrev(
         DerivativeError: There is nothing to differentiate.
     """
     options = _Options("jacrev", has_aux, holomorphic, chunk_size)
-    how = check_nondiff(nondiff, allow_int=allow_int)
+    how = check_nondiff("zeros" if allow_int and nondiff == "none" else nondiff)
 
     def transform(g: OfFloats) -> OfFloats:
         if chunk_size is None:
@@ -236,7 +236,7 @@ def _blockwise(
 def _refuse_no_float(tool: str, fun: Any, outputs: Outputs) -> None:
     if outputs.types:
         return
-    seen = ", ".join(map(described, outputs.rest.others[:4])) or "nothing"
+    seen = ", ".join(map(described_kind, outputs.rest.others[:4])) or "nothing"
     message = (
         f"{tool}() of {function_name(fun)}(), which returned {seen}. "
         "Let it return a float array."

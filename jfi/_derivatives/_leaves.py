@@ -2,12 +2,13 @@
 
 import functools
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from .._errors import DerivativeError
 
@@ -21,14 +22,24 @@ def is_differentiable(x: Any) -> bool:
     >>> [is_differentiable(x) for x in (1.0, np.ones(3), 3, True, "tanh", len)]
     [True, True, False, False, False, False]
     """
-    if isinstance(x, (float, complex)):
-        return True
-    return is_array(x) and _is_inexact(x.dtype)
+    dtype = getattr(x, "dtype", None)
+    if dtype is None or not _is_array_class(type(x)):
+        return isinstance(x, (float, complex))
+    return _is_inexact(dtype)
 
 
 def is_array(x: Any) -> bool:
     """Whether a leaf has a shape and a dtype, of JAX's or NumPy's."""
-    return isinstance(x, (jax.Array, np.ndarray, np.generic))
+    return _is_array_class(type(x))
+
+
+@functools.lru_cache(maxsize=1000)
+def _is_array_class(cls: type) -> bool:
+    """Whether the values of a class are arrays, or stand for some while JAX traces.
+
+    `isinstance(x, jax.Array)` asks each value, which takes five times as long.
+    """
+    return issubclass(cls, (jax.Array, Tracer, np.ndarray, np.generic))
 
 
 @functools.cache
@@ -56,7 +67,7 @@ def _is_known(dtype: Any) -> bool:
     )
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)
 class Rest:
     """A tree without some of its leaves."""
 
@@ -72,7 +83,26 @@ class Rest:
 
     def replaced(self, new: Callable[[Any], Any]) -> "Rest":
         """This with other leaves in the places of those that were not taken."""
-        return replace(self, others=tuple(map(new, self.others)))
+        return Rest(self.structure, self.is_taken, tuple(map(new, self.others)))
+
+    def with_more(self, taken: Iterable[Any], goes_back: Iterable[bool]) -> "Rest":
+        """This with some of the leaves that were taken back in their places."""
+        pairs, old = iter(zip(taken, goes_back, strict=True)), iter(self.others)
+        is_taken: list[bool] = []
+        others: list[Any] = []
+        for was_taken in self.is_taken:
+            leaf, is_other = next(pairs) if was_taken else (next(old), True)
+            is_taken.append(not is_other)
+            if is_other:
+                others.append(leaf)
+        return Rest(self.structure, tuple(is_taken), tuple(others))
+
+
+def derivative_of(rest: Rest | None, values: Any, how: Nondiff) -> Any:
+    """The tree of derivatives from those of float leaves; None where all are."""
+    if rest is None:
+        return values
+    return rest.replaced(lambda leaf: stand_in(leaf, how)).filled(values)
 
 
 def divide(
@@ -91,20 +121,15 @@ def divide(
     return [leaf for leaf, taken in pairs if taken], Rest(structure, is_taken, others)
 
 
-def check_nondiff(nondiff: Any, *, allow_int: bool = False) -> Nondiff:
-    """What stands for the derivative of a leaf that has none.
-
-    Args:
-        nondiff: As the user gave it.
-        allow_int: As of JAX, which gives float0.
-    """
+def check_nondiff(nondiff: Any) -> Nondiff:
+    """What stands for the derivative of a leaf that has none."""
     if nondiff not in ("none", "float0", "zeros"):
         message = (
             f"nondiff={nondiff!r} is unknown. Write 'none', 'float0' (as JAX does) "
             "or 'zeros'."
         )
         raise DerivativeError(message)
-    how: Nondiff = "float0" if allow_int and nondiff == "none" else nondiff
+    how: Nondiff = nondiff
     return how
 
 
@@ -132,7 +157,7 @@ def stand_in(leaf: Any, how: Nondiff, shape: tuple[int, ...] | None = None) -> A
         return type(leaf)()
     dtype: Any = getattr(leaf, "dtype", None) or jax.typeof(leaf).dtype
     shape = np.shape(leaf) if shape is None else shape
-    if how == "float0" or not jnp.issubdtype(dtype, np.generic):
+    if how == "float0" or jnp.issubdtype(dtype, jax.dtypes.extended):
         return np.zeros(shape, jax.dtypes.float0)
     if dtype == jax.dtypes.float0:
         return np.zeros(shape, dtype)

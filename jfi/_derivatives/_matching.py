@@ -16,11 +16,11 @@ from jax.core import Tracer
 from .._errors import TangentError
 from .._trees import path_name
 from ._leaves import Rest, is_array, is_data, is_differentiable
-from ._messages import described
+from ._messages import described, described_kind
 from ._zeros import is_zero
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)
 class Target:
     """What tangents are given for: the leaves of a tree, and what it is called.
 
@@ -35,6 +35,17 @@ class Target:
     of: str
     rest: Rest
     types: tuple[Any, ...]
+
+    @classmethod
+    def whole(cls, given: str, of: str, tree: Any) -> "Target":
+        """The target of a tree all of whose leaves are floats."""
+        leaves, structure = jax.tree.flatten(tree)
+        rest = Rest(structure, (True,) * len(leaves), ())
+        return cls(given, of, rest, tuple(map(jax.typeof, leaves)))
+
+    def arranged(self, leaves: Sequence[Any]) -> Any:
+        """Values of the float leaves as JAX has them: if there are no others a tree."""
+        return leaves if self.rest.others else self.rest.filled(leaves)
 
     def fitted(self, tangents: Any) -> list[Any]:
         """The tangent of each float leaf, None where it is zero.
@@ -78,24 +89,42 @@ class Target:
 
     def _check_other(self, x: Any, leaf: Any, i: int) -> None:
         """Refuse a tangent that is not zero, of what has no derivative."""
-        if is_zero(x) or not is_data(x) or leaf is None:
+        if is_zero(x) or not (is_data(x) or leaf is not None):
             return
-        if np.shape(x) != np.shape(leaf):
-            message = (
-                f"{self._name(i)}: shape {np.shape(x)}, {self.of} has {np.shape(leaf)}."
-            )
+        name = self._name(i)
+        if leaf is not None and np.shape(x) != np.shape(leaf):
+            message = f"{name}: shape {np.shape(x)}, {self.of} has {np.shape(leaf)}."
             raise TangentError(message)
         # Of outputs, ones in the dtype of each are usual. Of arguments they are not.
-        if is_differentiable(x) or (self.given != "cotangent" and _is_nonzero(x)):
+        if (
+            not is_data(x)
+            or is_differentiable(x)
+            or (self.given != "cotangent" and _is_nonzero(x))
+        ):
             message = (
-                f"{self._name(i)} is {described(x)}, and {self.of} there is "
-                f"{described(leaf)}, which has no derivative. Write None, or make it a "
+                f"{name} is {described(x)}, and {self.of} there "
+                f"({described_kind(leaf)}) has no derivative. Write None, or make it a "
                 "float."
             )
             raise TangentError(message)
 
     def _name(self, i: int) -> str:
         return leaf_name(self.given, self.rest.structure, i)
+
+
+def same_arrays(tree: Any, other: Any) -> bool:
+    """Whether two trees are alike, with arrays of the same shapes and dtypes."""
+    leaves, structure = jax.tree.flatten(tree)
+    others: list[Any]
+    others, found = jax.tree.flatten(other)
+    same: bool = structure == found and all(
+        isinstance(x, jax.Array)
+        and isinstance(y, jax.Array)
+        and x.dtype == y.dtype
+        and x.shape == y.shape
+        for x, y in zip(leaves, others, strict=True)
+    )
+    return same
 
 
 def leaf_name(root: str, structure: Any, i: int) -> str:

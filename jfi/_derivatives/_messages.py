@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._errors import DerivativeError
 from .._trees import function_name
 from ._leaves import is_array
 
@@ -34,13 +35,30 @@ def described(x: Any) -> str:
     return f"an {name}" if name[0] in "AEIOUaeiou" else f"a {name}"
 
 
+def described_kind(x: Any) -> str:
+    """The type of a leaf, of which there is its `blank`."""
+    if isinstance(x, (bool, int)):
+        return f"{type(x).__name__}"
+    return "no number" if x is None else described(x)
+
+
 def as_float(x: Any, name: str) -> str | None:
     """What to write for a number that has no derivative, to give it one."""
     if isinstance(x, (bool, int)):
         return f"{float(x)} instead of {x}"
-    if is_array(x) and np.issubdtype(np.result_type(x.dtype), np.number):
+    if is_array(x) and any(
+        jnp.issubdtype(x.dtype, kind) for kind in (np.integer, np.bool_)
+    ):
         return f"{name}.astype(float)"
     return None
+
+
+def check_function(fun: Any) -> None:
+    """Refuse what can't be called."""
+    if not callable(fun):
+        raise DerivativeError(
+            f"Write the function to differentiate, not {described(fun)}."
+        )
 
 
 def like(fun: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -51,5 +69,19 @@ def like(fun: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         # Partials and callable objects have no name, which JAX gives to programs.
         wrapped.__name__ = function_name(fun)
         return wrapped
+
+    return decorate
+
+
+def traced_as(fun: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorate what JAX traces in place of `fun`: its messages name `fun` and its line.
+
+    A fifth of the time of `like`, for functions that are made at each call.
+    """
+
+    def decorate(wrapper: Any) -> Callable[..., Any]:
+        wrapper.__name__ = function_name(fun)
+        wrapper.__wrapped__ = fun
+        return wrapper  # type: ignore[no-any-return]
 
     return decorate

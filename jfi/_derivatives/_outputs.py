@@ -8,7 +8,7 @@ import jax
 from .._errors import DerivativeError
 from .._trees import function_name
 from ._leaves import Rest, blank, divide
-from ._messages import described, like
+from ._messages import described
 
 
 def value_and_aux(fun: Any, out: Any) -> tuple[Any, Any]:
@@ -38,17 +38,19 @@ class Outputs:
     def of(self, fun: Callable[..., Any], *, has_aux: bool) -> Callable[..., Any]:
         """The function that returns its float leaves, and what else JAX must see."""
 
-        @like(fun)
         def floats_alone(*args: Any) -> tuple[list[Any], list[Any]]:
             out = fun(*args)
-            value, aux = value_and_aux(fun, out) if has_aux else (out, None)
-            floats, rest = divide(value)
-            carried, self._kept = divide((rest.others, aux), _may_be_traced)
-            self.types = [jax.typeof(x) for x in floats]
-            self.rest = rest.replaced(blank)
-            return floats, carried
+            return self.parted(*(value_and_aux(fun, out) if has_aux else (out, None)))
 
         return floats_alone
+
+    def parted(self, value: Any, aux: Any) -> tuple[list[Any], list[Any]]:
+        """The float leaves of a value, and what else JAX must see; keep the rest."""
+        floats, rest = divide(value)
+        carried, self._kept = divide((rest.others, aux), _may_be_traced)
+        self.types = [jax.typeof(x) for x in floats]
+        self.rest = rest.replaced(blank)
+        return floats, carried
 
     def restored(self, floats: list[Any], carried: list[Any]) -> tuple[Any, Any]:
         """What the function returned: the value and the auxiliary data."""

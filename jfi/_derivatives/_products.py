@@ -12,10 +12,10 @@ from jax.tree_util import Partial
 from .._compat import zero_of_type
 from .._errors import TangentError
 from .._trees import function_name
-from ._leaves import Nondiff, Rest, blank, check_nondiff, divide, stand_in
-from ._matching import Target
-from ._messages import described, like
-from ._outputs import Outputs
+from ._divided_calls import DividedCall
+from ._leaves import Nondiff, Rest, check_nondiff, derivative_of
+from ._matching import Target, same_arrays
+from ._messages import described
 
 
 R = TypeVar("R")
@@ -70,37 +70,29 @@ def vjp(
         TangentError: A cotangent does not fit the value; the text names the place.
     """
     how = check_nondiff(nondiff)
-    outputs = Outputs()
-    floats, rest, of_floats = _of_float_leaves(fun, primals)
-    values, pull, carried = jax.vjp(
-        outputs.of(of_floats, has_aux=has_aux), *floats, has_aux=True
-    )
-    out, aux = outputs.restored(values, carried)
-    target = Target("cotangent", "the output", outputs.rest, tuple(outputs.types))
-    info = _Linear(function_name(fun), target, rest.replaced(blank), how)
+    call = DividedCall(fun, primals, has_aux=has_aux)
+    values, pull, carried = jax.vjp(call.of_floats(), *call.floats, has_aux=True)
+    out, aux = call.returned(values, carried)
+    info = _Linear(function_name(fun), call.outputs(values), call.blank_rest(), how)
     pulled = Partial(functools.partial(_pull_back, info), pull)
     return (out, pulled, aux) if has_aux else (out, pulled)
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)
 class _Linear:
     """What a linear function knows beside its arrays.
 
     Attributes:
         name: The name of the function that was differentiated.
-        target: What it takes.
-        returns: The tree of its results, without its float leaves.
+        takes: What it is given.
+        returns: The tree of its results, without the float leaves; None if all are.
         how: What stands for derivatives that are none.
     """
 
     name: str
-    target: Target
-    returns: Rest
+    takes: Target
+    returns: Rest | None
     how: Nondiff
-
-    def result(self, values: Sequence[Any]) -> Any:
-        stands = self.returns.replaced(lambda leaf: stand_in(leaf, self.how))
-        return stands.filled(values)
 
 
 def _pull_back(info: _Linear, pull: Any, *cotangents: Any) -> Any:
@@ -110,17 +102,17 @@ def _pull_back(info: _Linear, pull: Any, *cotangents: Any) -> Any:
             "arguments. Pass one: the cotangent of all that it returns, (a, b)."
         )
         raise TangentError(message)
-    types = info.target.types
-    fitted = info.target.fitted(cotangents[0]) if cotangents else _one(info)
+    takes = info.takes
+    fitted = takes.fitted(cotangents[0]) if cotangents else _one(info)
     filled = [
         zero_of_type(kind) if ct is None else ct
-        for ct, kind in zip(fitted, types, strict=True)
+        for ct, kind in zip(fitted, takes.types, strict=True)
     ]
-    return info.result(pull(filled))
+    return derivative_of(info.returns, pull(takes.arranged(filled)), info.how)
 
 
 def _one(info: _Linear) -> list[Any]:
-    types = info.target.types
+    types = info.takes.types
     if len(types) == 1 and types[0].shape == ():
         return [jnp.ones((), types[0].dtype)]
     seen = ", ".join(
@@ -175,24 +167,21 @@ def linearize(
         TangentError: A tangent does not fit its argument; the text names the place.
     """
     how = check_nondiff(nondiff)
-    outputs = Outputs()
-    floats, rest, of_floats = _of_float_leaves(fun, primals)
-    values, push, carried = jax.linearize(
-        outputs.of(of_floats, has_aux=has_aux), *floats, has_aux=True
-    )
-    out, aux = outputs.restored(values, carried)
-    info = _Linear(function_name(fun), _of_arguments(floats, rest), outputs.rest, how)
+    call = DividedCall(fun, primals, has_aux=has_aux)
+    values, push, carried = jax.linearize(call.of_floats(), *call.floats, has_aux=True)
+    out, aux = call.returned(values, carried)
+    info = _Linear(function_name(fun), call.inputs(), call.blank_rest_of_output(), how)
     pushed = Partial(functools.partial(_push_forward, info), push)
     return (out, pushed, aux) if has_aux else (out, pushed)
 
 
 def _push_forward(info: _Linear, push: Any, *tangents: Any) -> Any:
-    fitted = info.target.fitted(tangents)
+    takes = info.takes
     filled = [
         jnp.zeros(kind.shape, kind.dtype) if tangent is None else tangent
-        for tangent, kind in zip(fitted, info.target.types, strict=True)
+        for tangent, kind in zip(takes.fitted(tangents), takes.types, strict=True)
     ]
-    return info.result(push(*filled))
+    return derivative_of(info.returns, push(*takes.arranged(filled)), info.how)
 
 
 @overload
@@ -256,43 +245,15 @@ def jvp(
                 "entry for each argument: jvp(f, (x,), (dx,))."
             )
             raise TangentError(message)
-    outputs = Outputs()
-    floats, rest, of_floats = _of_float_leaves(fun, tuple(primals))
-    fitted = _of_arguments(floats, rest).fitted(tuple(tangents))
-    moves = [tangent is not None for tangent in fitted]
-
-    @like(fun)
-    def of_moving(*moving: Any) -> Any:
-        """The function of the leaves that have a tangent: the others are constants."""
-        new = iter(moving)
-        pairs = zip(floats, moves, strict=True)
-        return of_floats(*[next(new) if moved else x for x, moved in pairs])
-
-    moving = tuple(x for x, moved in zip(floats, moves, strict=True) if moved)
+    call = DividedCall(fun, tuple(primals), has_aux=has_aux)
+    directions = tuple(tangents)
+    if not (call.is_whole and same_arrays(call.floats, directions)):
+        fitted = call.inputs().fitted(directions)
+        call.hold([tangent is None for tangent in fitted])
+        directions = call.arranged([t for t in fitted if t is not None])
     values, slopes, carried = jax.jvp(
-        outputs.of(of_moving, has_aux=has_aux),
-        moving,
-        tuple(tangent for tangent in fitted if tangent is not None),
-        has_aux=True,
+        call.of_floats(), call.floats, directions, has_aux=True
     )
-    out, aux = outputs.restored(values, carried)
-    slope = outputs.rest.replaced(lambda leaf: stand_in(leaf, how)).filled(slopes)
+    out, aux = call.returned(values, carried)
+    slope = derivative_of(call.blank_rest_of_output(), slopes, how)
     return (out, slope, aux) if has_aux else (out, slope)
-
-
-def _of_float_leaves(
-    fun: Any, primals: tuple[Any, ...]
-) -> tuple[list[Any], Rest, Callable[..., Any]]:
-    """The float leaves of arguments, the rest, and the function of the leaves."""
-    floats, rest = divide(primals)
-
-    @like(fun)
-    def of_floats(*floats: Any) -> Any:
-        return fun(*rest.filled(floats))
-
-    return floats, rest, of_floats
-
-
-def _of_arguments(floats: list[Any], rest: Rest) -> Target:
-    types = tuple(jax.typeof(x) for x in floats)
-    return Target("tangents", "the argument", rest.replaced(blank), types)

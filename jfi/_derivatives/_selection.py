@@ -12,7 +12,7 @@ import jax
 from .._errors import DerivativeError
 from .._trees import argument_names, function_name, path_name
 from ._leaves import Rest, divide
-from ._messages import as_float, described, like
+from ._messages import as_float, check_function, described, like
 
 
 Place: TypeAlias = int | str  # of an argument: among args, or in kwargs
@@ -28,15 +28,16 @@ class Selection:
     """
 
     def __init__(self, fun: Any, argnums: Any, argnames: Any) -> None:
+        check_function(fun)
         self._fun = fun
         self.argnums: Any = 0 if argnums is None else argnums
-        self._numbers = (
-            () if argnums is None and argnames is not None else _numbers(self.argnums)
-        )
+        self._numbers, is_number = _numbers(self.argnums)
         self._names = _names(argnames)
-        self.is_single = (argnums is None or argnames is None) and not isinstance(
-            argnums if argnames is None else argnames, (tuple, list)
-        )
+        self.is_single = is_number
+        if argnums is None and argnames is not None:
+            self._numbers, self.is_single = (), isinstance(argnames, str)
+        elif argnames is not None:
+            self.is_single = False
         self._refuse_unknown_names()
 
     def positional(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
@@ -122,19 +123,23 @@ class Selection:
         return [p.name for p in signature if p.kind in kinds]
 
 
-def _numbers(argnums: Any) -> tuple[int, ...]:
-    numbers = argnums if isinstance(argnums, (tuple, list)) else (argnums,)
+def _numbers(argnums: Any) -> tuple[tuple[int, ...], bool]:
+    """The positions, and whether it is one by itself."""
     try:
-        found = tuple(map(operator.index, numbers))
+        return (operator.index(argnums),), True
+    except TypeError:
+        pass
+    try:
+        numbers = tuple(map(operator.index, argnums))
     except TypeError:
         message = (
             f"argnums={argnums!r} is no position. Write an int, a sequence of ints, "
             "or the name: argnames='x'."
         )
         raise DerivativeError(message) from None
-    if not found:
+    if not numbers:
         raise DerivativeError("argnums=() selects nothing. Write argnums=0.")
-    return found
+    return numbers, False
 
 
 def _names(argnames: Any) -> tuple[str, ...]:

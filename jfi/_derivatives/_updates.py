@@ -38,6 +38,8 @@ def apply_updates(params: T, updates: Any, scale: Any = 1.0) -> T:
         TangentError: The trees don't fit, or a leaf that is no float has an update; the
             text names the place.
     """
+    if np.shape(scale) != ():
+        raise TangentError(f"scale has shape {np.shape(scale)}. Write one number.")
     leaves, structure = jax.tree.flatten(params)
     given: Any
     changes, given = jax.tree.flatten(updates)
