@@ -90,6 +90,7 @@ from ._loops import (
     cond as cond,
     fori_loop as fori_loop,
     map as map,
+    safe_where as safe_where,
     scan as scan,
     switch as switch,
     while_loop as while_loop,

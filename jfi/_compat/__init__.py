@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import tree_util
 
+from ._batch_tracers import is_batched as is_batched
 from ._call_stack import (
     condition_draws as condition_draws,
     enclosing_transformations as enclosing_transformations,

@@ -2,7 +2,8 @@
 
 `_control_flow` holds JAX's own (`scan`, `cond` ...). Called by eager code they run as
 compiled programs (`_programs`); what JAX refuses, `_diagnosis` tells in the user's
-words, with the checks of `_carry`.
+words, with the checks of `_carry`. `_branches` is `cond` in a batch, `_progress_loops`
+the loops with a progress bar, `_safe_where` a `where` with a safe gradient.
 
 `_scan_while` is the loop that stops by itself and keeps its history. `_traced_loop`
 makes it of the user's functions, `_engine` differentiates it, `_running` runs it: as a
@@ -19,6 +20,7 @@ from ._control_flow import (
     switch as switch,
     while_loop as while_loop,
 )
+from ._safe_where import safe_where as safe_where
 from ._scan_while import (
     ScanWhileResult as ScanWhileResult,
     bounded_while_loop as bounded_while_loop,

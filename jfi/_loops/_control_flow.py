@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 from jax import lax
 from jax.core import Tracer
 
-from .._compat import at_top_level
+from .._compat import at_top_level, is_batched
 from . import _operations
 from ._programs import run
 
@@ -28,6 +28,8 @@ def scan(
     length: int | None = None,
     reverse: bool = False,
     unroll: int | bool = 1,
+    *,
+    progress: bool | str = False,
 ) -> tuple[Carry, Y]:
     """A loop over the rows of arrays, with a carry: `jax.lax.scan`.
 
@@ -46,6 +48,8 @@ def scan(
         length: The number of steps; needed without `xs`.
         reverse: Whether to begin at the last row.
         unroll: How many steps to write out in each iteration of the compiled loop.
+        progress: Whether to show a progress bar, or its title. It moves some 20 times
+            in all, and takes the package tqdm: `pip install 'jfi[progress]'`.
 
     Returns:
         The last carry, and the `y` of all steps, stacked.
@@ -53,15 +57,10 @@ def scan(
     Raises:
         LoopError: `f` does not return the carry as it came, or rows don't fit.
     """
+    settings = _static(length), reverse, unroll, progress
+    names = ("init", "xs")
     out: tuple[Carry, Y] = run(
-        _operations.scan,
-        (f,),
-        init,
-        xs,
-        _static(length),
-        reverse,
-        unroll,
-        traced=("init", "xs"),
+        _operations.scan, (f,), init, xs, *settings, traced=names
     )
     return out
 
@@ -102,6 +101,7 @@ def fori_loop(
     init_val: T,
     *,
     unroll: int | bool | None = None,
+    progress: bool | str = False,
 ) -> T:
     """Repeat `body_fun(i, carry)` for i in a range: `jax.lax.fori_loop`.
 
@@ -115,6 +115,7 @@ def fori_loop(
         body_fun: Takes i and the carry, returns the next carry.
         init_val: The first carry: any tree of arrays and numbers.
         unroll: How many steps to write out in each iteration of the compiled loop.
+        progress: Whether to show a progress bar, or its title, as in `scan`.
 
     Returns:
         The last carry.
@@ -122,22 +123,17 @@ def fori_loop(
     Raises:
         LoopError: `body_fun` does not return the carry as it came.
     """
-    traced: tuple[str, ...] = ("init_val",)
-    if at_top_level() and unroll is None:
+    lower, upper = _static(lower), _static(upper)
+    names: tuple[str, ...] = ("init_val",)
+    if at_top_level() and unroll is None and not progress:
         # Nothing is differentiated, for which JAX must know the number of steps: one
         # program for any.
-        traced = ("lower", "upper", "init_val")
-    else:
-        lower, upper = _static(lower), _static(upper)
+        names = ("lower", "upper", "init_val")
+    settings = unroll, progress
     out: T = run(
-        _operations.fori_loop,
-        (body_fun,),
-        lower,
-        upper,
-        init_val,
-        unroll,
-        traced=traced,
-    )
+        _operations.fori_loop, (body_fun,), lower, upper, init_val, *settings,
+        traced=names,
+    )  # fmt: skip
     return out
 
 
@@ -169,10 +165,13 @@ def cond(
     Raises:
         LoopError: The two functions return different types.
     """
-    names = ("pred", "operands", "operand")
     functions: tuple[Any, Any] = true_fun, false_fun
     if callable(functions[0]) and callable(functions[1]):
-        out: R = run(_operations.cond, functions, pred, operands, operand, traced=names)
+        out: R = run(
+            _operations.cond, functions, pred, operands, operand,
+            traced=("pred", "operands", "operand"),
+            compiles=not is_batched(pred),  # seen only outside of a program
+        )  # fmt: skip
     else:  # JAX's older form, with an operand for each function
         out = lax.cond(pred, true_fun, false_fun, *operands, **operand)
     return out
@@ -202,10 +201,11 @@ def switch(
     Raises:
         LoopError: The functions return different types.
     """
-    names = ("index", "operands", "operand")
     out: R = run(
-        _operations.switch, tuple(branches), index, operands, operand, traced=names
-    )
+        _operations.switch, tuple(branches), index, operands, operand,
+        traced=("index", "operands", "operand"),
+        compiles=not is_batched(index),
+    )  # fmt: skip
     return out
 
 

@@ -6,23 +6,40 @@ Their names are those that users see in messages.
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
+from .._compat import is_batched
 from .._own_stream import while_loop as drawing_while_loop
+from .._progress import title_of
 from .._python_branches import told
+from .._trees import function_name
+from ._branches import selected
 from ._diagnosis import (
     explained_branches,
     explained_fori,
     explained_scan,
     explained_while,
 )
+from ._progress_loops import fori_with_progress, scan_with_progress
 
 
 def scan(
-    functions: tuple[Any], init: Any, xs: Any, length: Any, reverse: Any, unroll: Any
+    functions: tuple[Any],
+    init: Any,
+    xs: Any,
+    length: Any,
+    reverse: Any,
+    unroll: Any,
+    progress: Any,
 ) -> Any:
-    with explained_scan(functions[0], init, xs, length):
-        return lax.scan(functions[0], init, xs, length, reverse, unroll)
+    (f,) = functions
+    with explained_scan(f, init, xs, length):
+        if not progress:
+            return lax.scan(f, init, xs, length, reverse, unroll)
+        title = title_of(progress, function_name(f))
+        return scan_with_progress(f, init, xs, length, reverse, unroll, title)
 
 
 def while_loop(functions: tuple[Any, Any], init_val: Any) -> Any:
@@ -31,10 +48,19 @@ def while_loop(functions: tuple[Any, Any], init_val: Any) -> Any:
 
 
 def fori_loop(
-    functions: tuple[Any], lower: Any, upper: Any, init_val: Any, unroll: Any
+    functions: tuple[Any],
+    lower: Any,
+    upper: Any,
+    init_val: Any,
+    unroll: Any,
+    progress: Any,
 ) -> Any:
-    with explained_fori(functions[0], lower, init_val):
-        return lax.fori_loop(lower, upper, functions[0], init_val, unroll=unroll)
+    (body,) = functions
+    with explained_fori(body, lower, init_val):
+        if not progress:
+            return lax.fori_loop(lower, upper, body, init_val, unroll=unroll)
+        title = title_of(progress, function_name(body))
+        return fori_with_progress(lower, upper, body, init_val, unroll, title)
 
 
 def cond(
@@ -42,6 +68,10 @@ def cond(
 ) -> Any:
     args = tuple(operand.values()) or operands
     with explained_branches("cond", ("true_fun", "false_fun"), functions, args):
+        if is_batched(pred) and _is_scalar(pred, np.bool_):
+            done, out = selected(jnp.int32(pred), functions[::-1], args)
+            if done:
+                return out
         return lax.cond(pred, *functions, *operands, **operand)
 
 
@@ -51,7 +81,16 @@ def switch(
     args = tuple(operand.values()) or operands
     names = tuple(f"branches[{k}]" for k in range(len(functions)))
     with explained_branches("switch", names, functions, args):
+        if is_batched(index) and functions and _is_scalar(index, np.integer):
+            clamped = jnp.clip(index, 0, len(functions) - 1).astype(jnp.int32)
+            done, out = selected(clamped, functions, args)
+            if done:
+                return out
         return lax.switch(index, functions, *operands, **operand)
+
+
+def _is_scalar(x: Any, kind: Any) -> bool:
+    return jnp.ndim(x) == 0 and bool(jnp.issubdtype(jnp.result_type(x), kind))
 
 
 def map(functions: tuple[Any], xs: Any, batch_size: Any) -> Any:

@@ -26,6 +26,7 @@ def run(
     functions: Sequence[Any],
     *args: Any,
     traced: tuple[str, ...],
+    compiles: bool = True,
 ) -> Any:
     """Call `operation(functions, *args)`, compiled if the caller is eager code.
 
@@ -34,12 +35,13 @@ def run(
         functions: The user's functions.
         args: Its other arguments.
         traced: The names of the parameters of `operation` that JAX traces, ints too.
+        compiles: Whether to compile it at all.
     """
 
     def directly() -> Any:
         return operation(functions, *args)
 
-    if setting("jax_disable_jit") or is_staged():
+    if not compiles or setting("jax_disable_jit") or is_staged():
         return in_stream(directly)
     program = _program(operation, tuple(map(_place, functions)), traced)
 

@@ -1,0 +1,100 @@
+"""`scan` and `fori_loop` in a few long parts, after each of which a bar moves.
+
+A report in each step, or a test in each step whether to report, would cost more than
+most bodies; between the parts it costs the loop nothing.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from .._progress import MOST_REPORTS, ProgressBar
+
+
+def scan_with_progress(
+    f: Any, init: Any, xs: Any, length: Any, reverse: bool, unroll: Any, title: str
+) -> Any:
+    """`lax.scan`, with a progress bar."""
+    sizes = [jnp.shape(x)[0] for x in jax.tree.leaves(xs) if jnp.ndim(x)]
+    steps = length if length is not None else sizes[0] if sizes else 0
+    if not steps or any(size != steps for size in sizes):  # or JAX's error
+        return lax.scan(f, init, xs, length, reverse, unroll)
+    bar = ProgressBar(title, "scan(progress=True)")
+    size = -(-steps // MOST_REPORTS)
+    parts, rest = divmod(steps, size)
+    xs = jax.tree.map(jnp.asarray, xs)
+    even = jax.tree.map(lambda x: _parts(x[: parts * size], parts), xs)
+    tail = jax.tree.map(lambda x: x[parts * size :], xs)
+    # A report waits for no data, or a batch would make many of it: what is told after
+    # the loop could come before. So the last part stands for the rest, too.
+    done = np.append(size * np.arange(1, parts), steps)
+
+    def part(carry: Any, numbered: Any) -> Any:
+        number, rows = numbered
+        out = lax.scan(f, carry, rows, size, reverse, unroll)
+        bar.report(number, steps)
+        return out
+
+    def even_parts(carry: Any) -> Any:
+        order = done[::-1] if reverse else done
+        carry, ys = lax.scan(part, carry, (order, even), reverse=reverse)
+        return carry, jax.tree.map(lambda y: y.reshape(parts * size, *y.shape[2:]), ys)
+
+    def the_rest(carry: Any) -> Any:
+        return lax.scan(f, carry, tail, rest, reverse, unroll)
+
+    if not rest:
+        return even_parts(init)
+    if reverse:
+        carry, last = the_rest(init)
+        carry, first = even_parts(carry)
+    else:
+        carry, first = even_parts(init)
+        carry, last = the_rest(carry)
+    return carry, jax.tree.map(lambda a, b: jnp.concatenate([a, b]), first, last)
+
+
+def _parts(x: Any, parts: int) -> Any:
+    return x.reshape(parts, x.shape[0] // parts, *x.shape[1:])
+
+
+def fori_with_progress(
+    lower: Any, upper: Any, body_fun: Any, init_val: Any, unroll: Any, title: str
+) -> Any:
+    """`lax.fori_loop`, with a progress bar."""
+    if isinstance(lower, int) and isinstance(upper, int):
+        return _known_steps(lower, upper, body_fun, init_val, unroll, title)
+    bar = ProgressBar(title, "fori_loop(progress=True)")
+    lower, upper = jnp.asarray(lower), jnp.asarray(upper)
+    total = jnp.maximum(upper - lower, 0)
+    size = jnp.maximum(-(-total // MOST_REPORTS), 1)
+    parts = -(-total // size)
+
+    def part(number: Any, carry: Any) -> Any:
+        first = lower + number * size
+        last = jnp.minimum(first + size, upper)
+        carry = lax.fori_loop(first, last, body_fun, carry, unroll=unroll)
+        bar.report(last - lower, total)
+        return carry
+
+    return lax.fori_loop(0, parts, part, init_val)
+
+
+def _known_steps(
+    lower: int, upper: int, body_fun: Any, init_val: Any, unroll: Any, title: str
+) -> Any:
+    """A scan that carries the number of the step, as JAX does it: differentiable."""
+
+    def step(state: Any, _: None) -> Any:
+        i, carry = state
+        return (i + 1, body_fun(i, carry)), None
+
+    steps = max(upper - lower, 0)
+    once = 1 if unroll is None else unroll
+    out, _ = scan_with_progress(
+        step, (lower, init_val), None, steps, False, once, title
+    )
+    return out[1]
