@@ -43,6 +43,20 @@ def vmap(
     randomness: Randomness = "different",
     chunk_size: int | None = None,
 ) -> Function:
+    if isinstance(in_axes, str):
+        from ._batching import vmap_of_axes  # which few scripts need
+
+        given = {
+            "axis_name": axis_name,
+            "axis_size": axis_size,
+            "spmd_axis_name": spmd_axis_name,
+        }
+        options = {
+            "out_axes": out_axes,
+            "randomness": randomness,
+            "chunk_size": chunk_size,
+        }
+        return vmap_of_axes(fun, in_axes, given, options)
     return _vmap.vmap(
         fun,
         in_axes,

@@ -9,5 +9,9 @@ path), and the rows are mapped (`_mapping`): with draws of their own, in chunks
 """
 
 from ._marks import batched as batched, shared as shared
-from ._public import auto_vmap as auto_vmap, vmap_automatically as vmap_automatically
+from ._public import (
+    auto_vmap as auto_vmap,
+    vmap_automatically as vmap_automatically,
+    vmap_of_axes as vmap_of_axes,
+)
 from ._stacking import stack_trees as stack_trees, unstack_tree as unstack_tree

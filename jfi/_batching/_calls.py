@@ -1,6 +1,8 @@
 """Calls of a batched function: compiled, unless Python code in it needs values."""
 
+import sys
 import threading
+import types
 from collections.abc import Callable, Hashable
 from typing import Any
 
@@ -8,8 +10,9 @@ import jax
 
 from .._autojit import autojit
 from .._compat import at_top_level
-from .._errors import AutoJitError, JfiError
-from .._staging import is_staged
+from .._errors import AutoJitError, BatchError, JfiError
+from .._staging import FoundDraws, is_staged, tracing
+from ._globals import Reading
 from ._leaves import Arguments
 from ._mapping import Args, Function, Kwargs, Mapping
 from ._plan import Plan
@@ -30,45 +33,119 @@ class Calls:
         name: str,
         read: Callable[[Function, Args, Kwargs], Arguments],
     ) -> None:
-        self._spread = plan.spread
+        self._name, self._spread = name, plan.spread
+        self._mapping = Mapping(plan, name, read)
         self._forms: set[Hashable] = set()  # of calls that can't be compiled
-        self._simple = self._spread is None  # and no such call was met yet
+        self._known: dict[Hashable, _Program] = {}
+        self._program = _Program(self._mapping, name, None)
         self._lock = threading.Lock()
-        mapping = self._mapping = Mapping(plan, name, read)
 
-        # One captured value: autojit looks at each of them at every call.
-        def compiled(fn: Function, args: Args, kwargs: Kwargs) -> Any:
-            # Under jax.disable_jit() nothing is compiled.
-            return mapping.run(fn, args, kwargs, compiling=not at_top_level())
-
-        compiled.__name__ = compiled.__qualname__ = name
-        self._compiled = autojit(compiled)
-
-    def __call__(self, fn: Function, args: Args, kwargs: Kwargs) -> Any:
+    def run(self, fn: Function, args: Args, kwargs: Kwargs) -> Any:
         """Run a call."""
-        if not self._simple:
-            if self._spread is not None:
-                args, kwargs = self._spread.placed((args, kwargs))
-            if _form(args, kwargs) in self._forms:
-                return self._mapping.run(fn, args, kwargs)
-        if not at_top_level() and is_staged():
+        program = self._program
+        if program.simple and program.fits(fn) and at_top_level():
+            try:
+                return program.run(fn, args, kwargs)
+            except Exception as error:
+                failure = error
+            self._check(failure)
+            return self._without_compiling(fn, args, kwargs)
+        return self._run_otherwise(fn, args, kwargs)
+
+    def _run_otherwise(self, fn: Function, args: Args, kwargs: Kwargs) -> Any:
+        """Run the first call of a function, or one that is not at top level ..."""
+        program = self._program
+        if not program.fits(fn):
+            program = self._program = self._program_for(fn)
+        if self._spread is not None:
+            args, kwargs = self._spread.placed((args, kwargs))
+        known = self._forms and _form(args, kwargs) in self._forms
+        inside = not at_top_level()
+        if known or program.reading.writes or (inside and is_staged()):
             return self._mapping.run(fn, args, kwargs)
         try:
-            return self._compiled(fn, args, kwargs)
+            if not inside:
+                return program.run_with(fn, args, kwargs)
+            # Under `grad` and the like, which compute as they go.
+            with tracing(refuses=True):
+                return program.run_with(fn, args, kwargs)
+        except FoundDraws:  # compiled, it would not draw there what eager code draws
+            return self._mapping.run(fn, args, kwargs)
         except Exception as error:
-            if not _may_do_without_compiling(error):
-                raise
-        # Python code in the function asks for a value, or for what autojit refuses.
+            failure = error
+        self._check(failure)
+        return self._without_compiling(fn, args, kwargs)
+
+    def _check(self, error: Exception) -> None:
+        """Raise an error, unless the call may succeed without compiling."""
+        if isinstance(error, BatchError):
+            raise error.with_traceback(None) from error.__cause__
+        refused = isinstance(error, AutoJitError)
+        if isinstance(error, (JfiError, Warning, _RAN)) and not refused:
+            raise error
+
+    def _without_compiling(self, fn: Function, args: Args, kwargs: Kwargs) -> Any:
+        """Python code in it asks for a value, or for what autojit refuses."""
         out = self._mapping.run(fn, args, kwargs)
         with self._lock:
             if len(self._forms) >= MAX_FORMS:
                 self._forms.clear()
             self._forms.add(_form(args, kwargs))
-            self._simple = False
+            self._program.simple = False
         return out
+
+    def _program_for(self, fn: Function) -> "_Program":
+        """The program of a function that reads other constants than the last one."""
+        simple = self._spread is None and not self._forms
+        made = _Program(self._mapping, self._name, fn, simple=simple)
+        with self._lock:
+            if len(self._known) >= MAX_PROGRAMS:
+                self._known.clear()
+            return self._known.setdefault(made.reading.key(), made)
 
 
 MAX_FORMS = 64
+MAX_PROGRAMS = 16  # of one function, whose module defines others by the same names
+_RAN = jax.errors.JaxRuntimeError  # of compiled code; all other errors come before
+
+
+class _Program:
+    """A function under autojit that maps rows of functions with the same constants."""
+
+    def __init__(
+        self, mapping: Mapping, name: str, fn: Any, *, simple: bool = False
+    ) -> None:
+        reading = self.reading = Reading(fn)
+        self.fits = reading.fits
+
+        body = _mapped_with_data if reading.data else _mapped
+        # Globals in place of captured variables: autojit looks at those at every call.
+        variables = {**vars(sys.modules[__name__]), "mapping": mapping}
+        variables |= {"reading": reading}
+        compiled = types.FunctionType(body.__code__, variables, name)
+        self.run: Callable[..., Any] = autojit(compiled)
+        self.simple = simple and not reading.data and not reading.writes
+
+    def run_with(self, fn: Function, args: Args, kwargs: Kwargs) -> Any:
+        """Run it with the data that it reads from its module."""
+        if self.reading.data:
+            return self.run(fn, args, kwargs, self.reading.values())
+        return self.run(fn, args, kwargs)
+
+
+# What `_Program` gives its own copies of these two functions.
+mapping: Any = None
+reading: Any = None
+
+
+def _mapped(fn: Function, args: Args, kwargs: Kwargs) -> Any:
+    # Under jax.disable_jit() nothing is compiled.
+    return mapping.run(fn, args, kwargs, compiling=not at_top_level())
+
+
+def _mapped_with_data(fn: Function, args: Args, kwargs: Kwargs, data: Any) -> Any:
+    fn = reading.with_values(fn, data)
+    return mapping.run(fn, args, kwargs, compiling=not at_top_level())
 
 
 def _form(args: Args, kwargs: Kwargs) -> Hashable:
@@ -79,10 +156,3 @@ def _form(args: Args, kwargs: Kwargs) -> Hashable:
     except TypeError:
         return str(structure)
     return structure
-
-
-def _may_do_without_compiling(error: Exception) -> bool:
-    """Whether a call that failed may succeed uncompiled, and has not computed yet."""
-    if isinstance(error, AutoJitError):
-        return True
-    return not isinstance(error, (JfiError, Warning, jax.errors.JaxRuntimeError))

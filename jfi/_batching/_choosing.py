@@ -65,7 +65,7 @@ class _Choices:
 
     def __call__(self, size: int) -> Choice:
         axes = (
-            self._said[i] if i in self._said else (0 if leaf.leading == size else None)
+            self._said.get(i, 0 if leaf.leading == size else None)
             for i, leaf in enumerate(self._leaves)
         )
         return Choice(tuple(axes), size)
@@ -168,7 +168,7 @@ def _ways_that_work(
 
 def _refuse_squares(plan: Plan, leaves: Sequence[Leaf], choice: Choice) -> None:
     """No trial tells a batch of rows from a shared matrix of the same shape."""
-    said = {i for i in said_axes(plan, leaves)}
+    said = said_axes(plan, leaves)
     square = [
         leaf
         for i, leaf in enumerate(leaves)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from .._compat import Device
@@ -54,7 +55,8 @@ class Spread(NamedTuple):
             )
         spec = PartitionSpec(names)
         # Each device computes its own rows: XLA may not move data in between.
-        spread = jax.shard_map(
+        shard_map: Any = jax.shard_map
+        spread = shard_map(
             lambda numbers, rows: block(numbers, rows),
             mesh=mesh,
             in_specs=(spec, spec),
@@ -70,10 +72,11 @@ class Spread(NamedTuple):
             devices = np.array(self._devices())
             return Mesh(devices, ("rows",), axis_types=(AxisType.Auto,)), ("rows",)
         if isinstance(self.sharding, Mesh):
-            mesh, names = self.sharding, self.sharding.axis_names
+            mesh: Any = self.sharding
+            names: Any = mesh.axis_names
         else:
             mesh = self.sharding.mesh
-            first = (*self.sharding.spec, None)[0]
+            first: Any = self.sharding.spec[0]
             names = first if isinstance(first, tuple) else (first,)
         types = (AxisType.Auto,) * len(mesh.axis_names)
         return Mesh(mesh.devices, mesh.axis_names, axis_types=types), tuple(names)
@@ -81,9 +84,9 @@ class Spread(NamedTuple):
     def _devices(self) -> "list[Device]":
         if isinstance(self.devices, tuple):
             return list(self.devices)
-        if isinstance(self.devices, str) and self.devices != "all":
-            return jax.local_devices(backend=self.devices)
-        found = jax.local_devices()
+        is_platform = isinstance(self.devices, str) and self.devices != "all"
+        backend: Any = self.devices if is_platform else None
+        found: list[Device] = jax.local_devices(backend=backend)
         if not isinstance(self.devices, int):
             return found
         if not 1 <= self.devices <= len(found):
@@ -102,7 +105,7 @@ class Spread(NamedTuple):
         everywhere = NamedSharding(mesh, PartitionSpec())
 
         def place(x: Any) -> Any:
-            if not isinstance(x, jax.Array) or isinstance(x, jax.core.Tracer):
+            if not isinstance(x, jax.Array) or isinstance(x, Tracer):
                 return x
             own = x.sharding.device_set
             if not x.committed or own == everywhere.device_set:

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
-from jax.tree_util import KeyPath, keystr
+from jax.tree_util import keystr
 
 from .._errors import BatchError
 from .._trees import argument_names, is_array, path_name
-from ._marks import Mark, marked_leaves, unmarked
+from ._marks import Mark, Path, marked_leaves, unmarked
 
 
 class Leaf(NamedTuple):
@@ -87,15 +87,17 @@ def arguments_of_call(
 
 def _flattened_order(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[int]:
     """Where `jax.tree.flatten` of a call has each leaf found in order of the call."""
-    counts = [jax.tree.structure(unmarked(x)).num_leaves for x in args]
-    order = list(range(sum(counts)))
+    order = list(range(sum(map(_count, args))))
     starts: dict[str, range] = {}
     n = len(order)
     for name, value in kwargs.items():
-        count = jax.tree.structure(unmarked(value)).num_leaves
-        starts[name] = range(n, n + count)
-        n += count
+        starts[name] = range(n, n + _count(value))
+        n = starts[name].stop
     return order + [i for name in sorted(starts) for i in starts[name]]
+
+
+def _count(tree: Any) -> int:
+    return len(jax.tree.leaves(unmarked(tree)))
 
 
 def ordered_as(original: Any, tree: Any) -> Any:
@@ -122,7 +124,7 @@ def _leaf(name: str, path: str, value: Any, mark: Mark | None) -> Leaf:
     return Leaf(name, path, _kind(value), shape, leading, mark)
 
 
-def _dotted(path: KeyPath) -> str:
+def _dotted(path: Path) -> str:
     return keystr(path, simple=True, separator=".")
 
 

@@ -12,10 +12,10 @@ from .._own_stream import on_keys, varied, with_own_stream
 from .._staging import Keys
 from ._choosing import Choice, choose
 from ._chunks import in_chunks
+from ._effects import without_effects
 from ._leaves import Arguments
 from ._plan import Plan
 from ._results import Results
-from ._effects import without_effects
 from ._rows import Rows
 from ._trials import failure_of, failure_of_trace
 

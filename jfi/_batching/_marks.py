@@ -1,16 +1,17 @@
 """`shared` and `batched`: saying in the data itself what is batched."""
 
 import operator
-from collections.abc import Iterator
-from typing import Any, TypeVar, cast
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias, TypeVar, cast
 
 import jax
-from jax.tree_util import GetAttrKey, KeyPath
+from jax.tree_util import GetAttrKey
 
 from .._errors import BatchError
 
 
 T = TypeVar("T")
+Path: TypeAlias = tuple[Any, ...]  # of a leaf, with JAX's entries
 
 
 def shared(tree: T) -> T:
@@ -87,8 +88,8 @@ class Mark:
         return ((GetAttrKey("tree"), self.tree),), self.axis
 
     @classmethod
-    def tree_unflatten(cls, axis: int | None, children: Any) -> "Mark":
-        return cls(*children, axis)
+    def tree_unflatten(cls, axis: int | None, children: Sequence[Any]) -> "Mark":
+        return cls(children[0], axis)
 
 
 def is_mark(x: object) -> bool:
@@ -103,8 +104,8 @@ def unmarked(tree: Any) -> Any:
 
 
 def marked_leaves(
-    tree: Any, path: KeyPath = (), mark: Mark | None = None
-) -> Iterator[tuple[KeyPath, Any, Mark | None]]:
+    tree: Any, path: Path = (), mark: Mark | None = None
+) -> Iterator[tuple[Path, Any, Mark | None]]:
     """Each leaf with its path, as if there were no marks, and its innermost mark."""
     # JAX 0.10 warns of an iterator that it takes for a leaf.
     found = jax.tree_util.tree_leaves_with_path(

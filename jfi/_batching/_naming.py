@@ -20,7 +20,9 @@ def said_axes(plan: Plan, leaves: Sequence[Leaf]) -> dict[int, int | None]:
         if leaf.mark is not None and (leaf.mark.axis is None or leaf.is_array):
             said[i] = leaf.mark.axis
     by_path: dict[int, str] = {}
-    options = [(f"shared={path!r}", path, None) for path in plan.shared]
+    options: list[tuple[str, str, int | None]] = [
+        (f"shared={path!r}", path, None) for path in plan.shared
+    ]
     options += [
         (f"batched={{{path!r}: {axis}}}", path, axis) for path, axis in plan.batched
     ]
@@ -28,8 +30,8 @@ def said_axes(plan: Plan, leaves: Sequence[Leaf]) -> dict[int, int | None]:
         for i in _matching(plan, option, path, leaves):
             if i in by_path and said[i] != axis:
                 message = (
-                    f"{plan.tool}() got {by_path[i]} and {option}, which disagree about "
-                    f"{leaves[i].name}.\nLeave out one of them."
+                    f"{plan.tool}() got {by_path[i]} and {option}, which disagree "
+                    f"about {leaves[i].name}.\nLeave out one of them."
                 )
                 raise BatchError(message)
             if axis is None or leaves[i].shape or path == leaves[i].path:

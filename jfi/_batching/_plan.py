@@ -28,8 +28,6 @@ class Plan(NamedTuple):
         spread: The devices to use, if they were chosen.
     """
 
-    __jfi_static__ = True  # autojit compares it by identity, which costs nothing
-
     tool: str
     batch_size: int | None
     shared: tuple[str, ...]
@@ -106,11 +104,11 @@ def _natural(tool: str, name: str, value: Any, least: int, what: str) -> int | N
 
 
 def _paths(tool: str, shared: Any) -> tuple[str, ...]:
-    paths = (shared,) if isinstance(shared, str) else shared
+    paths: Any = (shared,) if isinstance(shared, str) else shared
     if isinstance(paths, Iterable):
-        paths = tuple(paths)
-        if all(isinstance(path, str) for path in paths):
-            return paths
+        found: tuple[Any, ...] = tuple(paths)
+        if all(isinstance(path, str) for path in found):
+            return found
     message = (
         f"{tool}() got shared={shared!r}.\n"
         "Write paths of what is shared: shared='dyn.Q' or shared=('dyn.Q', 'costs.*')"

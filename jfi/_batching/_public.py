@@ -2,8 +2,9 @@
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any, ParamSpec, TypedDict, TypeVar, Unpack, cast, overload
+from typing import Any, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
+from .._errors import BatchError
 from .._trees import function_name
 from .._vmap import Randomness
 from ._calls import Calls
@@ -72,7 +73,7 @@ def vmap_automatically(
         BatchError: No reading is possible, an option can't be, or `fn` returns what
             hides arrays.
     """
-    code = getattr(fn, "__code__", type(fn))
+    code: Any = getattr(fn, "__code__", type(fn))
     try:
         if not options:
             calls = _calls_of_size(code, batch_size)
@@ -82,7 +83,8 @@ def vmap_automatically(
     except TypeError:  # an option that has no hash; most can't be
         plan = make_plan("vmap_automatically", batch_size=batch_size, **options)
         calls = Calls(plan, _name(code), arguments_of_problem)
-    return cast("ResultT", calls(fn, (problem,), {}))
+    result: ResultT = calls.run(fn, (problem,), {})
+    return result
 
 
 MAX_FUNCTIONS = 256  # of which what was compiled is kept
@@ -120,17 +122,126 @@ class _Given:
 
 
 @overload
-def auto_vmap(fn: Callable[P, R], /, **options: Any) -> Callable[P, R]: ...
+def auto_vmap(
+    fn: Callable[P, R],
+    /,
+    *,
+    batch_size: int | None = None,
+    shared: Paths = (),
+    batched: Mapping[str, int] | None = None,
+    out_axes: Any = 0,
+    randomness: Randomness = "different",
+    chunk_size: int | None = None,
+    progress: bool = False,
+    devices: Any = None,
+    sharding: Any = None,
+) -> Callable[P, R]: ...
 @overload
-def auto_vmap(**options: Any) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
-def auto_vmap(fn: Any = None, /, **options: Any) -> Any:
+def auto_vmap(
+    *,
+    batch_size: int | None = None,
+    shared: Paths = (),
+    batched: Mapping[str, int] | None = None,
+    out_axes: Any = 0,
+    randomness: Randomness = "different",
+    chunk_size: int | None = None,
+    progress: bool = False,
+    devices: Any = None,
+    sharding: Any = None,
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+def auto_vmap(fn: Any = None, /, **options: Any) -> Any:  # noqa: D417 - see overloads
+    """Make a function of one element a function of a batch, without `in_axes`.
+
+    The arrays among the arguments whose leading size is that of the batch are batched,
+    in dicts, lists and registered classes, too. All other values are shared, and
+    arrive as they are. The size is found as by `vmap_automatically`.
+
+    >>> import jfi as jnp
+    >>> @jnp.auto_vmap
+    ... def simulate(x, system, steps, *, kind="linear"):
+    ...     for _ in range(steps):
+    ...         x = system["A"] @ x if kind == "linear" else jnp.tanh(x)
+    ...     return {"end": x, "kind": kind}
+    >>> simulate(jnp.ones((3, 2)), {"A": 2 * jnp.eye(2), "name": "growth"}, 2)
+    {'end': Array([[4., 4.],
+           [4., 4.],
+           [4., 4.]], dtype=float32), 'kind': 'linear'}
+
+    Where jfi can't know what is meant, say it by name:
+
+    >>> @jnp.auto_vmap(shared="table", batched={"x.position": 1})
+    ... def height(x, table):
+    ...     return (table @ x["position"]).max()
+    >>> height({"position": jnp.ones((2, 5))}, jnp.ones((5, 2)))
+    Array([2., 2., 2., 2., 2.], dtype=float32)
+
+    Args:
+        fn: The function of one element of the batch. It returns a tree of arrays and
+            numbers; strings, None and other settings may be in it, too.
+        batch_size: The leading size of the batched arrays, an int of 0 or more. Every
+            array with that leading size is batched then.
+        shared: Paths of what is not batched, whatever its shape: `"x"` is a parameter
+            and all below it, `"system.A"` an item or attribute, `"costs.0.Q"` an item
+            of a list, `"*.Q"` a glob. `jfi.shared(x)` says it in the data.
+        batched: The axis of the batch by path. `jfi.batched(x, axis=1)` says it in the
+            data.
+        out_axes: The axis of the batch in the results, as of `jax.vmap`.
+        randomness: Whether the rows draw "different" numbers or the "same", or drawing
+            is an "error".
+        chunk_size: How many rows to compute at a time, for batches beyond memory; all
+            if None. The result is the same.
+        progress: Whether to show a bar while the chunks are computed.
+        devices: The devices that share the rows: "all" of this process, the name of a
+            platform, a number, or a list. The result is the same.
+        sharding: A mesh (of several processes, too) or a `NamedSharding` of the first
+            axis, in place of `devices`.
+
+    Returns:
+        A function of the same parameters. What it returns is what `fn` returns, where
+        arrays and numbers have one more dimension, that of the batch.
+
+    Raises:
+        BatchError: An option can't be; at a call: no reading of the arguments is
+            possible, or `fn` returns what hides arrays.
+        AmbiguousBatchError: At a call: more than one reading is possible.
+    """
     if fn is None:
         return functools.partial(auto_vmap, **options)
     plan = make_plan("auto_vmap", **options)
-    calls = Calls(plan, function_name(fn), arguments_of_call)
+    run = Calls(plan, function_name(fn), arguments_of_call).run
 
     @functools.wraps(fn, updated=())
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        return calls(fn, args, kwargs)
+        return run(fn, args, kwargs)
 
     return mapped
+
+
+def vmap_of_axes(
+    fn: Callable[..., Any],
+    in_axes: str,
+    others: Mapping[str, Any],
+    options: Mapping[str, Any],
+) -> Callable[..., Any]:
+    """`vmap(fn, in_axes="auto")`.
+
+    Args:
+        fn: The function of one element.
+        in_axes: What was given.
+        others: Options that `auto_vmap` has not; none may be given.
+        options: Those that it has.
+
+    Raises:
+        BatchError: `in_axes` is another text, or an option was given that can't be.
+    """
+    if in_axes != "auto":
+        message = f"vmap() got in_axes={in_axes!r}.\nWrite axes, or in_axes='auto'."
+        raise BatchError(message)
+    given = [name for name, value in others.items() if value is not None]
+    if given:
+        message = (
+            f"vmap() got in_axes='auto' and {given[0]}=.\n"
+            f"Leave out {given[0]}, or write the axes."
+        )
+        raise BatchError(message)
+    return auto_vmap(fn, **options)

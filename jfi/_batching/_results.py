@@ -1,7 +1,7 @@
 """What the function returned for one row, and what the caller gets for all."""
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -77,14 +77,15 @@ def _holds_array(value: Any, seen: set[int]) -> bool:
 
 
 def _parts(value: Any) -> Iterator[Any]:
+    closure: Any = getattr(value, "__closure__", None)
     if isinstance(value, Mapping):
         yield from value.values()
     elif isinstance(value, (list, tuple, set, frozenset)):
         yield from value
     elif isinstance(value, functools.partial):
         yield from (value.func, value.args, value.keywords)
-    elif callable(value) and hasattr(value, "__closure__"):
-        for cell in value.__closure__ or ():
+    elif closure is not None:
+        for cell in closure:
             try:
                 yield cell.cell_contents
             except ValueError:  # the variable has no value yet

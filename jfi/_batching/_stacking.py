@@ -29,8 +29,8 @@ def stack_trees(trees: Iterable[T]) -> T:
             functions ...) is a setting, and must be the same in all of them.
 
     Returns:
-        The tree for `vmap_automatically` and the like: NumPy arrays are stacked to NumPy
-        arrays, all others to JAX arrays.
+        The tree for `vmap_automatically` and the like: NumPy arrays are stacked to
+        NumPy arrays, all others to JAX arrays.
 
     Raises:
         BatchError: There is no tree, or they disagree.
@@ -40,7 +40,7 @@ def stack_trees(trees: Iterable[T]) -> T:
         message = "stack_trees() got no tree, and can't tell what a batch of none is."
         raise BatchError(f"{message}\nPass one tree or more: stack_trees([problem])")
     first = found[0]
-    structure = jax.tree.structure(first)
+    structure: Any = jax.tree.structure(first)
     for n, tree in enumerate(found):
         if jax.tree.structure(tree) != structure:
             raise BatchError(_other_structure(first, tree, n))
@@ -52,9 +52,9 @@ def stack_trees(trees: Iterable[T]) -> T:
 def unstack_tree(tree: T, batch_size: int | None = None) -> list[T]:
     """Make a list of trees of one with a batch dimension, as `stack_trees` made it.
 
-    >>> import jfi as jnp
-    >>> jnp.unstack_tree({"x": jnp.arange(2), "mode": "fast"})
-    [{'x': Array(0, dtype=int64), 'mode': 'fast'}, {'x': Array(1, dtype=int64), 'mode': 'fast'}]
+    >>> import jfi as jnp, numpy as np
+    >>> jnp.unstack_tree({"x": np.array([0.5, 2.0]), "mode": "fast"})
+    [{'x': np.float64(0.5), 'mode': 'fast'}, {'x': np.float64(2.0), 'mode': 'fast'}]
 
     Args:
         tree: A tree whose arrays have one leading size. What is no array, and what has
@@ -159,8 +159,8 @@ def _other_setting(path: str, first: Any, value: Any, n: int) -> str:
     return (
         f"stack_trees() got two settings for one place: trees[0]{place} is {first!r}, "
         f"trees[{n}]{place} is {value!r}.\n"
-        "A batch has one value for each setting. If it is a number that may differ, make "
-        f"it an array in each tree: jnp.asarray(trees[{n}]{place})"
+        "A batch has one value for each setting. If it is a number that may differ, "
+        f"make it an array in each tree: jnp.asarray(trees[{n}]{place})"
     )
 
 
