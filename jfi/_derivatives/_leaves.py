@@ -23,14 +23,15 @@ def is_differentiable(x: Any) -> bool:
     [True, True, False, False, False, False]
     """
     dtype = getattr(x, "dtype", None)
-    if dtype is None or not _is_array_class(type(x)):
+    if dtype is None or not is_array(x):
         return isinstance(x, (float, complex))
     return _is_inexact(dtype)
 
 
 def is_array(x: Any) -> bool:
     """Whether a leaf has a shape and a dtype, of JAX's or NumPy's."""
-    return _is_array_class(type(x))
+    cls: Any = type(x)
+    return _is_array_class(cls)
 
 
 @functools.lru_cache(maxsize=1000)

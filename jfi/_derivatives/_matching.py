@@ -85,7 +85,12 @@ class Target:
         if jnp.iscomplexobj(x) and not jnp.issubdtype(kind.dtype, np.complexfloating):
             message = f"{name} is complex, {self.of} is {expected}. Take its .real."
             raise TangentError(message)
-        return jnp.asarray(x, kind.dtype)
+        # A Python number stays one, weakly typed, where JAX takes it as it is.
+        return (
+            x
+            if type(x) is float and dtype == kind.dtype
+            else jnp.asarray(x, kind.dtype)
+        )
 
     def _check_other(self, x: Any, leaf: Any, i: int) -> None:
         """Refuse a tangent that is not zero, of what has no derivative."""
@@ -114,8 +119,8 @@ class Target:
 
 def same_arrays(tree: Any, other: Any) -> bool:
     """Whether two trees are alike, with arrays of the same shapes and dtypes."""
+    structure: Any
     leaves, structure = jax.tree.flatten(tree)
-    others: list[Any]
     others, found = jax.tree.flatten(other)
     same: bool = structure == found and all(
         isinstance(x, jax.Array)
