@@ -71,12 +71,7 @@ def _reverse_only(loop: Loop) -> Callable[[Any, Any, Bound], tuple[Any, Any, Any
 
 def _record(loop: Loop, consts: Any, carry: Any, bound: Bound) -> tuple[Any, Any]:
     """Run the loop: what it returns, and what its derivatives need."""
-
-    def step(consts: Any, carry: Any, x: Any) -> Any:
-        new, y = loop.step(consts, carry, x)
-        return new, (y, carry)
-
-    run = _twice_differentiable(loop._replace(step=step))
+    run = _twice_differentiable(loop._replace(records=True))
     carry, (ys, carries), length = run(consts, carry, (), bound)
     return (carry, ys, length), (consts, carries, length)
 

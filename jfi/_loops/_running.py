@@ -35,6 +35,8 @@ class Loop(NamedTuple):
         varying: The axes of `jax.shard_map` whose shards stop at different steps, by
             the condition.
         names_axes: Whether a function of it uses the name of an axis (`lax.psum`).
+        records: Whether `ys` are pairs, with the carry before each step. Rows past the
+            end hold any carry of the loop, or zeros.
     """
 
     step: Callable[[Any, Any, Any], tuple[Any, Any]]
@@ -43,6 +45,7 @@ class Loop(NamedTuple):
     backwards: bool
     varying: frozenset[Any]
     names_axes: bool
+    records: bool = False
 
 
 def run_while(loop: Loop, consts: Any, carry: Any, xs: Any, bound: Bound) -> Any:
@@ -74,7 +77,7 @@ def run_scan(loop: Loop, consts: Any, carry: Any, xs: Any, bound: Bound) -> Any:
 
         new, y = loop.step(guard(consts), guard(carry), guard(x))
         y = choose(y, jax.tree.map(jnp.zeros_like, y))
-        return (choose(new, carry), length + going), y
+        return (choose(new, carry), length + going), _row_of(loop, y, carry)
 
     rows = jnp.arange(loop.rows), xs
     start = carry, varying_over(jnp.int32(0), _stops(loop, bound))
@@ -152,8 +155,8 @@ def _run_one(
     def advance(state: Any) -> Any:
         i, carry, ys = state
         row = bound.limit - 1 - i if loop.backwards else i
-        carry, y = loop.step(consts, carry, _read(axes, xs, row))
-        return i + 1, carry, _write(axes, ys, row, y)
+        new, y = loop.step(consts, carry, _read(axes, xs, row))
+        return i + 1, new, _write(axes, ys, row, _row_of(loop, y, carry))
 
     start = varying_over(jnp.int32(0), _stops(loop, bound))
     state = start, carry, _zeros(loop, axes, consts, carry, xs, bound)
@@ -178,7 +181,8 @@ def _run_batch(
 
         new, y = loop.step(consts, carry, _read(axes, xs, row_of(i)))
         y = choose(y, jax.tree.map(jnp.zeros_like, y))
-        carry, ys = choose(new, carry), _write(axes, ys, row_of(i), y)
+        ys = _write(axes, ys, row_of(i), _row_of(loop, y, carry))
+        carry = choose(new, carry)
         length = length + going
         # What has stopped stays so: its carry no longer changes.
         return i + 1, _goes_on(loop, bound, row_of(i + 1), carry), carry, ys, length
@@ -219,7 +223,9 @@ def _axes(is_batched: Any) -> Any:
 
 def _read(axes: _Axes, rows: Any, row: Any) -> Any:
     return jax.tree.map(
-        lambda x, axis: lax.dynamic_index_in_dim(x, row, axis, keepdims=False),
+        lambda x, axis: lax.dynamic_index_in_dim(
+            x, row, axis, keepdims=False, allow_negative_indices=False
+        ),
         rows,
         axes.xs,
     )
@@ -228,25 +234,37 @@ def _read(axes: _Axes, rows: Any, row: Any) -> Any:
 def _write(axes: _Axes, rows: Any, row: Any, values: Any) -> Any:
     return jax.tree.map(
         lambda x, value: lax.dynamic_update_index_in_dim(
-            x, varying_over(value, varying_axes(x)), row, axes.ys
+            x,
+            varying_over(value, varying_axes(x)),
+            row,
+            axes.ys,
+            allow_negative_indices=False,
         ),
         rows,
         values,
     )
 
 
+def _row_of(loop: Loop, y: Any, carry: Any) -> Any:
+    # Of a row of a batch that has stopped it is the last carry, with which a step at
+    # least ends: a body with a loop of its own need not end for zeros.
+    return (y, carry) if loop.records else y
+
+
 def _zeros(
     loop: Loop, axes: _Axes, consts: Any, carry: Any, xs: Any, bound: Bound
 ) -> Any:
     """The rows of `ys` before they are written."""
-    _, y = jax.eval_shape(lambda: loop.step(consts, carry, _read(axes, xs, 0)))
+
+    def row() -> Any:
+        return _row_of(loop, loop.step(consts, carry, _read(axes, xs, 0))[1], carry)
 
     def zeros(y: Any) -> Any:
         shape = (*y.shape[: axes.ys], loop.rows, *y.shape[axes.ys :])
         over = varying_axes(y) | _stops(loop, bound)
         return varying_over(jnp.zeros(shape, y.dtype), over)
 
-    return jax.tree.map(zeros, y)
+    return jax.tree.map(zeros, jax.eval_shape(row))
 
 
 def _stops(loop: Loop, bound: Bound) -> frozenset[Any]:
