@@ -6,11 +6,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from .._progress import MOST_REPORTS, ProgressBar
+
 
 def in_chunks(
     block: Callable[..., Any],
     chunk_size: int,
-    progress: bool,
+    bar: ProgressBar | None,
     numbers: jax.Array,
     rows: Sequence[jax.Array],
 ) -> Any:
@@ -19,7 +21,7 @@ def in_chunks(
     Args:
         block: The function of the numbers of some rows, and of these.
         chunk_size: How many rows at a time.
-        progress: Whether to show a bar.
+        bar: What shows how many whole chunks are done.
         numbers: The number of each row.
         rows: All arrays that are batched; the batch comes first.
     """
@@ -33,9 +35,23 @@ def in_chunks(
     chunks = jax.tree.map(
         lambda x: x[:whole].reshape(n, chunk_size, *x.shape[1:]), all_rows
     )
-    out = jax.lax.map(body, chunks)
+
+    def step(done: jax.Array, part: Any) -> tuple[jax.Array, Any]:
+        out = body(part)
+        if bar is not None:
+            _report(bar, done + 1, n, numbers)
+        return done + 1, out
+
+    _, out = jax.lax.scan(step, jnp.asarray(0), chunks)
     out = jax.tree.map(lambda x: x.reshape(whole, *x.shape[2:]), out)
     if not rest:
         return out
     last = body(jax.tree.map(lambda x: x[whole:], all_rows))
     return jax.tree.map(lambda x, y: jnp.concatenate([x, y]), out, last)
+
+
+def _report(bar: ProgressBar, done: jax.Array, total: int, numbers: jax.Array) -> None:
+    """Move the bar now and then; of several devices, the one with the first row."""
+    often = -(-total // MOST_REPORTS)
+    due = ((done % often == 0) | (done == total)) & (numbers[0] == 0)
+    jax.lax.cond(due, lambda: bar.report(done, total), lambda: None)

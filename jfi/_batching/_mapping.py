@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from .._errors import BatchError, RandomError
 from .._own_stream import on_keys, varied, with_own_stream
+from .._progress import ProgressBar
 from .._staging import Keys
 from ._choosing import Choice, choose
 from ._chunks import in_chunks
@@ -96,9 +97,8 @@ class Mapping:
             one = functools.partial(self._drawing, rows.one, keys)
             block: Any = guard(jax.vmap(one))
             if plan.chunk_size is not None:
-                block = functools.partial(
-                    in_chunks, block, plan.chunk_size, plan.progress
-                )
+                bar = ProgressBar(self._name, plan.tool) if plan.progress else None
+                block = functools.partial(in_chunks, block, plan.chunk_size, bar)
             if plan.spread is not None:
                 block = functools.partial(plan.spread.run, block)
             return block(rows.numbers(), rows.leading())

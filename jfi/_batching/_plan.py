@@ -39,24 +39,39 @@ class Plan(NamedTuple):
     spread: Spread | None
 
 
-def make_plan(
-    tool: str,
-    *,
-    batch_size: Any = None,
-    shared: Paths = (),
-    batched: Mapping[str, int] | None = None,
-    out_axes: Any = 0,
-    randomness: Randomness = "different",
-    chunk_size: int | None = None,
-    progress: bool = False,
-    devices: Any = None,
-    sharding: Any = None,
-) -> Plan:
+_OPTIONS: dict[str, Any] = {
+    "batch_size": None,
+    "shared": (),
+    "batched": None,
+    "out_axes": 0,
+    "randomness": "different",
+    "chunk_size": None,
+    "progress": False,
+    "devices": None,
+    "sharding": None,
+}
+
+
+def make_plan(tool: str, **options: Any) -> Plan:
     """Check options.
+
+    Args:
+        tool: The public name, for messages.
+        options: Those of `auto_vmap`.
 
     Raises:
         BatchError: One of them can't be.
+        TypeError: One of them is unknown.
     """
+    unknown = [name for name in options if name not in _OPTIONS]
+    if unknown:
+        message = (
+            f"{tool}() got an unexpected keyword argument {unknown[0]!r}.\n"
+            f"Its options are: {', '.join(_OPTIONS)}."
+        )
+        raise TypeError(message)
+    given = {**_OPTIONS, **options}
+    randomness = given["randomness"]
     if randomness not in ("different", "same", "error"):
         message = (
             f"{tool}() got randomness={randomness!r}.\n"
@@ -65,8 +80,8 @@ def make_plan(
         raise BatchError(message)
     size = "the number of elements"
     rows = "the number of rows to compute at a time"
-    chunk_size = _natural(tool, "chunk_size", chunk_size, 1, rows)
-    if progress and chunk_size is None:
+    chunk_size = _natural(tool, "chunk_size", given["chunk_size"], 1, rows)
+    if given["progress"] and chunk_size is None:
         message = (
             f"{tool}() got progress=True without chunk_size=, and rows that are "
             "computed at once show no progress.\n"
@@ -75,14 +90,14 @@ def make_plan(
         raise BatchError(message)
     return Plan(
         tool,
-        _natural(tool, "batch_size", batch_size, 0, size),
-        _paths(tool, shared),
-        _axes(tool, batched),
-        out_axes,
+        _natural(tool, "batch_size", given["batch_size"], 0, size),
+        _paths(tool, given["shared"]),
+        _axes(tool, given["batched"]),
+        given["out_axes"],
         randomness,
         chunk_size,
-        bool(progress),
-        spread_over(tool, devices, sharding),
+        bool(given["progress"]),
+        spread_over(tool, given["devices"], given["sharding"]),
     )
 
 

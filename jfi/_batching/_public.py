@@ -73,16 +73,12 @@ def vmap_automatically(
         BatchError: No reading is possible, an option can't be, or `fn` returns what
             hides arrays.
     """
-    code: Any = getattr(fn, "__code__", type(fn))
+    code: Any = getattr(fn, "__code__", None) or _code_of_callable(fn)
+    given: Any = options
     try:
-        if not options:
-            calls = _calls_of_size(code, batch_size)
-        else:
-            given: dict[str, Any] = {**options, "batch_size": batch_size}
-            calls = _calls_of_options(code, _Given(given))
-    except TypeError:  # an option that has no hash; most can't be
-        plan = make_plan("vmap_automatically", batch_size=batch_size, **options)
-        calls = Calls(plan, _name(code), arguments_of_problem)
+        calls = _calls_of(code, batch_size, **given)
+    except TypeError:  # a dict or a list among the options has no hash
+        calls = _calls_of_odd(code, _Given({**given, "batch_size": batch_size}))
     result: ResultT = calls.run(fn, (problem,), {})
     return result
 
@@ -91,15 +87,20 @@ MAX_FUNCTIONS = 256  # of which what was compiled is kept
 
 
 @functools.lru_cache(MAX_FUNCTIONS, typed=True)
-def _calls_of_size(code: Any, batch_size: Any) -> Calls:
-    plan = make_plan("vmap_automatically", batch_size=batch_size)
+def _calls_of(code: Any, batch_size: Any, **options: Any) -> Calls:
+    plan = make_plan("vmap_automatically", batch_size=batch_size, **options)
     return Calls(plan, _name(code), arguments_of_problem)
 
 
 @functools.lru_cache(MAX_FUNCTIONS)
-def _calls_of_options(code: Any, given: "_Given") -> Calls:
+def _calls_of_odd(code: Any, given: "_Given") -> Calls:
     plan = make_plan("vmap_automatically", **given.options)
     return Calls(plan, _name(code), arguments_of_problem)
+
+
+def _code_of_callable(fn: Any) -> Any:
+    """The code behind a compiled function; the class of another callable object."""
+    return getattr(getattr(fn, "__wrapped__", None), "__code__", type(fn))
 
 
 def _name(code: Any) -> str:

@@ -2,12 +2,13 @@
 
 python tests/benchmarks/bench_batching.py
 
-The problems are small, so that the call is what is timed. By hand, settings are captured
-by the function or are static arguments; equinox gets the same dict as jfi.
+The problem is small, 32 rollouts of ten steps, so that the call is a large part of what
+is timed; the last row has next to nothing but the call. By hand, settings are static
+arguments of what is jitted, since vmap takes none; equinox gets the same dict as jfi.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import equinox
 import jax
@@ -17,107 +18,113 @@ from harness import Case, ratios, report
 import jfi
 
 
+Problem: TypeAlias = dict[str, Any]
+
 EQUINOX = "equinox"
-B, N = 32, 4
-ARRAYS = {
-    "x0": jnp.ones((B, N)),
-    "u": jnp.ones((B, 2)),
-    "A": jnp.eye(N),
+BATCH, N = 32, 4
+ARRAYS: Problem = {
+    "x0": jnp.ones((BATCH, N)),
+    "u": jnp.ones((BATCH, 2)),
+    "A": 0.5 * jnp.eye(N),
     "B": jnp.ones((N, 2)),
     "Q": jnp.eye(N),
     "R": jnp.eye(2),
 }
-AXES = {name: 0 if name in ("x0", "u") else None for name in ARRAYS}
-SETTINGS = {"mode": "square", "steps": 2, "act": jnp.tanh, "note": None, "gain": 0.5}
+AXES: Problem = {name: 0 if name in ("x0", "u") else None for name in ARRAYS}
+SETTINGS: Problem = {"kind": "sum", "steps": 10, "act": jnp.tanh, "note": None}
+PROBLEM = {**ARRAYS, **SETTINGS, "gain": 0.5}
 
 
-def cost(p: dict[str, Any]) -> Any:
-    x = p["A"] @ p["x0"] + p["B"] @ p["u"]
-    return x @ p["Q"] @ x + p["u"] @ p["R"] @ p["u"]
+def rollout(p: Problem) -> Any:
+    return rollout_by_hand(p, 0.5, "sum", 10, jnp.tanh)
 
 
-def cost_with_settings(p: dict[str, Any]) -> Any:
-    return cost_by_hand(p, p["gain"], p["mode"], p["steps"], p["act"])
+def rollout_of_settings(p: Problem) -> Any:
+    return rollout_by_hand(p, p["gain"], p["kind"], p["steps"], p["act"])
 
 
-def cost_by_hand(p: dict[str, Any], gain: Any, mode: str, steps: int, act: Any) -> Any:
-    x = p["x0"]
+def rollout_by_hand(p: Problem, gain: Any, kind: str, steps: int, act: Any) -> Any:
+    x, total = p["x0"], 0.0
     for _ in range(steps):
         x = act(p["A"] @ x + gain * (p["B"] @ p["u"]))
-    return x @ p["Q"] @ x if mode == "square" else abs(x).sum()
+        total = total + x @ p["Q"] @ x + p["u"] @ p["R"] @ p["u"]
+    return total if kind == "sum" else total / steps
 
 
-def plain() -> list[Case]:
-    hand = jax.jit(jax.vmap(cost, in_axes=(AXES,)))
-    theirs = equinox.filter_jit(equinox.filter_vmap(cost, in_axes=(AXES,)))
-    auto = jfi.auto_vmap(cost)
-    sized = jfi.auto_vmap(cost, batch_size=B)
-    by_name = jfi.auto_vmap(cost, shared="p.A", batched={"p.x0": 0})
-    by_axes = jfi.vmap(cost, in_axes="auto")
+def trivial(p: Problem) -> Any:
+    return p["A"] @ p["x0"]
+
+
+def case(
+    name: str,
+    ours: Callable[[], object],
+    fn: Callable[[Problem], Any],
+    problem: Problem,
+    base: Callable[[], object],
+    limit: float = 1.15,
+) -> Case:
+    axes = {**dict.fromkeys(problem), **AXES}
+    theirs = equinox.filter_jit(equinox.filter_vmap(fn, in_axes=(axes,)))
+    return Case(name, ours, base, limit, {EQUINOX: lambda: theirs(problem)})
+
+
+def arrays_alone() -> list[Case]:
+    hand = jax.jit(jax.vmap(rollout, in_axes=(AXES,)))
+    base = lambda: hand(ARRAYS)
+    inferred, by_axes = jfi.auto_vmap(rollout), jfi.vmap(rollout, in_axes="auto")
+    sized = jfi.auto_vmap(rollout, batch_size=BATCH)
+    by_name = jfi.auto_vmap(rollout, shared="p.A", batched={"p.x0": 0, "p.u": 0})
+    by_itself = jfi.vmap_automatically
     ways: dict[str, Callable[[], object]] = {
-        "auto_vmap": lambda: auto(ARRAYS),
+        "auto_vmap": lambda: inferred(ARRAYS),
         "auto_vmap(batch_size=)": lambda: sized(ARRAYS),
         "auto_vmap(shared=, batched=)": lambda: by_name(ARRAYS),
         "vmap(in_axes='auto')": lambda: by_axes(ARRAYS),
-        "vmap_automatically": lambda: jfi.vmap_automatically(cost, ARRAYS),
-        "vmap_automatically(fn, p, size)": lambda: jfi.vmap_automatically(
-            cost, ARRAYS, B
-        ),
-        "vmap_automatically of a fresh lambda": lambda: jfi.vmap_automatically(
-            lambda p: cost(p), ARRAYS
-        ),
+        "vmap_automatically(f, problem)": lambda: by_itself(rollout, ARRAYS),
+        "vmap_automatically(f, problem, 32)": lambda: by_itself(rollout, ARRAYS, 32),
+        "the same, shared=": lambda: by_itself(rollout, ARRAYS, 32, shared="A"),
+        "the same of a fresh lambda": lambda: by_itself(lambda p: rollout(p), ARRAYS),
     }
-    return [
-        Case(
-            f"{name}, 6 arrays in a dict",
-            way,
-            lambda: hand(ARRAYS),
-            1.15,
-            {EQUINOX: lambda: theirs(ARRAYS)},
-        )
-        for name, way in ways.items()
-    ]
+    return [case(name, way, rollout, ARRAYS, base) for name, way in ways.items()]
 
 
 def with_settings() -> list[Case]:
-    problem = {**ARRAYS, **SETTINGS}
-    mapped = jax.vmap(cost_by_hand, in_axes=(AXES, None, None, None, None))
+    def by_hand(p: Problem, gain: Any, kind: str, steps: int, act: Any) -> Any:
+        fn = lambda p: rollout_by_hand(p, gain, kind, steps, act)
+        return jax.vmap(fn, in_axes=(AXES,))(p)
 
-    # vmap takes no text: by hand, settings are bound before.
-    def by_hand(p: Any, gain: Any, mode: str, steps: int, act: Any) -> Any:
-        bound = lambda p: cost_by_hand(p, gain, mode, steps, act)
-        return jax.vmap(bound, in_axes=(AXES,))(p)
+    hand = jax.jit(by_hand, static_argnames=("kind", "steps", "act"))
+    base = lambda: hand(ARRAYS, 0.5, kind="sum", steps=10, act=jnp.tanh)
+    fn = rollout_of_settings
+    auto = jfi.auto_vmap(fn)
+    name = "5 settings in the dict: {} / static arguments by hand"
+    ways: dict[str, Callable[[], object]] = {
+        "auto_vmap": lambda: auto(PROBLEM),
+        "vmap_automatically": lambda: jfi.vmap_automatically(fn, PROBLEM),
+    }
+    return [case(name.format(k), way, fn, PROBLEM, base) for k, way in ways.items()]
 
-    del mapped
-    hand = jax.jit(by_hand, static_argnames=("mode", "steps", "act"))
-    axes = {**AXES, **dict.fromkeys(SETTINGS)}
-    theirs = equinox.filter_jit(
-        equinox.filter_vmap(cost_with_settings, in_axes=(axes,))
-    )
-    auto = jfi.auto_vmap(cost_with_settings)
-    base = lambda: hand(ARRAYS, 0.5, mode="square", steps=2, act=jnp.tanh)
+
+def next_to_nothing() -> list[Case]:
+    hand = jax.jit(jax.vmap(trivial, in_axes=(AXES,)))
+    auto = jfi.auto_vmap(trivial)
+    name = "one product: {} / by hand"
+    ways: dict[str, Callable[[], object]] = {
+        "auto_vmap": lambda: auto(ARRAYS),
+        "vmap_automatically": lambda: jfi.vmap_automatically(trivial, ARRAYS),
+    }
+    base = lambda: hand(ARRAYS)
     return [
-        Case(
-            "auto_vmap, 6 arrays and 5 settings in a dict",
-            lambda: auto(problem),
-            base,
-            1.15,
-            {EQUINOX: lambda: theirs(problem)},
-        ),
-        Case(
-            "vmap_automatically, the same",
-            lambda: jfi.vmap_automatically(cost_with_settings, problem),
-            base,
-            1.15,
-        ),
+        case(name.format(k), way, trivial, ARRAYS, base, 1.30)
+        for k, way in ways.items()
     ]
 
 
 if __name__ == "__main__":
-    results = []
-    for case in [*plain(), *with_settings()]:
-        for way in (case.ours, case.base, *case.others.values()):
-            for _ in range(5):  # the first calls compile, and learn the form
+    results: list[tuple[Case, dict[str, float]]] = []
+    for row in [*arrays_alone(), *with_settings(), *next_to_nothing()]:
+        for way in (row.ours, row.base, *row.others.values()):
+            for _ in range(8):  # the first calls compile, and learn the form
                 way()
-        results.append((case, ratios(case, rounds=60, calls=200)))
-    report("batches without in_axes", results)
+        results.append((row, ratios(row, rounds=60, calls=100)))
+    report("batches without in_axes, to jit(vmap(f, in_axes)) by hand", results)
