@@ -38,3 +38,6 @@ def test_example(run):
         assert min(plain, haiku, nearest) > 90
         assert attacked < 10
         assert (folder / "tour.png").stat().st_size > 10_000
+    if name == "optimal_control":
+        assert "the same numbers" in output
+        assert (folder / "optimal_control.png").stat().st_size > 10_000
