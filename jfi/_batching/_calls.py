@@ -79,7 +79,8 @@ class Calls:
     def _check(self, error: Exception) -> None:
         """Raise an error, unless the call may succeed without compiling."""
         if isinstance(error, BatchError):
-            raise error.with_traceback(None) from error.__cause__
+            # Without the way through JAX, and without JAX's note about that.
+            raise type(error)(*error.args) from error.__cause__
         refused = isinstance(error, AutoJitError)
         if isinstance(error, (JfiError, Warning, _RAN)) and not refused:
             raise error

@@ -20,10 +20,10 @@ def shared(tree: T) -> T:
     The function that is batched gets the plain value.
 
     >>> import jfi as jnp
-    >>> problem = {"x": jnp.ones((2, 2)), "Q": jnp.shared(jnp.eye(2))}
-    >>> jnp.vmap_automatically(lambda p: p["Q"] @ p["x"], problem)
-    Array([[1., 1.],
-           [1., 1.]], dtype=float32)
+    >>> problem = {"x": jnp.ones((2, 2)), "Q": jnp.shared(2 * jnp.eye(2))}
+    >>> jnp.vmap_automatically(lambda p: p["Q"] @ p["x"], problem, batch_size=2)
+    Array([[2., 2.],
+           [2., 2.]], dtype=float32)
 
     Args:
         tree: An array, or a tree with arrays, among the arguments of `auto_vmap` or in
