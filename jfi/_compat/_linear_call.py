@@ -116,7 +116,9 @@ def _batch(axis: Any, args: Any, dims: Any, **params: Any) -> tuple[Any, Any]:
 
     residuals = map(to_front, args[:n], dims[:n])
     linear = [
-        jnp.broadcast_to(x, (axis.size, *x.shape)) if dim is None else to_front(x, dim)
+        jnp.broadcast_to(x, (axis.size, *jnp.shape(x)))
+        if dim is None
+        else to_front(x, dim)
         for x, dim in zip(args[n:], dims[n:], strict=True)
     ]
     axes = [None if dim is None else 0 for dim in dims[:n]]

@@ -66,7 +66,21 @@ def _reverse_only(loop: Loop) -> Callable[[Any, Any, Bound], tuple[Any, Any, Any
         return *_pull(loop, wrt, stored, _floats(cotangents[:2])), None
 
     run.defvjp(functools.partial(_record, loop), backward)
-    return run
+
+    def call(*args: Any) -> Any:
+        try:
+            return run(*args)
+        except TypeError as error:
+            if "forward-mode" not in str(error):
+                raise
+            message = (
+                "In this release of JAX loops have no forward-mode derivative "
+                "(jax.jvp, jax.jacfwd).\nWrite jax.jacrev; or install a release listed "
+                "in jfi's constraints.txt."
+            )
+            raise LoopError(message) from error
+
+    return call
 
 
 def _record(loop: Loop, consts: Any, carry: Any, bound: Bound) -> tuple[Any, Any]:

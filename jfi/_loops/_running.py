@@ -213,7 +213,8 @@ def _where(going: Any, new: Any, old: Any) -> Any:
 
 
 def _repeat(x: Any, size: int) -> Any:
-    return jnp.broadcast_to(x, (size, *x.shape))
+    # `jnp.shape`: in code that jfi has traced before, literals are Python numbers.
+    return jnp.broadcast_to(x, (size, *jnp.shape(x)))
 
 
 def _axes(is_batched: Any) -> Any:
