@@ -180,7 +180,9 @@ def test_a_name_among_any_keywords():
         ({"argnums": 2}, (2.0, 3.0), "argument 2"),
         ({"argnums": 1}, (2.0,), "Pass w=..., also where it has a default"),
         ({"argnames": "scale"}, (2.0, 3.0), "Pass scale=..."),
-        ({"argnums": 0, "argnames": "x"}, (2.0, 3.0), "both name 'x'"),
+        ({"argnums": 0, "argnames": "x"}, (2.0, 3.0), "argument x is named twice"),
+        ({"argnums": (1, -1)}, (2.0, 3.0), "argument w is named twice"),
+        ({"argnums": (1, 1)}, (2.0, 3.0), r"argnums=\(1, 1\) selects one twice"),
     ],
 )
 def test_arguments_that_are_not_there(options, call, message):

@@ -122,6 +122,18 @@ def test_chunks_of_holomorphic_functions(tool):
 
 
 @pytest.mark.parametrize("tool", TOOLS)
+def test_the_function_is_traced_once(tool):
+    calls = []
+
+    def counted(x):
+        calls.append(x)
+        return x**2
+
+    getattr(jnp, tool)(counted, chunk_size=2)(X)
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize("tool", TOOLS)
 def test_chunks_of_nothing(tool):
     derivative = getattr(jnp, tool)(lambda x: x * 2, chunk_size=2)
     assert derivative(jnp.ones(0)).size == 0

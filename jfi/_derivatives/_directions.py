@@ -25,14 +25,16 @@ def forward(fun: OfFloats, chunk_size: int, *, holomorphic: bool) -> OfFloats:
 
     def jacobian(floats: list[Any]) -> tuple[Any, Any]:
         _check_complex("jacfwd", "input", floats, holomorphic)
+        aux: Any = None
 
         def column(i: jax.Array) -> Any:
+            nonlocal aux
             _, slopes, aux = jax.jvp(fun, (floats,), (_unit(i, floats),), has_aux=True)
-            del aux
             return slopes
 
         columns = _in_chunks(column, _size(floats), chunk_size)
-        _, aux = fun(floats)
+        if jax.tree.leaves(aux):  # arrays of the loop; the caller needs them outside
+            _, aux = fun(floats)
         return jax.tree.map(lambda x: _columns(x, floats), columns), aux
 
     return jacobian
@@ -56,10 +58,16 @@ def backward(fun: OfFloats, chunk_size: int, *, holomorphic: bool) -> OfFloats:
 
 
 def _in_chunks(one: Callable[[jax.Array], Any], n: int, chunk_size: int) -> Any:
-    numbers = jnp.arange(n, dtype=np.int32)
+    """The results of `n` directions, stacked."""
     if n <= chunk_size:
-        return jax.vmap(one)(numbers)
-    return jax.lax.map(one, numbers, batch_size=chunk_size)
+        return jax.vmap(one)(jnp.arange(n, dtype=np.int32))
+    chunks = -(-n // chunk_size)
+    size = -(-n // chunks)
+    # The last direction fills up the last chunk: a smaller one, as `lax.map` makes it,
+    # would be traced and compiled by itself.
+    numbers = jnp.minimum(jnp.arange(chunks * size, dtype=np.int32), n - 1)
+    found = jax.lax.map(jax.vmap(one), numbers.reshape(chunks, size))
+    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:n], found)
 
 
 def _size(leaves: Sequence[Any]) -> int:

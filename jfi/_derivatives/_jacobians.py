@@ -14,7 +14,7 @@ from .._staging import Keys
 from .._trees import function_name
 from ._directions import OfFloats, backward, check_chunk_size, forward
 from ._leaves import Nondiff, Rest, blank, check_nondiff, divide, stand_in
-from ._messages import described_kind, like
+from ._messages import described_kind, like, traced_as
 from ._outputs import Outputs
 from ._selection import Selection, selected
 
@@ -205,7 +205,7 @@ def _blockwise(
         outputs = Outputs()
         alone = outputs.of(call.of_floats(), has_aux=options.has_aux)
 
-        @like(fun)
+        @traced_as(fun)
         def of_floats(floats: list[Any]) -> Any:
             values, carried = alone(floats)
             _refuse_no_float(options.tool, fun, outputs)

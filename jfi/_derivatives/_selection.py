@@ -12,7 +12,7 @@ import jax
 from .._errors import DerivativeError
 from .._trees import argument_names, function_name, path_name
 from ._leaves import Rest, divide
-from ._messages import as_float, check_function, described, like
+from ._messages import as_float, check_function, described, traced_as
 
 
 Place: TypeAlias = int | str  # of an argument: among args, or in kwargs
@@ -42,7 +42,7 @@ class Selection:
 
     def positional(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """The arguments, if all are positions of this call; else None."""
-        if self._names:
+        if self._names or min(self._numbers) < 0:
             return None
         try:
             return tuple([args[i] for i in self._numbers])
@@ -52,14 +52,19 @@ class Selection:
     def places(self, call: Call) -> list[Place]:
         """Where the arguments are in a call."""
         args, kwargs = call
-        places: list[Place] = [self._place(i, args, kwargs) for i in self._numbers]
-        for name in self._names:
-            place = self._place_of_name(name, args, kwargs)
-            if place in places:
-                raise DerivativeError(
-                    f"argnums= and argnames= both name {name!r}. Leave out one of them."
+        places = [
+            *(self._place(i, args, kwargs) for i in self._numbers),
+            *(self._place_of_name(name, args, kwargs) for name in self._names),
+        ]
+        for i, place in enumerate(places):
+            if place in places[:i]:
+                name = (
+                    argument_names(self._fun, args, {})[place]
+                    if (isinstance(place, int))
+                    else place
                 )
-            places.append(place)
+                message = f"The argument {name} is named twice. Leave out one of them."
+                raise DerivativeError(message)
         return places
 
     def _place(self, i: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Place:
@@ -137,8 +142,12 @@ def _numbers(argnums: Any) -> tuple[tuple[int, ...], bool]:
             "or the name: argnames='x'."
         )
         raise DerivativeError(message) from None
-    if not numbers:
-        raise DerivativeError("argnums=() selects nothing. Write argnums=0.")
+    if not numbers or len(set(numbers)) < len(numbers):
+        message = (
+            f"argnums={argnums!r} selects {'one twice' if numbers else 'nothing'}. "
+            "Write each position once: argnums=(0, 1)."
+        )
+        raise DerivativeError(message)
     return numbers, False
 
 
@@ -179,7 +188,7 @@ class Selected:
     def of_floats(self) -> Callable[[list[Any]], Any]:
         """The function of these leaves alone."""
 
-        @like(self.fun)
+        @traced_as(self.fun)
         def of_floats(floats: list[Any]) -> Any:
             args, kwargs = list(self.call[0]), dict(self.call[1])
             for place, value in zip(self.places, self.rest.filled(floats), strict=True):
