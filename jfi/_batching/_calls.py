@@ -49,6 +49,7 @@ class Calls:
             except Exception as error:
                 failure = error
             self._check(failure)
+            del failure  # its traceback holds the arguments
             return self._without_compiling(fn, args, kwargs)
         return self._run_otherwise(fn, args, kwargs)
 
@@ -74,6 +75,7 @@ class Calls:
         except Exception as error:
             failure = error
         self._check(failure)
+        del failure
         return self._without_compiling(fn, args, kwargs)
 
     def _check(self, error: Exception) -> None:

@@ -8,7 +8,7 @@ import jax
 from .._errors import AmbiguousBatchError, BatchError
 from . import _messages as messages
 from ._leaves import Leaf
-from ._naming import said_axes
+from ._naming import places, said_axes
 from ._plan import Plan
 
 
@@ -49,7 +49,7 @@ def choose(plan: Plan, name: str, leaves: Sequence[Leaf], trial: Trial) -> Choic
     if size is None:
         size = _found_size(plan, name, leaves, choice_of, trial)
     if plan.batch_size is None:
-        _refuse_squares(plan, leaves, choice_of(size))
+        _refuse_squares(plan, leaves, size, said)
     choice = choice_of(size)
     if all(axis is None for axis in choice.axes):
         raise BatchError(messages.nothing_has_size(plan.tool, size, leaves))
@@ -143,6 +143,7 @@ def _found_size(
 
 
 MAX_TRIALS = 40  # of what to suggest, after everything failed
+MAX_WAYS = 3
 
 
 def _ways_that_work(
@@ -151,31 +152,32 @@ def _ways_that_work(
     sizes: dict[int, Exception | None],
     trial: Trial,
 ) -> list[str]:
-    """What to write so that the function works: one array shared after all."""
+    """What to write so that the function works: an array or a tree that is shared."""
     ways: list[str] = []
     trials = 0
     for size in sizes:
         axes, _ = choice_of(size)
-        for i, axis in enumerate(axes):
-            others = (*axes[:i], None, *axes[i + 1 :])
-            if axis is None or set(others) == {None} or trials >= MAX_TRIALS:
+        for path, below in places(leaves).items():
+            others = tuple(None if i in below else axis for i, axis in enumerate(axes))
+            if others == axes or set(others) == {None} or trials >= MAX_TRIALS:
                 continue
             trials += 1
             if trial(Choice(others, size)) is None:
-                ways.append(f"batch_size={size}, shared={leaves[i].path!r}")
-    return ways
+                ways.append(f"batch_size={size}, shared={path!r}")
+    return ways[:MAX_WAYS]
 
 
-def _refuse_squares(plan: Plan, leaves: Sequence[Leaf], choice: Choice) -> None:
+def _refuse_squares(
+    plan: Plan, leaves: Sequence[Leaf], size: int, said: dict[int, int | None]
+) -> None:
     """No trial tells a batch of rows from a shared matrix of the same shape."""
-    said = said_axes(plan, leaves)
     square = [
         leaf
         for i, leaf in enumerate(leaves)
-        if i not in said and leaf.is_array and leaf.shape[:2] == (choice.size,) * 2
+        if i not in said and leaf.is_array and leaf.shape[:2] == (size, size)
     ]
     if square:
-        message = messages.may_be_a_matrix(plan.tool, square, choice.size, leaves)
+        message = messages.may_be_a_matrix(plan.tool, square, size, leaves)
         raise AmbiguousBatchError(message)
 
 

@@ -8,7 +8,7 @@ from jax.tree_util import keystr
 
 from .._errors import BatchError
 from .._trees import argument_names, is_array, path_name
-from ._marks import Mark, Path, marked_leaves, unmarked
+from ._marks import Mark, Path, marked_leaves, ordered_as, unmarked
 
 
 class Leaf(NamedTuple):
@@ -98,16 +98,6 @@ def _flattened_order(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[int
 
 def _count(tree: Any) -> int:
     return len(jax.tree.leaves(unmarked(tree)))
-
-
-def ordered_as(original: Any, tree: Any) -> Any:
-    """A tree with its dicts in the order of the original's; JAX sorts their keys."""
-    if type(tree) is dict and type(original) is dict:
-        return {k: ordered_as(x, tree[k]) for k, x in original.items()}
-    if type(tree) in (list, tuple) and type(original) is type(tree):
-        pairs = zip(original, tree, strict=True)
-        return type(tree)(ordered_as(x, y) for x, y in pairs)
-    return tree
 
 
 def _leaf(name: str, path: str, value: Any, mark: Mark | None) -> Leaf:

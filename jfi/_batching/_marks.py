@@ -98,9 +98,22 @@ def is_mark(x: object) -> bool:
 
 def unmarked(tree: Any) -> Any:
     """A tree without marks."""
-    return jax.tree.map(
+    plain = jax.tree.map(
         lambda x: unmarked(x.tree) if isinstance(x, Mark) else x, tree, is_leaf=is_mark
     )
+    return ordered_as(tree, plain)
+
+
+def ordered_as(original: Any, tree: Any) -> Any:
+    """A tree with its dicts in the order of the original's; JAX sorts their keys."""
+    while isinstance(original, Mark):
+        original = original.tree
+    if type(tree) is dict and type(original) is dict:
+        return {k: ordered_as(x, tree[k]) for k, x in original.items()}
+    if type(tree) in (list, tuple) and type(original) is type(tree):
+        pairs = zip(original, tree, strict=True)
+        return type(tree)(ordered_as(x, y) for x, y in pairs)
+    return tree
 
 
 def marked_leaves(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from .._errors import BatchError
 from ._leaves import Leaf
+from ._messages import not_an_array
 from ._plan import Plan
 
 
@@ -19,6 +20,7 @@ def said_axes(plan: Plan, leaves: Sequence[Leaf]) -> dict[int, int | None]:
     for i, leaf in enumerate(leaves):
         if leaf.mark is not None and (leaf.mark.axis is None or leaf.is_array):
             said[i] = leaf.mark.axis
+    _refuse_empty_marks(plan, leaves)
     by_path: dict[int, str] = {}
     options: list[tuple[str, str, int | None]] = [
         (f"shared={path!r}", path, None) for path in plan.shared
@@ -37,6 +39,19 @@ def said_axes(plan: Plan, leaves: Sequence[Leaf]) -> dict[int, int | None]:
             if axis is None or leaves[i].shape or path == leaves[i].path:
                 said[i], by_path[i] = axis, option
     return said
+
+
+def _refuse_empty_marks(plan: Plan, leaves: Sequence[Leaf]) -> None:
+    """Refuse `batched(x)` of what has no array to batch."""
+    empty: dict[int, Leaf] = {}
+    for leaf in leaves:
+        if leaf.mark is not None and leaf.mark.axis is not None:
+            empty.setdefault(id(leaf.mark), leaf)
+    for leaf in leaves:
+        if leaf.is_array:
+            empty.pop(id(leaf.mark), None)
+    for leaf in empty.values():
+        raise BatchError(not_an_array(plan.tool, leaf))
 
 
 def _matching(
@@ -66,6 +81,16 @@ def _means(pattern: str, path: str) -> bool:
         or path.startswith(pattern + ".")
         or fnmatch.fnmatchcase(path, pattern)
     )
+
+
+def places(leaves: Sequence[Leaf]) -> dict[str, set[int]]:
+    """The leaves at each path, and below each that is above several."""
+    found: dict[str, set[int]] = {}
+    for i, leaf in enumerate(leaves):
+        for path in _parts(leaf.path):
+            found.setdefault(path, set()).add(i)
+    single = {path: below for path, below in found.items() if len(below) == 1}
+    return single | {path: below for path, below in found.items() if len(below) > 1}
 
 
 def _parts(path: str) -> list[str]:

@@ -8,7 +8,7 @@ import jax
 from jax.tree_util import keystr
 
 from .._errors import BatchError
-from ._leaves import ordered_as
+from ._marks import ordered_as
 from ._messages import unstackable
 
 

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._errors import BatchError
-from .._trees import is_array, number_key, path_name
-from ._leaves import ordered_as
+from .._trees import is_array, is_scalar, number_key, path_name
+from ._marks import ordered_as
 
 
 T = TypeVar("T")
@@ -25,8 +25,9 @@ def stack_trees(trees: Iterable[T]) -> T:
     ((3, 2), 'fast')
 
     Args:
-        trees: Trees of the same structure. What is no array (numbers, strings,
-            functions ...) is a setting, and must be the same in all of them.
+        trees: Trees of the same structure. What is no array and no NumPy number
+            (Python numbers, strings, functions ...) is a setting, and must be the same
+            in all of them.
 
     Returns:
         The tree for `vmap_automatically` and the like: NumPy arrays are stacked to
@@ -102,17 +103,21 @@ def _stacked(path: str, values: tuple[Any, ...]) -> Any:
     """One leaf for all trees."""
     first = values[0]
     for n, value in enumerate(values):
-        if is_array(first) != is_array(value) or (
-            not is_array(first) and not _same_setting(first, value)
-        ):
+        if _is_data(first) and _is_data(value):
+            if _kind(first) != _kind(value):
+                raise BatchError(_other_array(path, first, value, n))
+        elif not _same_setting(first, value):
             raise BatchError(_other_setting(path, first, value, n))
-        if is_array(first) and _kind(first) != _kind(value):
-            raise BatchError(_other_array(path, first, value, n))
-    if not is_array(first):
+    if not _is_data(first):
         return first
-    if all(isinstance(value, np.ndarray) for value in values):
+    if all(isinstance(value, (np.ndarray, np.generic)) for value in values):
         return np.stack(values)
     return jnp.stack(values)
+
+
+def _is_data(x: Any) -> bool:
+    """Whether it is an array, or a NumPy number, as the rows of a NumPy array are."""
+    return is_array(x) or (isinstance(x, np.generic) and is_scalar(x))
 
 
 def _same_setting(first: Any, value: Any) -> bool:
@@ -121,7 +126,7 @@ def _same_setting(first: Any, value: Any) -> bool:
         return True
     if type(first) is not type(value):
         return False
-    if isinstance(first, (int, float, complex, np.generic)):
+    if isinstance(first, (int, float, complex)):
         return bool(number_key(first) == number_key(value))
     if isinstance(first, np.ndarray):  # of text ...
         return first.shape == value.shape and bool(np.array_equal(first, value))
@@ -179,14 +184,15 @@ def _size_of(sizes: dict[str, int], batch_size: int | None) -> int:
         if batch_size not in sizes.values():
             message = (
                 f"unstack_tree() got batch_size={batch_size!r}, and no array has that "
-                f"leading size: {sizes}.\nPass the leading size of the batched arrays."
+                "leading size.\nPass the leading size of the batched arrays."
             )
             raise BatchError(message)
         return batch_size
     if len(set(sizes.values())) != 1:
+        found = ", ".join(f"{n} rows in {path}" for path, n in sizes.items())
         message = (
             "unstack_tree() needs one leading size and found "
-            f"{sizes or 'no array with a dimension'}.\n"
+            f"{found or 'no array with a dimension'}.\n"
             "Pass the one of the batch, and the other arrays go into each result as "
             "they are: unstack_tree(tree, batch_size=32)"
         )
