@@ -7,6 +7,7 @@ JAX's own functions do the work, on float leaves alone. Around them:
 | `_gradients` | `grad`, `value_and_grad`; of trees of floats they are JAX's own |
 | `_products` | `jvp`, `vjp`, `linearize` |
 | `_jacobians`, `_directions` | `jacrev`, `jacfwd`, `hessian`; in chunks |
+| `_divided_calls` | a call with the float leaves of arguments and result divided off |
 | `_selection` | which arguments of a call: `argnums=`, `argnames=` |
 | `_leaves` | what has a derivative; a tree divided into that and the rest |
 | `_outputs` | results divided likewise, where JAX sees no more than arrays |
