@@ -1,0 +1,148 @@
+"""Batches on several devices, in processes that have some."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+from subprocesses import output_of
+
+
+PROBLEM = """
+import json, sys
+import jax, numpy as np
+import jfi as jnp
+from jax.sharding import NamedSharding, PartitionSpec
+
+def fn(p):
+    y = p["A"] @ p["x"] * p["gain"]
+    return {"y": y, "draw": jnp.randn(2), "kind": p["kind"]}
+
+def problem(rows):
+    x = np.arange(3.0 * rows, dtype="float32").reshape(rows, 3)
+    A = np.eye(3, dtype="float32")
+    return {"x": x, "A": A, "gain": 2.0, "kind": "linear"}
+
+def run(rows, problem_=None, **options):
+    jnp.manual_seed(0)
+    p = problem(rows) if problem_ is None else problem_
+    return jnp.vmap_automatically(fn, p, rows, **options)
+
+def same(one, other):
+    return (
+        one["kind"] == other["kind"]
+        and bool((one["y"] == other["y"]).all())
+        and bool((one["draw"] == other["draw"]).all())
+    )
+"""
+
+CHECKS = """
+devices = jax.devices()
+seen = {}
+mesh = jax.make_mesh((2, len(devices) // 2), ("a", "b"))
+ways = {
+    "all": {"devices": "all"},
+    "cpu": {"devices": "cpu"},
+    "two": {"devices": 2},
+    "list": {"devices": devices[-1:]},
+    "chunks": {"devices": "all", "chunk_size": 2},
+    "mesh": {"sharding": mesh},
+    "sharding": {"sharding": NamedSharding(mesh, PartitionSpec("a"))},
+    "both axes": {"sharding": NamedSharding(mesh, PartitionSpec(("a", "b")))},
+}
+for name, options in ways.items():
+    seen[name] = same(run(7, **options), run(7))
+for rows in 0, 1, 8:
+    seen[f"{rows} rows"] = same(run(rows, devices="all"), run(rows))
+split = run(8, devices="all")["y"].sharding
+seen["split"] = len(split.device_set) == len(devices) and split.spec[0] is not None
+
+# What was put on one device goes to all.
+there = {**problem(8), "A": jax.device_put(np.eye(3, dtype="float32"), devices[-1])}
+seen["committed"] = same(run(8, there, devices="all"), run(8))
+
+# Axes, under transformations, and where a value must be known.
+x = jnp.asarray(problem(7)["x"])
+def loss(x, **options):
+    tree = {"x": x.T}
+    out = jnp.vmap_automatically(
+        lambda p: jnp.sin(p["x"]), tree, batched={"x": 1}, out_axes=1, **options
+    )
+    return (out**2).sum()
+spread = jax.jit(jax.grad(lambda x: loss(x, devices="all", chunk_size=1)))(x)
+seen["grad"] = bool(np.allclose(spread, jax.grad(loss)(x)))
+def odd(p):
+    return p["x"] * float(p["A"][0, 0])
+result = jnp.vmap_automatically(odd, problem(7), 7, devices="all")
+seen["value"] = bool((result == problem(7)["x"]).all())
+try:
+    run(8, devices=len(devices) + 1)
+except jnp.BatchError as error:
+    seen["too many"] = f"this process has {len(devices)}" in str(error)
+print(json.dumps(seen))
+"""
+
+
+@pytest.mark.parametrize("n", [2, 4])
+def test_devices_share_a_batch_and_change_no_number(n):
+    flags = {"XLA_FLAGS": f"--xla_force_host_platform_device_count={n}"}
+    seen = json.loads(output_of(PROBLEM + CHECKS, env=flags))
+    assert seen == dict.fromkeys(seen, True)
+    assert "too many" in seen
+
+
+PROCESS = """
+rank, port, expected = int(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])
+jax.config.update("jax_cpu_collectives_implementation", "gloo")
+jax.config.update("jax_num_cpu_devices", 2)
+jax.distributed.initialize(f"127.0.0.1:{port}", num_processes=2, process_id=rank)
+from jax.experimental.multihost_utils import process_allgather
+
+mesh = jax.make_mesh((4,), ("x",))
+sharding = NamedSharding(mesh, PartitionSpec("x"))
+p = problem(8)
+mine = p["x"][4 * rank : 4 * rank + 4]
+in_parts = {**p, "x": jax.make_array_from_process_local_data(sharding, mine)}
+for rows, tree in (8, p), (8, in_parts), (7, problem(7)):
+    result = run(rows, tree, sharding=mesh)
+    y, draw = (process_allgather(result[k], tiled=True) for k in ("y", "draw"))
+    assert y.tolist() == expected[str(rows)]["y"], y
+    np.testing.assert_array_equal(draw, np.float32(expected[str(rows)]["draw"]))
+    assert result["kind"] == "linear"
+    assert len(result["y"].sharding.device_set) == 4
+print("right")
+"""
+
+EXPECTED = """
+print(json.dumps({
+    n: {k: np.asarray(run(n)[k]).tolist() for k in ("y", "draw")} for n in (7, 8)
+}))
+"""
+
+
+def test_a_mesh_of_two_processes_gives_the_same_numbers():
+    expected = output_of(PROBLEM + EXPECTED)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    drop = ("JAX_", "XLA_", "JFI_")
+    plain = {k: v for k, v in os.environ.items() if not k.startswith(drop)}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", PROBLEM + PROCESS, str(rank), port, expected],
+            env=plain,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in (0, 1)
+    ]
+    try:
+        results = [process.communicate(timeout=120) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    for out, errors in results:
+        assert "right" in out, errors
