@@ -9,6 +9,7 @@ import pytest
 from jax.custom_derivatives import SymbolicZero
 from jax.dtypes import float0
 from jax.experimental.hijax import Zero
+from subprocesses import output_of
 
 import jfi as jnp
 from jfi._compat import _symbolic_zeros
@@ -359,3 +360,28 @@ def test_random_draws_of_the_forward_pass():
     assert value == pytest.approx(3 * float(pull((1.0, None))[0]))
     _, slope = jnp.jvp(lambda x: x * jnp.rand(), (3.0,), (1.0,))
     assert 0 < slope < 1
+
+
+SHARDED = """
+import jax, numpy as np, jfi as jnp
+mesh = jax.make_mesh((2,), ("d",), axis_types=(jax.sharding.AxisType.Explicit,))
+place = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("d"))
+x = jax.device_put(np.arange(4, dtype="float32"), place)
+def f(p):
+    return p["w"] ** p["n"]
+with jax.set_mesh(mesh):
+    p = {"w": x, "n": 2}
+    out, pull = jnp.vjp(lambda p: {"y": f(p), "sum": p["w"].sum()}, p)
+    print(pull({"sum": 1.0})[0]["w"].sharding.spec)
+    print(jnp.linearize(f, p)[1](None).sharding.spec)
+    for jacobian in (jnp.jacrev, jnp.jacfwd):
+        whole = jacobian(f)(p)["w"]
+        chunked = jacobian(f, chunk_size=3)(p)["w"]
+        assert (np.asarray(whole) == np.asarray(chunked)).all()
+"""
+
+
+def test_arrays_on_several_devices():
+    env = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
+    lines = output_of(SHARDED, env=env).splitlines()
+    assert lines == ["P('d',)", "P('d',)"]

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._errors import DerivativeError
+from ._leaves import placed_as
 
 
 # A function of a list of float leaves, and its jacobian: both return a tree of arrays
@@ -82,7 +83,8 @@ def _unit(i: jax.Array, leaves: Sequence[Any]) -> list[jax.Array]:
         kind = jax.typeof(x)
         size = math.prod(kind.shape)
         entries = jnp.arange(start, start + size, dtype=np.int32)
-        units.append((entries == i).astype(kind.dtype).reshape(kind.shape))
+        unit = (entries == i).astype(kind.dtype).reshape(kind.shape)
+        units.append(placed_as(unit, kind))
         start += size
     return units
 

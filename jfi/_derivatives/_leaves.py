@@ -134,6 +134,14 @@ def check_nondiff(nondiff: Any) -> Nondiff:
     return how
 
 
+def placed_as(x: jax.Array, kind: Any) -> jax.Array:
+    """An array with the sharding of a type (as of `jax.typeof`), if that has one."""
+    if all(axis is None for axis in kind.sharding.spec):
+        return x
+    placed: jax.Array = jax.sharding.reshard(x, kind.sharding)
+    return placed
+
+
 def blank(leaf: Any) -> Any:
     """The shape and dtype of a leaf; None if it is no data."""
     if not is_data(leaf):

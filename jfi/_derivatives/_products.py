@@ -13,7 +13,7 @@ from .._compat import zero_of_type
 from .._errors import TangentError
 from .._trees import function_name
 from ._divided_calls import DividedCall
-from ._leaves import Nondiff, Rest, check_nondiff, derivative_of
+from ._leaves import Nondiff, Rest, check_nondiff, derivative_of, placed_as
 from ._matching import Target, same_arrays
 from ._messages import described
 
@@ -178,7 +178,9 @@ def linearize(
 def _push_forward(info: _Linear, push: Any, *tangents: Any) -> Any:
     takes = info.takes
     filled = [
-        jnp.zeros(kind.shape, kind.dtype) if tangent is None else tangent
+        placed_as(jnp.zeros(kind.shape, kind.dtype), kind)
+        if tangent is None
+        else tangent
         for tangent, kind in zip(takes.fitted(tangents), takes.types, strict=True)
     ]
     return derivative_of(info.returns, push(*takes.arranged(filled)), info.how)
