@@ -302,3 +302,18 @@ def test_a_number_without_dtype_takes_a_second_trace():
 def test_the_number_of_steps_may_be_far_away():
     result = scan_while(lambda x: x < 8, lambda x: (2 * x, None), 1, 2**31 - 1)
     assert int(result.length) == 3
+
+
+def test_a_body_may_change_a_ref():
+    total = jax.new_ref(jnp.zeros(()))
+
+    def run(x):
+        def body(c):
+            total[...] += c
+            return 2 * c, None
+
+        return scan_while(lambda c: c < 10, body, x, 6).carry
+
+    assert float(run(1.0)) == 16
+    assert float(jax.jit(run)(1.0)) == 16
+    assert float(total[...]) == 2 * (1 + 2 + 4 + 8)

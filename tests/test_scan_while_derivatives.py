@@ -15,7 +15,7 @@ from contracting import (
 from jax import lax
 
 from jfi import LoopError, ScanWhileResult, scan_while
-from jfi._loops import _engine
+from jfi._loops import _engine, _rules
 
 
 @pytest.mark.parametrize("x", X)
@@ -98,6 +98,41 @@ def loss_in_python_of(x):
         return total + jnp.sum(y**2)
 
     return f
+
+
+SECOND = {
+    "forward over reverse": jax.hessian,
+    "reverse over reverse": lambda f: jax.jacrev(jax.jacrev(f)),
+    "forward over forward": lambda f: jax.jacfwd(jax.jacfwd(f)),
+    "reverse over forward": lambda f: jax.jacrev(jax.jacfwd(f)),
+}
+
+
+def inside_of_a_scan(x):
+    def step(c, _):
+        inner = scan_while(lambda d: d < 1, lambda d: (d * 1.5 * x, d), c, 5)
+        return jnp.sin(inner.carry) + inner.ys.sum(), None
+
+    return lax.scan(step, x, None, length=2)[0]
+
+
+def inside_of_another(x):
+    def step(c):
+        inner = scan_while(lambda d: d < 1, lambda d: (d * 1.5 * x, d), c[0], 5)
+        return (jnp.sin(inner.carry), c[1] + 1), None
+
+    return scan_while(lambda c: c[1] < 2, step, (x, 0), 3).carry[0]
+
+
+@pytest.mark.parametrize("f", [inside_of_a_scan, inside_of_another])
+def test_second_derivatives_of_loops_in_loops(f, x64):
+    eps = 1e-3
+    slope = jax.jit(jax.grad(f))
+    expected = (slope(1.2 + eps) - slope(1.2 - eps)) / (2 * eps)
+    points = jnp.array([1.2])
+    for name, second in SECOND.items():
+        found = jax.jit(jax.vmap(second(f)))(points)
+        np.testing.assert_allclose(found[0], expected, rtol=2e-2, err_msg=name)
 
 
 def test_third_derivative():
@@ -290,6 +325,7 @@ def test_a_body_with_a_gradient_of_its_own():
 
 def test_without_undocumented_jax_reverse_mode_is_left(monkeypatch):
     monkeypatch.setattr(_engine, "linear_calls", lambda: None)
+    monkeypatch.setattr(_rules, "ruled_calls", lambda: None)
     expected = jax.grad(loss_in_python, (0, 1))(A, X[0])
     close(jax.grad(loss, (0, 1))(jnp.asarray(A), X[0]), expected)
     both = jax.jit(jax.vmap(jax.grad(loss, (0, 1)), (None, 0)))(A, X)

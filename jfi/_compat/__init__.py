@@ -328,16 +328,47 @@ def linear_calls() -> Callable[..., Any] | None:
         from ._linear_call import linear_call
     except (ImportError, AttributeError):
         return None
-    works: list[bool] = []
+    return linear_call if _proves(lambda: _transposes(linear_call)) else None
+
+
+@functools.cache
+def ruled_calls() -> Callable[..., Any] | None:
+    """`ruled_call` of `_ruled_call`, if it works in this release; else None."""
+    try:
+        from ._ruled_call import ruled_call
+    except (ImportError, AttributeError):
+        return None
+    return ruled_call if _proves(lambda: _follows_rules(ruled_call)) else None
+
+
+def _proves(test: Callable[[], bool]) -> bool:
+    """Whether a test passes outside of every transformation: in a new thread."""
+    passed: list[bool] = []
 
     def prove() -> None:
         with contextlib.suppress(Exception):  # whatever another JAX says
-            works.append(_transposes(linear_call))
+            passed.append(test())
 
-    thread = threading.Thread(target=prove)  # outside of every transformation
+    thread = threading.Thread(target=prove)
     thread.start()
     thread.join()
-    return linear_call if works == [True] else None
+    return passed == [True]
+
+
+def _follows_rules(ruled_call: Callable[..., Any]) -> bool:
+    """Whether a call has the derivative and the batched form that it is given."""
+
+    def rows(size: Any, options: Any, is_batched: Any, x: Any) -> Any:
+        return x * 10, True
+
+    def derivative(primals: Any, tangents: Any) -> Any:
+        return primals[0], tangents[0] * 3
+
+    call = ruled_call(lambda x: x, rows, derivative, False)
+    found = jax.jit(
+        lambda x: (call(x), jax.vmap(call)(x), jax.grad(lambda x: call(x).sum())(x))
+    )(np.ones(1, np.float32))
+    return [x.tolist() for x in found] == [[1], [10], [3]]
 
 
 def _transposes(linear_call: Callable[..., Any]) -> bool:
@@ -364,6 +395,14 @@ def _transposes(linear_call: Callable[..., Any]) -> bool:
 
     found = jax.jit(derivatives)(np.arange(1, 4, dtype=np.float32))
     return [x.tolist() for x in found] == [[1, 4, 9], [1, 2, 3], [4, 8, 12]]
+
+
+def is_ref(x: Any) -> bool:
+    """Whether a captured value is a `jax.Ref`, which code may change.
+
+    The name of its type (checked in 0.10.2 and 0.12.0).
+    """
+    return type(jax.typeof(x)).__name__ == "AbstractRef"
 
 
 def names_axes(traced: Any) -> bool:

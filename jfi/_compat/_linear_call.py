@@ -17,6 +17,8 @@ import numpy as np
 from jax._src import ad_util, core
 from jax._src.interpreters import ad, batching, mlir
 
+from ._ruled_call import vmap_options
+
 
 _linear_call_p: Any = core.Primitive("linear_call")
 _linear_call_p.multiple_results = True
@@ -28,6 +30,7 @@ def linear_call(
     residuals: Any,
     linear: Any,
     like: Any,
+    names_axes: bool = False,
 ) -> Any:
     """`apply(residuals, linear)`, whose transpose is `transpose(residuals, cotangent)`.
 
@@ -39,6 +42,7 @@ def linear_call(
         residuals: Any tree of arrays.
         linear: Any tree of float arrays.
         like: Arrays of which the result is a tangent.
+        names_axes: Whether the functions use the name of an axis.
     """
     given, given_tree = jax.tree.flatten(residuals)
     tangents, tangents_tree = jax.tree.flatten(linear)
@@ -59,6 +63,7 @@ def linear_call(
         transpose=flat(transpose, out_tree),
         n_residuals=len(given),
         types=tuple(core.typeof(x).to_tangent_aval() for x in outs),
+        names_axes=names_axes,
     )
     return jax.tree.unflatten(out_tree, results)
 
@@ -104,12 +109,17 @@ def _transpose(cotangents: Any, *args: Any, **params: Any) -> list[Any]:
         transpose=params["apply"],
         n_residuals=n,
         types=tuple(x.aval for x in args[n:]),
+        names_axes=params["names_axes"],
     )
     return [*[None] * n, *linear]
 
 
 def _batch(axis: Any, args: Any, dims: Any, **params: Any) -> tuple[Any, Any]:
     n = params["n_residuals"]
+    # JAX asks this rule under every vmap, also where no argument is batched.
+    if all(dim is None for dim in dims) and not params["names_axes"]:
+        outs = _linear_call_p.bind(*args, **params)
+        return outs, [None] * len(outs)
 
     def to_front(x: Any, dim: Any) -> Any:
         return x if dim is None else jnp.moveaxis(x, dim, 0)
@@ -127,9 +137,8 @@ def _batch(axis: Any, args: Any, dims: Any, **params: Any) -> tuple[Any, Any]:
         return jax.vmap(
             function,
             (*axes, *[0] * n_linear),
-            axis_name=None if axis.name is core.no_axis_name else axis.name,
             axis_size=axis.size,
-            spmd_axis_name=axis.spmd_name,
+            **vmap_options(axis),
         )
 
     types = tuple(
@@ -143,6 +152,7 @@ def _batch(axis: Any, args: Any, dims: Any, **params: Any) -> tuple[Any, Any]:
         transpose=rows(params["transpose"], len(types)),
         n_residuals=n,
         types=types,
+        names_axes=params["names_axes"],
     )
     return outs, [0] * len(outs)
 

@@ -15,12 +15,21 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.custom_derivatives import SymbolicZero
 
-from .._compat import linear_calls, varying_axes, varying_over
+from .._compat import linear_calls, varying_axes
 from .._errors import LoopError
 from ._carry import kind_of
-from ._running import Bound, Loop, run_scan, run_while
+from ._rules import (
+    chosen,
+    dense,
+    floats_of,
+    has_derivatives,
+    is_none,
+    is_zero,
+    merge,
+    with_zeros,
+)
+from ._running import Bound, Loop, run_while
 
 
 def differentiable(loop: Loop) -> Callable[[Any, Any, Bound], tuple[Any, Any, Any]]:
@@ -35,18 +44,19 @@ def differentiable(loop: Loop) -> Callable[[Any, Any, Bound], tuple[Any, Any, An
 
     def derivative(primals: Any, tangents: Any) -> Any:
         t_consts, t_carry, _ = tangents
-        t_consts = jax.tree.map(lambda t: None if _is_zero(t) else t, t_consts)
+        t_consts = jax.tree.map(lambda t: None if is_zero(t) else t, t_consts)
         # Gradients of what is constant for whoever differentiates are not computed.
-        wrt = jax.tree.map(lambda t: t is not None, t_consts, is_leaf=_is_none)
+        wrt = jax.tree.map(lambda t: t is not None, t_consts, is_leaf=is_none)
         out, stored = _record(loop, *primals)
         t_carry, t_ys = linear_call(
             functools.partial(_push, loop, wrt),
             functools.partial(_pull, loop, wrt),
             stored,
-            (t_consts, _dense(t_carry)),
-            like=_floats(out[:2]),
+            (t_consts, dense(t_carry)),
+            like=floats_of(out[:2]),
+            names_axes=loop.names_axes,
         )
-        return out, _with_zeros(out, (t_carry, t_ys, None))
+        return with_zeros((out, (t_carry, t_ys, None)))
 
     # So that it returns symbolic zeros: the type of an array of zeros for an integer
     # does not tell the shards of `shard_map` apart, and JAX refuses it there.
@@ -62,8 +72,8 @@ def _reverse_only(loop: Loop) -> Callable[[Any, Any, Bound], tuple[Any, Any, Any
         return run_while(loop, consts, carry, (), bound)
 
     def backward(stored: Any, cotangents: Any) -> Any:
-        wrt = jax.tree.map(_has_derivatives, stored[0])
-        return *_pull(loop, wrt, stored, _floats(cotangents[:2])), None
+        wrt = jax.tree.map(has_derivatives, stored[0])
+        return *_pull(loop, wrt, stored, floats_of(cotangents[:2])), None
 
     run.defvjp(functools.partial(_record, loop), backward)
 
@@ -85,8 +95,8 @@ def _reverse_only(loop: Loop) -> Callable[[Any, Any, Bound], tuple[Any, Any, Any
 
 def _record(loop: Loop, consts: Any, carry: Any, bound: Bound) -> tuple[Any, Any]:
     """Run the loop: what it returns, and what its derivatives need."""
-    run = _twice_differentiable(loop._replace(records=True))
-    carry, (ys, carries), length = run(consts, carry, (), bound)
+    recording = loop._replace(records=True)
+    carry, (ys, carries), length = run_while(recording, consts, carry, (), bound)
     return (carry, ys, length), (consts, carries, length)
 
 
@@ -96,13 +106,15 @@ def _push(loop: Loop, wrt: Any, stored: Any, tangents: Any) -> Any:
     def step(consts: Any, tangents: Any, carry: Any) -> Any:
         consts, t_consts = consts
         step = _float_step(loop, consts, carry)
-        at = _chosen(consts, wrt), _floats(carry)
+        at = chosen(consts, wrt), floats_of(carry)
         return jax.jvp(step, at, (t_consts, tangents))[1]
 
     consts, carries, length = stored
     t_consts, t_carry = tangents
-    run = _twice_differentiable(loop._replace(step=step, proceed=None))
-    t_carry, t_ys, _ = run((consts, t_consts), t_carry, carries, Bound(length, ()))
+    pushing = loop._replace(step=step, proceed=None)
+    both = consts, t_consts
+    bound = Bound(length, ())
+    t_carry, t_ys, _ = run_while(pushing, both, t_carry, carries, bound)
     return t_carry, t_ys
 
 
@@ -113,19 +125,18 @@ def _pull(loop: Loop, wrt: Any, stored: Any, cotangents: Any) -> Any:
         g_carry, g_consts = cotangents
         carry, g_y = x
         step = _float_step(loop, consts, carry)
-        _, pull = jax.vjp(step, _chosen(consts, wrt), _floats(carry))
+        _, pull = jax.vjp(step, chosen(consts, wrt), floats_of(carry))
         more, g_carry = pull((g_carry, g_y))
         return (g_carry, jax.tree.map(operator.add, g_consts, more)), ()
 
     consts, carries, length = stored
     g_carry, g_ys = cotangents
-    g_consts = jax.tree.map(jnp.zeros_like, _chosen(consts, wrt))
+    g_consts = jax.tree.map(jnp.zeros_like, chosen(consts, wrt))
     _check_shards(g_consts, length)
-    run = _twice_differentiable(
-        loop._replace(step=step, proceed=None, backwards=not loop.backwards)
-    )
+    pulling = loop._replace(step=step, proceed=None, backwards=not loop.backwards)
     start, xs = (g_carry, g_consts), (carries, g_ys)
-    (g_carry, g_consts), _, _ = run(consts, start, xs, Bound(length, ()))
+    bound = Bound(length, ())
+    (g_carry, g_consts), _, _ = run_while(pulling, consts, start, xs, bound)
     return g_consts, g_carry
 
 
@@ -133,8 +144,8 @@ def _float_step(loop: Loop, consts: Any, carry: Any) -> Callable[[Any, Any], Any
     """A step as a function of what has derivatives."""
 
     def step(some_consts: Any, float_carry: Any) -> Any:
-        merged = _merge(some_consts, consts), _merge(float_carry, carry)
-        return _floats(loop.step(*merged, ()))
+        merged = merge(some_consts, consts), merge(float_carry, carry)
+        return floats_of(loop.step(*merged, ()))
 
     return step
 
@@ -152,73 +163,3 @@ def _check_shards(g_consts: Any, length: Any) -> None:
                 f"A = jax.lax.pcast(A, {axes}, to='varying')"
             )
             raise LoopError(message)
-
-
-def _twice_differentiable(loop: Loop) -> Callable[..., tuple[Any, Any, Any]]:
-    """The loop as a function of (consts, carry, xs, bound), for rules of derivatives.
-
-    It is differentiated only when a derivative is itself differentiated.
-    """
-
-    @jax.custom_jvp
-    def run(*args: Any) -> Any:
-        return run_while(loop, *args)
-
-    def derivative(primals: Any, tangents: Any) -> Any:
-        def of_floats(*floats: Any) -> Any:
-            out = run_scan(loop, *_merge(floats, primals))
-            return _floats(out), out
-
-        at = _floats(primals)
-        _, tangents, out = jax.jvp(of_floats, at, _dense(tangents), has_aux=True)
-        return out, _with_zeros(out, tangents)
-
-    run.defjvp(derivative, symbolic_zeros=True)
-    return run
-
-
-# ---- trees in which None stands for what has no derivatives ----
-
-
-def _floats(tree: Any) -> Any:
-    return _chosen(tree, jax.tree.map(_has_derivatives, tree))
-
-
-def _chosen(tree: Any, which: Any) -> Any:
-    return jax.tree.map(lambda x, chosen: x if chosen else None, tree, which)
-
-
-def _has_derivatives(x: Any) -> bool:
-    return bool(jnp.issubdtype(x.dtype, jnp.inexact))
-
-
-def _merge(floats: Any, tree: Any) -> Any:
-    """`tree` with the leaves that are in `floats` taken from there."""
-    return jax.tree.map(
-        lambda new, old: old if new is None else new, floats, tree, is_leaf=_is_none
-    )
-
-
-def _is_none(x: Any) -> bool:
-    return x is None
-
-
-def _is_zero(tangent: Any) -> bool:
-    return isinstance(tangent, SymbolicZero) or not _has_derivatives(tangent)
-
-
-def _dense(tangents: Any) -> Any:
-    """Tangents of what has derivatives, with arrays for symbolic zeros."""
-
-    def dense(t: Any) -> Any:
-        if not isinstance(t, SymbolicZero):
-            return t
-        kind: Any = t.aval
-        return varying_over(jnp.zeros(kind.shape, kind.dtype), varying_axes(kind))
-
-    return jax.tree.map(dense, _floats(tangents))
-
-
-def _with_zeros(out: Any, tangents: Any) -> Any:
-    """The tangents of a result, with zeros for what has no derivatives."""
-    return _merge(tangents, jax.tree.map(SymbolicZero.from_primal_value, out))

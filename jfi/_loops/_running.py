@@ -4,6 +4,7 @@
 row. `run_scan` always takes all steps, and has derivatives of every mode and order.
 """
 
+import functools
 import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -11,9 +12,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.custom_batching import custom_vmap
 
 from .._compat import varying_axes, varying_over
+from ._rules import floats_of, merge, with_rules
 
 
 class Bound(NamedTuple):
@@ -54,7 +55,8 @@ def run_while(loop: Loop, consts: Any, carry: Any, xs: Any, bound: Bound) -> Any
     Rows of `ys` that no step has written are zero.
     """
     axes = _Axes(0, jax.tree.map(lambda _: 0, xs))
-    return _batchable(loop, axes, batched=False)(consts, carry, xs, bound)
+    scan = functools.partial(run_scan, loop)
+    return _ruled(loop, axes, scan, batched=False)(consts, carry, xs, bound)
 
 
 def run_scan(loop: Loop, consts: Any, carry: Any, xs: Any, bound: Bound) -> Any:
@@ -92,15 +94,18 @@ class _Axes(NamedTuple):
     xs: Any  # of each leaf, which need not be in every batch
 
 
-def _batchable(loop: Loop, axes: _Axes, *, batched: bool) -> Callable[..., Any]:
-    """`run_while`, whose form under `vmap` is one loop of its own.
+def _ruled(
+    loop: Loop, axes: _Axes, scan: Callable[..., Any], *, batched: bool
+) -> Callable[..., Any]:
+    """`run_while` with rules: derivatives by a scan; in a batch, one loop.
 
-    JAX's own has a counter for each row: writing a row of `ys` becomes a scatter, and
-    the whole of `ys` is copied at each step.
+    JAX's own loop of a batch has a counter for each row: writing a row of `ys` becomes
+    a scatter, and the whole of `ys` is copied at each step.
 
     Args:
         loop: The loop, with the functions of a batch.
         axes: Where the rows are.
+        scan: The same as a scan.
         batched: Whether the loops of a batch stop each at its own time.
     """
 
@@ -108,38 +113,43 @@ def _batchable(loop: Loop, axes: _Axes, *, batched: bool) -> Callable[..., Any]:
         run_it = _run_batch if batched else _run_one
         return run_it(loop, axes, consts, carry, xs, bound)
 
-    if loop.names_axes:  # a rule for `vmap` is not told the name of its axis
-        return run
-    batchable: Any = custom_vmap(run)
+    def derivative(primals: Any, tangents: Any) -> Any:
+        def of_floats(*floats: Any) -> Any:
+            out = scan(*merge(floats, primals))
+            return floats_of(out), out
 
-    @batchable.def_vmap  # type: ignore[untyped-decorator]
-    def run_rows(
-        size: int, is_batched: Any, consts: Any, carry: Any, xs: Any, bound: Bound
-    ) -> Any:
-        def spread(tree: Any, is_batched: Any) -> Any:
-            return jax.tree.map(
-                lambda x, has: x if has else _repeat(x, size), tree, is_batched
-            )
+        _, tangents, out = jax.jvp(
+            of_floats, floats_of(primals), tangents, has_aux=True
+        )
+        return out, tangents
 
+    def rows(size: int, options: Any, is_batched: Any, *args: Any) -> Any:
+        vmap: Any = functools.partial(jax.vmap, axis_size=size, **options)
+        consts, carry, xs, bound = args
         consts_batched, carry_batched, xs_batched, bound_batched = is_batched
         one_length = not (batched or loop.proceed or bound_batched.limit)
-        step_axes = _axes(consts_batched), 0, _axes(xs_batched)
-        rows = loop._replace(step=jax.vmap(loop.step, step_axes, axis_size=size))
-        if loop.proceed is not None:
-            axes_of_cond = _axes(bound_batched.consts), 0
-            proceed = jax.vmap(loop.proceed, axes_of_cond, axis_size=size)
-            rows = rows._replace(proceed=proceed)
         if not one_length:
-            limit = spread(bound.limit, bound_batched.limit)
-            bound = bound._replace(limit=limit)
+            bound_batched = bound_batched._replace(limit=True)
+            bound = bound._replace(
+                limit=_spread(bound.limit, is_batched[3].limit, size)
+            )
+
+        of_consts, of_xs, of_bound = map(
+            _axes, (consts_batched, xs_batched, bound_batched)
+        )
+        many = loop._replace(step=vmap(loop.step, (of_consts, 0, of_xs)))
+        if loop.proceed is not None:
+            many = many._replace(proceed=vmap(loop.proceed, (of_bound.consts, 0)))
         further = _Axes(axes.ys + 1, jax.tree.map(operator.add, axes.xs, xs_batched))
-        run = _batchable(rows, further, batched=not one_length)
-        carry, ys, length = run(consts, spread(carry, carry_batched), xs, bound)
+        of_out = 0, 0, None if one_length else 0
+        many_scan = vmap(scan, (of_consts, 0, of_xs, of_bound), of_out)
+        run = _ruled(many, further, many_scan, batched=not one_length)
+        carry = jax.tree.map(lambda x, has: _spread(x, has, size), carry, carry_batched)
+        carry, ys, length = run(consts, carry, xs, bound)
         every = jax.tree.map(lambda _: True, (carry, ys))
         return (carry, ys, length), (*every, not one_length)
 
-    call: Callable[..., Any] = batchable
-    return call
+    return with_rules(run, rows, derivative, names_axes=loop.names_axes)
 
 
 def _run_one(
@@ -212,9 +222,9 @@ def _where(going: Any, new: Any, old: Any) -> Any:
     return jnp.where(going.reshape(going.shape + ones), new, old)
 
 
-def _repeat(x: Any, size: int) -> Any:
+def _spread(x: Any, is_batched: bool, size: int) -> Any:
     # `jnp.shape`: in code that jfi has traced before, literals are Python numbers.
-    return jnp.broadcast_to(x, (size, *jnp.shape(x)))
+    return x if is_batched else jnp.broadcast_to(x, (size, *jnp.shape(x)))
 
 
 def _axes(is_batched: Any) -> Any:

@@ -10,14 +10,14 @@ import jax.numpy as jnp
 from jax import lax
 from jax.core import Tracer, eval_jaxpr
 
-from .._compat import names_axes, varying_axes, varying_over
+from .._compat import is_ref, names_axes, varying_axes, varying_over
 from .._errors import LoopError
 from .._own_stream import on_keys, varied, with_own_stream
 from .._staging import Keys, refuse_sources
 from .._trees import function_name, path_name
 from ._carry import Names, check_arrays, check_carry, check_condition, check_structure
 from ._engine import differentiable
-from ._running import Bound, Loop
+from ._running import Bound, Loop, run_while
 
 
 class Outcome(NamedTuple):
@@ -81,7 +81,12 @@ def _run(
         names_axes=traced_body.names_axes or traced_cond.names_axes,
     )
     bound = Bound(jnp.int32(max_steps), traced_cond.consts)
-    leaves, ys, length = differentiable(loop)(traced_body.consts, leaves, bound)
+    consts = traced_body.consts
+    if any(map(is_ref, [*consts, *traced_cond.consts])):
+        # JAX has no rules for derivatives of calls that may change a captured Ref.
+        leaves, ys, length = run_while(loop, consts, leaves, (), bound)
+    else:
+        leaves, ys, length = differentiable(loop)(consts, leaves, bound)
     if max_steps == 0:
         ys = [rows[:0] for rows in ys]
     return Outcome(

@@ -1,0 +1,101 @@
+"""Functions of trees of arrays with rules of their own for `vmap` and derivatives.
+
+In the trees of derivatives None, an empty tree to JAX, stands for what has none.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.custom_batching import custom_vmap
+from jax.custom_derivatives import SymbolicZero
+
+from .._compat import ruled_calls, varying_axes, varying_over
+
+
+def with_rules(
+    run: Callable[..., Any],
+    rows: Callable[..., Any],
+    derivative: Callable[..., Any],
+    *,
+    names_axes: bool,
+) -> Callable[..., Any]:
+    """`run` with rules that JAX follows.
+
+    Args:
+        run: A function of trees of arrays, which captures no tracers.
+        rows: Its form under `vmap`. Takes the size of the batch, options for `vmap`,
+            for each argument whether it is batched, and the arguments; returns the
+            result and whether it is batched.
+        derivative: Takes the arguments and their tangents, returns the result and its
+            tangents.
+        names_axes: Whether `run` uses the name of an axis (`lax.psum`).
+    """
+    ruled_call = ruled_calls()
+    if ruled_call is not None:
+        ruled: Callable[..., Any] = ruled_call(run, rows, derivative, names_axes)
+        return ruled
+    if not names_axes:  # a documented rule for `vmap` is not told the name of its axis
+        batchable: Any = custom_vmap(run)
+        batchable.def_vmap(lambda size, *args: rows(size, {}, *args))
+        run = batchable
+    differentiable = jax.custom_jvp(run)
+    # Symbolic zeros: the type of an array of zeros for an integer does not tell the
+    # shards of `shard_map` apart, and JAX refuses it there.
+    differentiable.defjvp(
+        lambda primals, tangents: with_zeros(derivative(primals, dense(tangents))),
+        symbolic_zeros=True,
+    )
+    return differentiable
+
+
+def floats_of(tree: Any) -> Any:
+    """The leaves that have derivatives."""
+    return chosen(tree, jax.tree.map(has_derivatives, tree))
+
+
+def chosen(tree: Any, which: Any) -> Any:
+    """The leaves for which a tree of truth values is true."""
+    return jax.tree.map(lambda x, is_in: x if is_in else None, tree, which)
+
+
+def has_derivatives(x: Any) -> bool:
+    """Whether it is an array of floats."""
+    return bool(jnp.issubdtype(x.dtype, jnp.inexact))
+
+
+def merge(floats: Any, tree: Any) -> Any:
+    """`tree` with the leaves that are in `floats` taken from there."""
+    return jax.tree.map(
+        lambda new, old: old if new is None else new, floats, tree, is_leaf=is_none
+    )
+
+
+def is_none(x: Any) -> bool:
+    """Whether a leaf has no derivative."""
+    return x is None
+
+
+def is_zero(tangent: Any) -> bool:
+    """Whether a tangent is known to be zero."""
+    return isinstance(tangent, SymbolicZero) or not has_derivatives(tangent)
+
+
+def dense(tangents: Any) -> Any:
+    """Tangents of what has derivatives, with arrays for symbolic zeros."""
+
+    def array(t: Any) -> Any:
+        if not isinstance(t, SymbolicZero):
+            return t
+        kind: Any = t.aval
+        return varying_over(jnp.zeros(kind.shape, kind.dtype), varying_axes(kind))
+
+    return jax.tree.map(array, floats_of(tangents))
+
+
+def with_zeros(out_and_tangents: tuple[Any, Any]) -> tuple[Any, Any]:
+    """The same, with symbolic zeros for what has no derivatives."""
+    out, tangents = out_and_tangents
+    zeros = jax.tree.map(SymbolicZero.from_primal_value, out)
+    return out, merge(tangents, zeros)
