@@ -3,7 +3,6 @@
 import enum
 import threading
 
-import equinox
 import jax
 import numpy as np
 import pytest
@@ -179,6 +178,7 @@ def test_the_order_of_dicts_is_that_of_the_caller():
 
 
 def test_modules_are_problems_and_functions():
+    equinox = pytest.importorskip("equinox")
     net = equinox.nn.MLP(2, 4, 8, 2, key=jax.random.key(0))
     expected = jax.vmap(net)(X)
     for result in (
@@ -359,3 +359,18 @@ def test_a_bar_moves_with_the_chunks(monkeypatch):
     assert moves == sorted(moves)
     assert moves[-1] == (125, 125)
     assert 10 <= len(moves) <= 50
+
+
+GENERATOR = np.random.default_rng(0)
+
+
+def test_generators_that_draw_once_for_all_rows_are_refused():
+    captured = np.random.default_rng(0)
+    for fn, name in (
+        (lambda x: x + captured.normal(), "captured"),
+        (lambda x: x + GENERATOR.normal(), "GENERATOR"),
+    ):
+        with pytest.raises(
+            jnp.BatchError, match=rf"uses the random generator {name} of"
+        ):
+            vmap_automatically(fn, X)

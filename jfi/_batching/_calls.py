@@ -15,6 +15,7 @@ from .._staging import FoundDraws, is_staged, tracing
 from ._globals import Reading
 from ._leaves import Arguments
 from ._mapping import Args, Function, Kwargs, Mapping
+from ._messages import random_generator
 from ._plan import Plan
 
 
@@ -89,6 +90,8 @@ class Calls:
 
     def _without_compiling(self, fn: Function, args: Args, kwargs: Kwargs) -> Any:
         """Python code in it asks for a value, or for what autojit refuses."""
+        for name in self._program.reading.generators(fn):
+            raise BatchError(random_generator(self._name, name))
         out = self._mapping.run(fn, args, kwargs)
         with self._lock:
             if len(self._forms) >= MAX_FORMS:

@@ -7,9 +7,12 @@ captured. Functions of the same module that it calls are followed.
 
 import dis
 import operator
+import random
 import types
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
+
+import numpy as np
 
 
 class Reading:
@@ -77,6 +80,18 @@ class Reading:
         """The data that it reads, as they are now."""
         return self._get_data(self._globals)
 
+    def generators(self, fn: Any) -> Iterator[str]:
+        """The names of NumPy's and Python's random generators that a function uses."""
+        for name in self.data:
+            if isinstance(self._globals[name], _GENERATORS):
+                yield name
+        names = getattr(self._code, "co_freevars", ())
+        for name, cell in (
+            zip(names, fn.__closure__ or (), strict=True) if names else ()
+        ):
+            if isinstance(_contents(cell), _GENERATORS):
+                yield name
+
     def with_values(self, fn: Any, values: Any) -> Any:
         """The function with other data in place of the global ones."""
         if not self.data:
@@ -107,6 +122,16 @@ class Reading:
 
     def _is_near(self, function: types.FunctionType) -> bool:
         return function.__globals__ is self._globals
+
+
+_GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
+
+
+def _contents(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # the variable has no value yet
+        return None
 
 
 def _is_constant(value: Any) -> bool:
