@@ -85,10 +85,9 @@ class Reading:
         for name in self.data:
             if isinstance(self._globals[name], _GENERATORS):
                 yield name
-        names = getattr(self._code, "co_freevars", ())
-        for name, cell in (
-            zip(names, fn.__closure__ or (), strict=True) if names else ()
-        ):
+        captured = getattr(self._code, "co_freevars", ())
+        cells = getattr(fn, "__closure__", None) or ()
+        for name, cell in zip(captured, cells, strict=True):
             if isinstance(_contents(cell), _GENERATORS):
                 yield name
 
