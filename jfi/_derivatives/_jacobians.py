@@ -223,12 +223,14 @@ def _blockwise(
             return transform(own)(call.floats)
 
         blocks, carried = with_own_stream(run) if options.same_draws else run(None)
-        _, aux = outputs.restored(outputs.types, carried)
         _, rest = divide(call.chosen[0] if selection.is_single else call.chosen)
         inputs = _Axis(rest.replaced(blank), [jax.typeof(x) for x in call.floats])
         axes = [_Axis(outputs.rest, outputs.types), *[inputs] * options.order]
         tree = _assembled(axes, blocks, how)
-        return (tree, aux) if options.has_aux else tree
+        if not options.has_aux:
+            return tree
+        _, aux = outputs.restored(outputs.types, carried)
+        return tree, aux
 
     return derivative
 
