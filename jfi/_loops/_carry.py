@@ -155,7 +155,8 @@ def _same_dtype(old: Any, new: Any) -> bool:
         return False
     if _is_key(new):
         return False
-    return bool(jax.numpy.promote_types(old.dtype, new.dtype) == new.dtype)
+    number = {"b": False, "i": 0, "f": 0.0, "c": 0j}.get(old.dtype.kind)
+    return number is not None and jax.numpy.result_type(number, new.dtype) == new.dtype
 
 
 def _is_key(value: Any) -> bool:

@@ -37,7 +37,7 @@ def _explained(explain: Callable[[], None]) -> Generator[None]:
         raise
     except (JfiError, jax.errors.JAXTypeError, jax.errors.JAXIndexError):
         raise  # about values that are not known yet
-    except (TypeError, ValueError) as error:
+    except Exception as error:
         try:
             explain()
         except LoopError as better:

@@ -15,7 +15,7 @@ from jax.experimental.random import stateful_rng
 
 import jfi
 from jfi._generator import current
-from jfi._jit import _Program
+from jfi._jit import Compiled
 from jfi._staging import FoundDraws
 
 
@@ -177,7 +177,7 @@ def tracing() -> Case:
 
     def lower_ours() -> None:
         # All that a first call does but compile: find the draws, trace, lower.
-        program = _Program(lambda: ours(), {})
+        program = Compiled(lambda: ours(), {})
         try:
             program.pure.lower()
         except FoundDraws as found:

@@ -1,0 +1,554 @@
+"""JAX's loops and branches: eager programs, and what is refused."""
+
+import functools
+import threading
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from jax import lax
+
+import jfi as jnp
+from jfi import LoopError
+from jfi._compat import on_compiled
+
+
+X = np.array([1.0, 2.0, 3.0], np.float32)
+
+
+def same(ours, theirs):
+    """Whether two trees are equal: structure, types with weakness, values."""
+    assert jax.tree.structure(ours) == jax.tree.structure(theirs)
+    for a, b in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
+        assert jax.typeof(a) == jax.typeof(b)
+        if jnp.issubdtype(jax.typeof(a).dtype, jax.dtypes.prng_key):
+            a, b = jax.random.key_data(a), jax.random.key_data(b)
+        np.testing.assert_array_equal(a, b)
+
+
+# ---- the results are JAX's ----
+
+
+CALLS = {
+    "scan": lambda lib: lib.scan(lambda c, x: (c + x, c * x), 1.0, X),
+    "scan of a tree": lambda lib: lib.scan(
+        lambda c, x: ({"n": c["n"] + 1, "x": c["x"] * x["b"]}, x["a"]),
+        {"n": 0, "x": X},
+        {"a": X, "b": np.arange(3)},
+    ),
+    "scan, no xs": lambda lib: lib.scan(lambda c, _: (c * 2, None), X, None, 4),
+    "scan, NumPy length": lambda lib: lib.scan(
+        lambda c, _: (c * 2, c), X, length=np.int64(4)
+    ),
+    "scan, reverse": lambda lib: lib.scan(
+        lambda c, x: (c * x + 1, c), 1.0, X, reverse=True, unroll=2
+    ),
+    "scan, no steps": lambda lib: lib.scan(lambda c, x: (c + x, c), 1.0, X[:0]),
+    "scan, int carry": lambda lib: lib.scan(lambda c, x: (c + 1, c), 0, X),
+    "scan, int that becomes float": lambda lib: lib.scan(lambda c, x: (c + x, c), 0, X),
+    "scan, key": lambda lib: lib.scan(
+        lambda k, x: (jax.random.fold_in(k, 1), x), jax.random.key(0), X
+    ),
+    "while_loop": lambda lib: lib.while_loop(lambda x: x < 100, lambda x: x * 2, 3),
+    "while_loop of a tree": lambda lib: lib.while_loop(
+        lambda s: s[0] < 5, lambda s: (s[0] + 1, s[1] * 2), (0, X)
+    ),
+    "fori_loop": lambda lib: lib.fori_loop(0, 5, lambda i, x: x * i, 1.0),
+    "fori_loop, index": lambda lib: lib.fori_loop(2, 5, lambda i, x: i, 0),
+    "fori_loop, small int": lambda lib: lib.fori_loop(
+        0, 3, lambda i, x: x + i, np.int8(1)
+    ),
+    "fori_loop, NumPy bounds": lambda lib: lib.fori_loop(
+        np.int32(0), np.int32(3), lambda i, x: x + i, np.int8(1)
+    ),
+    "fori_loop, JAX bound": lambda lib: lib.fori_loop(
+        0, jnp.array(3, "int32"), lambda i, x: x + i, X
+    ),
+    "fori_loop, no steps": lambda lib: lib.fori_loop(5, 2, lambda i, x: x * i, X),
+    "fori_loop, unroll": lambda lib: lib.fori_loop(
+        0, 6, lambda i, x: x * i, X, unroll=2
+    ),
+    "cond": lambda lib: lib.cond(True, lambda x: x + 1, lambda x: x - 1, X),
+    "cond, number": lambda lib: lib.cond(2.5, lambda: X, lambda: X * 2),
+    "cond, array": lambda lib: lib.cond(jnp.array(False), lambda x: x, lambda x: -x, 3),
+    "cond, operand": lambda lib: lib.cond(
+        True, lambda x: x + 1, lambda x: x, operand=X
+    ),
+    "cond, None": lambda lib: lib.cond(True, lambda x: 1, lambda x: 2, operand=None),
+    "cond, older": lambda lib: lib.cond(True, X, lambda x: x + 1, X, lambda x: x),
+    "switch": lambda lib: lib.switch(1, [jnp.sin, jnp.cos, jnp.exp], X),
+    "switch, clamped": lambda lib: lib.switch(-3, [jnp.sin, jnp.cos, jnp.exp], X),
+    "switch, one": lambda lib: lib.switch(5, [jnp.sin], X),
+    "map": lambda lib: lib.map(lambda x: {"a": x * 2, "b": 1}, X),
+    "map, batches": lambda lib: lib.map(lambda x: x * 2, X, batch_size=2),
+    "associative_scan": lambda lib: lib.associative_scan(lambda a, b: a * b, X),
+    "associative_scan, axis": lambda lib: lib.associative_scan(
+        jnp.add, np.ones((2, 3)), reverse=True, axis=1
+    ),
+}
+
+
+@pytest.mark.parametrize("x64", [True, False])
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_eager_results_are_those_of_jax(call, x64):
+    with jax.enable_x64(x64):
+        for _ in range(3):  # opened, compiled, recognised
+            same(call(jnp), call(lax))
+        same(jax.jit(lambda: call(jnp))(), jax.jit(lambda: call(lax))())
+        with jax.disable_jit():
+            try:
+                expected = call(lax)
+            except (TypeError, ValueError):  # JAX's loop in Python can do less
+                return
+            same(call(jnp), expected)
+
+
+def test_names_of_jax_arguments():
+    same(
+        jnp.scan(f=lambda c, x: (c, x), init=1.0, xs=X),
+        lax.scan(f=lambda c, x: (c, x), init=1.0, xs=X),
+    )
+    same(
+        jnp.while_loop(cond_fun=lambda x: x < 3, body_fun=lambda x: x + 1, init_val=0),
+        lax.while_loop(cond_fun=lambda x: x < 3, body_fun=lambda x: x + 1, init_val=0),
+    )
+
+
+# ---- one program for each place in the source ----
+
+
+@pytest.fixture
+def compiled():
+    """A list that gets longer with each program that XLA compiles."""
+    seconds = []
+    on_compiled(seconds.append)
+    return seconds
+
+
+FRESH = {
+    "scan": (
+        lambda k: jnp.scan(lambda c, x: (c + k * x, None), 0.0, X)[0],
+        lambda k: 6 * k,
+    ),
+    "while_loop": (
+        lambda k: jnp.while_loop(
+            lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] + k), (0, 0.0)
+        )[1],
+        lambda k: 3 * k,
+    ),
+    "fori_loop": (
+        lambda k: jnp.fori_loop(0, int(k), lambda i, c: c + k, 0.0),
+        lambda k: k * k,
+    ),
+    "cond": (
+        lambda k: jnp.cond(k > 3, lambda: k, lambda: -k),
+        lambda k: k if k > 3 else -k,
+    ),
+    "switch": (lambda k: jnp.switch(int(k), [lambda: k, lambda: 0.0] * 5), None),
+    "map": (lambda k: jnp.map(lambda x: x * k, X), lambda k: k * X),
+    "associative_scan": (
+        lambda k: jnp.associative_scan(lambda a, b: a + b * k / k, X),
+        lambda k: np.cumsum(X),
+    ),
+    "checkpoint": (lambda k: jnp.checkpoint(lambda x: x * k)(X), lambda k: k * X),
+    "partial": (
+        lambda k: jnp.map(functools.partial(lambda k, x: x * k, k), X),
+        lambda k: k * X,
+    ),
+    "captured array": (
+        lambda k: (lambda a: jnp.map(lambda x: x * a, X))(jnp.array(k)),
+        lambda k: k * X,
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "expected"), FRESH.values(), ids=FRESH)
+def test_a_fresh_lambda_is_not_compiled_again(call, expected, compiled):
+    for k in (1.0, 2.0, 3.0, 4.0, 5.0):
+        if k == 3:
+            assert compiled
+            compiled.clear()
+        out = call(k)
+        if expected is not None:
+            np.testing.assert_allclose(np.asarray(out), expected(k), rtol=1e-6)
+    assert not compiled
+
+
+def test_jax_compiles_a_fresh_lambda_again(compiled):
+    """The measure that the test above relies on sees what it is to see."""
+    call = lambda: lax.scan(lambda c, x: (c + 17 * x, None), 0.0, X)
+    call()
+    compiled.clear()
+    call()
+    assert compiled
+
+
+@pytest.mark.parametrize("transform", [jax.grad, jnp.grad])
+def test_nor_under_an_eager_gradient(transform, compiled):
+    def slope(w, library=jnp):
+        body = lambda c, x: (c * w + x, None)
+        return transform(lambda w: library.scan(body, w, X)[0] * w)(w)
+
+    np.testing.assert_allclose(slope(2.0), slope(2.0, lax), rtol=1e-6)
+    slope(2.5)
+    compiled.clear()
+    slope(3.0)
+    assert not compiled
+
+
+class Plant:
+    gain = 2.0
+
+    def step(self, c, x):
+        return c + self.gain * x, None
+
+
+def test_what_a_body_reads_may_change_between_calls():
+    plant = Plant()
+    run = lambda: float(jnp.scan(plant.step, 0.0, X)[0])
+    assert [run(), run(), run()] == [12.0] * 3
+    plant.gain = 3.0
+    assert run() == 18.0
+    plant.step = lambda c, x: (c - x, None)
+    assert run() == -6.0
+
+
+GAIN = 1.0
+
+
+def test_a_global_of_a_body_may_change_between_calls(monkeypatch):
+    run = lambda: float(jnp.fori_loop(0, 3, lambda i, c: c + GAIN, 0.0))
+    assert [run(), run(), run()] == [3.0] * 3
+    monkeypatch.setitem(globals(), "GAIN", 2.0)
+    assert run() == 6.0
+
+
+def test_settings_of_a_body_are_told_apart():
+    def run(mode, n):
+        def body(c, x):
+            return (c + x if mode == "add" else c - x) * n, None
+
+        return float(jnp.scan(body, 0.0, X)[0])
+
+    for _ in range(3):
+        assert run("add", 1) == 6.0
+        assert run("sub", 1) == -6.0
+        assert run("add", True) == 6.0
+        assert run("add", 2) == 22.0
+
+
+def test_functions_that_cannot_be_compared_still_work():
+    class Odd:
+        """A body that holds what autojit refuses to open."""
+
+        def __init__(self):
+            self.lines = (line for line in "abc")
+
+        def __call__(self, c, x):
+            return c + x, None
+
+    lines = iter("abc")
+    for _ in range(2):
+        assert float(jnp.scan(Odd(), 0.0, X)[0]) == 6.0
+        assert float(jnp.map(lambda x: x + (lines is None), X)[2]) == 3.0
+
+
+def test_threads_share_the_programs():
+    results = {}
+
+    def run(k):
+        results[k] = [
+            float(jnp.scan(lambda c, x: (c + k * x, None), 0.0, X)[0]) for _ in range(5)
+        ]
+
+    threads = [threading.Thread(target=run, args=(float(k),)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == {float(k): [6.0 * k] * 5 for k in range(4)}
+
+
+def test_a_failed_call_leaves_nothing_behind():
+    def run(fails):
+        def body(c, x):
+            if fails:
+                raise KeyError("mine")
+            return c + x, None
+
+        return float(jnp.scan(body, 0.0, X)[0])
+
+    for _ in range(2):
+        with pytest.raises(KeyError, match="mine"):
+            run(True)
+        assert run(False) == 6.0
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.floats(-2, 2, width=32), min_size=1, max_size=4),
+    st.booleans(),
+    st.floats(-2, 2, width=32),
+)
+def test_any_scan_is_the_python_loop(rows, reverse, k):
+    xs = np.array(rows, np.float32)
+    last, ys = jnp.scan(lambda c, x: (c * x + k, c), 1.0, xs, reverse=reverse)
+    c, expected = np.float32(1.0), []
+    for x in xs[::-1] if reverse else xs:
+        expected.append(c)
+        c = np.float32(c * x + np.float32(k))
+    np.testing.assert_allclose(last, c, rtol=1e-4, atol=1e-4)
+    expected = expected[::-1] if reverse else expected
+    np.testing.assert_allclose(ys, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_random_draws_are_those_of_a_python_loop():
+    def python():
+        c = 0.0
+        for _ in range(3):
+            c = c + jnp.randn()
+        return c
+
+    def loops(k):
+        yield lambda: jnp.scan(lambda c, _: (c + k * jnp.randn(), None), 0.0, X)[0]
+        yield lambda: jnp.fori_loop(0, 3, lambda i, c: c + k * jnp.randn(), 0.0)
+
+    jnp.manual_seed(3)
+    expected = [float(python()) for _ in range(3)]
+    for number in range(2):
+        jnp.manual_seed(3)
+        got = [float(list(loops(1.0))[number]()) for _ in range(3)]
+        np.testing.assert_allclose(got, expected, rtol=1e-6)
+
+
+# ---- checkpoint ----
+
+
+def test_checkpoint_keeps_its_arguments_and_options():
+    f = lambda x, n, *, scale=1.0: (x**n * scale).sum()
+    ours = jnp.checkpoint(f, static_argnums=(1,))
+    for _ in range(3):
+        assert float(ours(X, 2, scale=2.0)) == 28.0
+        np.testing.assert_allclose(jax.grad(ours)(X, 3), 3 * X**2, rtol=1e-6)
+    policy = jax.checkpoint_policies.everything_saveable
+    kept = jnp.checkpoint(lambda x: jnp.sin(x).sum(), policy=policy)
+    np.testing.assert_allclose(jax.grad(kept)(X), np.cos(X), rtol=1e-6)
+    assert ours.__name__ == f.__name__
+
+
+def test_checkpoint_computes_inner_values_again():
+    f = lambda x: jnp.sin(jnp.sin(jnp.sin(x))).sum()
+    text = lambda f: jax.jit(jax.grad(f)).lower(X).as_text()
+    assert "optimization_barrier" in text(jnp.checkpoint(f))
+    assert "optimization_barrier" not in text(f)
+
+
+# ---- branches in a batch ----
+
+
+BATCHES = {
+    "captured": lambda lib, th, x: lib.cond(
+        x > 0, lambda: jnp.log(x * th), lambda: x * 0
+    ),
+    "operands": lambda lib, th, x: lib.cond(
+        x > 0, lambda x, th: jnp.sqrt(x) * th, lambda x, th: th * x * 0, x, th
+    ),
+    "tree": lambda lib, th, x: lib.cond(
+        x > 0,
+        lambda s: {"a": s["x"] * th, "b": 1},
+        lambda s: {"a": s["x"], "b": s["n"]},
+        {"x": x, "n": 2},
+    )["a"],
+    "switch": lambda lib, th, x: lib.switch(
+        x.astype(int), [lambda: th * x, lambda: jnp.log(x) * th, lambda: x**2]
+    ),
+    "shared choice": lambda lib, th, x: lib.cond(th > 0, lambda: x * th, lambda: x),
+}
+MODES = {
+    "vmap": lambda f: lambda th, xs: jax.vmap(f, (None, 0))(th, xs),
+    "vmap of vmap": lambda f: (
+        lambda th, xs: jax.vmap(jax.vmap(f, (None, 0)), (0, None))(
+            jnp.stack([th, 2 * th]), xs
+        )
+    ),
+    "grad of vmap": lambda f: jax.grad(
+        lambda th, xs: jax.vmap(f, (None, 0))(th, xs).sum(), (0, 1)
+    ),
+    "vmap of grad": lambda f: jax.vmap(jax.grad(f, (0, 1)), (None, 0)),
+    "jacfwd of vmap": lambda f: jax.jacfwd(jax.vmap(f, (None, 0)), (0, 1)),
+    "hessian of vmap": lambda f: jax.hessian(
+        lambda th, xs: jax.vmap(f, (None, 0))(th, xs).sum()
+    ),
+    "jvp of vmap of grad": lambda f: (
+        lambda th, xs: jax.jvp(
+            lambda th: jax.vmap(jax.grad(f, 1), (None, 0))(th, xs), (th,), (th,)
+        )
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("mode", "jit"),
+    [*((mode, True) for mode in MODES), ("vmap", False), ("grad of vmap", False)],
+)
+@pytest.mark.parametrize("f", BATCHES.values(), ids=BATCHES)
+def test_branches_in_a_batch_are_those_of_jax(f, mode, jit):
+    xs = jnp.array([-1.0, 0.0, 1.0, 2.0])
+    ours, theirs = (
+        MODES[mode](functools.partial(f, library)) for library in (jnp, lax)
+    )
+    if jit:
+        ours, theirs = jax.jit(ours), jax.jit(theirs)
+    a, b = ours(jnp.float32(2.0), xs), theirs(jnp.float32(2.0), xs)
+    assert jax.tree.structure(a) == jax.tree.structure(b)
+    for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
+        assert x.dtype == y.dtype
+        np.testing.assert_allclose(x, y, rtol=1e-6)
+
+
+def sizes(jaxpr):
+    """The sizes of all values in a jaxpr."""
+    for eqn in jaxpr.eqns:
+        yield from (v.aval.size for v in eqn.outvars)
+        for inner in jax.tree.leaves(list(eqn.params.values())):
+            if hasattr(inner, "jaxpr"):
+                yield from sizes(inner.jaxpr)
+
+
+@pytest.mark.parametrize(("library", "copies"), [(jnp, False), (lax, True)])
+def test_what_rows_share_is_not_copied(library, copies):
+    shared = jnp.ones((50, 60))
+
+    def f(x):
+        return library.cond(x[0] > 0, lambda: shared @ x, lambda: shared @ -x)
+
+    rows = jnp.ones((7, 60))
+    jaxpr = jax.make_jaxpr(jax.vmap(f))(rows)
+    assert (max(sizes(jaxpr.jaxpr)) >= 7 * 50 * 60) == copies
+    gradient = jax.make_jaxpr(jax.grad(lambda rows: jax.vmap(f)(rows).sum()))(rows)
+    assert (max(sizes(gradient.jaxpr)) >= 7 * 50 * 60) == copies
+
+
+# ---- refusals ----
+
+
+def drift(state, _):
+    x = state["x"] * np.float64(2) * np.ones(3)
+    return {"x": x}, None
+
+
+def grow(state, _):
+    state["x"] += np.ones(3)
+    return state, None
+
+
+REFUSED = [
+    (
+        lambda: jnp.scan(drift, {"x": X}, length=3),
+        r"^The carry state\['x'\] goes into drift\(\) as float32\[3\] and comes out as "
+        r"float64\[3\]; scan\(\) keeps shapes and dtypes\.\n"
+        r"  .*test_control_flow\.py, line \d+: x = state\[.x.\] \* np\.float64.*\n"
+        r"Write instead: x = \(state\['x'\] \* .*\)\.astype\('float32'\)\n"
+        r"or start with float64: init\['x'\] = jnp\.asarray\(init\['x'\], 'float64'\)",
+    ),
+    (
+        lambda: jnp.scan(grow, {"x": X}, length=3),
+        r"Write instead: state\['x'\] = \(state\['x'\] \+ np\.ones\(3\)\)\.astype",
+    ),
+    (
+        lambda: jnp.scan(lambda c, x: c, X, length=3),
+        r"^<lambda>\(\) in scan\(\) returned an array float32\[3\], not a pair\.\n"
+        r"Return \(c, y\); .*: return c, None",
+    ),
+    (
+        lambda: jnp.scan(lambda c, x: ({}, x), {"a": 1.0}, X),
+        r"^<lambda>\(\) in scan\(\) returns a carry that differs from init: it leaves "
+        r"out c\['a'\]\.\nReturn a carry with the same",
+    ),
+    (
+        lambda: jnp.scan(lambda c, x: (c, x), X, {"a": X, "b": np.ones(4)}),
+        r"these differ: xs\['a'\]: 3, xs\['b'\]: 4\.\nCut them",
+    ),
+    (
+        lambda: jnp.scan(lambda c, x: (c, x), X, X, length=4),
+        r"these differ: length: 4, xs: 3\.",
+    ),
+    (
+        lambda: jnp.scan(lambda c, x: (c, x), X, {"a": X, "b": 2.0}),
+        r"xs\['b'\] is a single number\.\nLet f capture it; or repeat it",
+    ),
+    (lambda: jnp.scan(lambda c, x: (c, x), X), r"no length\.\nWrite scan\(f, init, l"),
+    (
+        lambda: jnp.scan(lambda c, x: (c, x), {"mode": "fast"}, length=2),
+        r"got a str for init\['mode'\]; only arrays .*\nTake it out of init",
+    ),
+    (
+        lambda: jnp.while_loop(lambda c: c, lambda c: c, X),
+        r"^<lambda>\(\) of while_loop\(\) returned float32\[3\] and must return bool",
+    ),
+    (
+        lambda: jnp.while_loop(
+            lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * 0.5), (0, np.int32(1))
+        ),
+        r"^The carry c\[1\] goes .* as int\d+\[\] and comes out as float\d+\[\]; "
+        r"while_loop(.|\n)*or start with float\d+: init_val\[1\] = jnp\.asarray",
+    ),
+    (
+        lambda: jnp.fori_loop(0, 3, lambda i, state: state.astype("int32"), X),
+        r"^The carry state goes into <lambda>\(\) as float32\[3\] and comes out as int",
+    ),
+    (
+        lambda: jnp.cond(True, lambda: np.float32(1), lambda: np.int32(2)),
+        r"types for result: true_fun \(<lambda>\(\)\) returns float32\[\], false_fun .*"
+        r"returns int32\[\]\.\n(.|\n)*Write instead: return \.\.\.astype\('float32'\)",
+    ),
+    (
+        lambda: jnp.cond(True, lambda x: {"a": x}, lambda x: {"b": x}, X),
+        r"return different structures: true_fun .*'a'.*, false_fun .*'b'",
+    ),
+    (
+        lambda: jnp.switch(1, [lambda x: x, lambda x: (x, x.sum())], X),
+        r"different structures: branches\[0\] .*, branches\[1\]",
+    ),
+    (
+        lambda: jnp.switch(1, [lambda x: x, lambda x: x.sum()], X),
+        r"branches\[1\] .* returns float32\[\]\.\n.*\nWrite instead: return arrays of",
+    ),
+    (
+        lambda: jnp.cond(True, lambda s: 1.0, lambda s: 2.0, {"mode": "fast"}),
+        r"cond\(\) got a str for operands\[0\]\['mode'\]",
+    ),
+]
+
+
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize(
+    ("call", "message"), REFUSED, ids=[str(k) for k in range(len(REFUSED))]
+)
+def test_what_jax_refuses_is_told_in_the_users_words(call, message, jit):
+    run = jax.jit(lambda: call()) if jit else call
+    for _ in range(2):
+        with pytest.raises(LoopError, match=message) as info:
+            run()
+        assert isinstance(info.value.__cause__, Exception)
+
+
+def test_errors_of_the_users_own_code_stay_as_they_are():
+    def body(c, x):
+        raise ValueError("mine")
+
+    with pytest.raises(ValueError, match=r"^mine") as info:
+        jnp.scan(body, 0.0, X)
+    assert not isinstance(info.value, LoopError)
+
+
+def test_what_is_no_function_gets_the_words_of_jax():
+    with pytest.raises(TypeError, match="callable"):
+        jnp.scan(3, 0.0, X)
+    with pytest.raises(TypeError, match="callable"):
+        jnp.cond(True, 1, 2)
+    with pytest.raises(TypeError, match="scalar"):
+        jnp.cond(X > 0, lambda: 1, lambda: 2)
+    with pytest.raises((TypeError, ValueError)):
+        jnp.switch(0, [])
