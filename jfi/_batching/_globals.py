@@ -49,7 +49,8 @@ class Reading:
         self._names = tuple(constants)
         self._get_constants = _getter(constants)
         self._constants = self._get_constants(self._globals)
-        self._codes = [(f, f.__code__) for f in self._functions.values()]
+        self._followed = list(self._functions.values())
+        self._codes = [f.__code__ for f in self._followed]
         self._get_data = _getter(self.data)
 
     def fits(self, fn: Any) -> bool:
@@ -64,16 +65,14 @@ class Reading:
                     return False
             except KeyError:  # one was deleted
                 return False
-        if not self._codes:
-            return True
         # Some editors replace the code of a function in place.
-        return all(function.__code__ is code for function, code in self._codes)
+        return not self._codes or [f.__code__ for f in self._followed] == self._codes
 
     def key(self) -> Hashable:
         """Equal for functions that read the same constants."""
         code = None if self._code is None else id(self._code)
         constants = tuple(id(self._globals[name]) for name in self._names)
-        codes = tuple(id(code) for _, code in self._codes)
+        codes = tuple(map(id, self._codes))
         return code, id(self._globals), self._names, constants, codes, tuple(self.data)
 
     def values(self) -> Any:

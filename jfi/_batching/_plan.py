@@ -148,10 +148,12 @@ def _axes(tool: str, batched: Any) -> tuple[tuple[str, int], ...]:
 
 def key_of(options: Mapping[str, Any]) -> Hashable:
     """A hashable form of unchecked options, equal only for equal ones."""
-    return tuple((name, type(x), _frozen(x)) for name, x in options.items())
+    return tuple([(name, _frozen(x)) for name, x in options.items()])
 
 
 def _frozen(x: Any) -> Hashable:
+    if type(x) is str:
+        return x
     if isinstance(x, Mapping):
         return tuple((k, _frozen(v)) for k, v in x.items())
     if isinstance(x, (list, tuple)):

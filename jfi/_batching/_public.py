@@ -1,7 +1,8 @@
 """`vmap_automatically` and `auto_vmap`, as users call them."""
 
 import functools
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 from .._errors import BatchError
@@ -74,28 +75,30 @@ def vmap_automatically(
             hides arrays.
     """
     code: Any = getattr(fn, "__code__", None) or _code_of_callable(fn)
-    given: Any = options
+    # Not by the code itself: its hash goes through all of its bytes.
+    key: tuple[Any, ...] = id(code), batch_size, type(batch_size)
+    if options:
+        key = *key, key_of(options)
     try:
-        calls = _calls_of(code, batch_size, **given)
-    except TypeError:  # a dict or a list among the options has no hash
-        calls = _calls_of_odd(code, _Given({**given, "batch_size": batch_size}))
+        calls = _known[key][1]
+    except (KeyError, TypeError):  # a batch size may have no hash
+        calls = _new_calls(code, key, {**options, "batch_size": batch_size})
     result: ResultT = calls.run(fn, (problem,), {})
     return result
 
 
 MAX_FUNCTIONS = 256  # of which what was compiled is kept
+_known: dict[Hashable, tuple[Any, Calls]] = {}  # keeps the code: its id stays its own
+_lock = threading.Lock()
 
 
-@functools.lru_cache(MAX_FUNCTIONS, typed=True)
-def _calls_of(code: Any, batch_size: Any, **options: Any) -> Calls:
-    plan = make_plan("vmap_automatically", batch_size=batch_size, **options)
-    return Calls(plan, _name(code), arguments_of_problem)
-
-
-@functools.lru_cache(MAX_FUNCTIONS)
-def _calls_of_odd(code: Any, given: "_Given") -> Calls:
-    plan = make_plan("vmap_automatically", **given.options)
-    return Calls(plan, _name(code), arguments_of_problem)
+def _new_calls(code: Any, key: Hashable, options: Mapping[str, Any]) -> Calls:
+    plan = make_plan("vmap_automatically", **options)
+    calls = Calls(plan, _name(code), arguments_of_problem)
+    with _lock:
+        while len(_known) >= MAX_FUNCTIONS:
+            del _known[next(iter(_known))]
+        return _known.setdefault(key, (code, calls))[1]
 
 
 def _code_of_callable(fn: Any) -> Any:
@@ -106,20 +109,6 @@ def _code_of_callable(fn: Any) -> Any:
 def _name(code: Any) -> str:
     """The name of a function with this code, or of a callable object of this class."""
     return str(code.__name__ if isinstance(code, type) else code.co_name)
-
-
-class _Given:
-    """Options under a hashable key."""
-
-    def __init__(self, options: dict[str, Any]) -> None:
-        self.options = options
-        self._key = key_of(options)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Given) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
 
 
 @overload
