@@ -337,6 +337,15 @@ def test_checkpoint_keeps_its_arguments_and_options():
     assert ours.__name__ == f.__name__
 
 
+def test_settings_of_checkpoint_by_name():
+    f = lambda x, mode, *, n=1: (x**n if mode == "power" else x + n).sum()
+    ours = jnp.checkpoint(f, static_argnames=["mode", "n"])
+    for _ in range(3):
+        assert float(ours(X, "power", n=2)) == 14.0
+        assert float(ours(X, mode="add", n=1)) == 9.0
+        assert float(jax.jit(lambda x: ours(x, "power", n=3))(X)) == 36.0
+
+
 def test_checkpoint_computes_inner_values_again():
     f = lambda x: jnp.sin(jnp.sin(jnp.sin(x))).sum()
     text = lambda f: jax.jit(jax.grad(f)).lower(X).as_text()

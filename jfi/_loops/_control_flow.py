@@ -1,8 +1,9 @@
 """JAX's loops and branches, for eager code too, and with errors in the user's words."""
 
 import functools
+import inspect
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from jax import lax
@@ -263,6 +264,7 @@ def checkpoint(
     prevent_cse: bool | Sequence[bool] = True,
     policy: Callable[..., bool] | None = None,
     static_argnums: int | tuple[int, ...] = (),
+    static_argnames: str | Iterable[str] = (),
     **options: Any,
 ) -> Callable[P, R]:
     """A function whose inner values the backward pass computes anew: `jax.checkpoint`.
@@ -276,32 +278,50 @@ def checkpoint(
         fun: A function of arrays.
         prevent_cse: Whether to keep XLA from sharing the values after all.
         policy: Which values to keep: one of `jax.checkpoint_policies`.
-        static_argnums: Which arguments are settings.
+        static_argnums: Which arguments are settings, by position.
+        static_argnames: The same, by name.
         options: The others of `jax.checkpoint`.
 
     Returns:
         A function with the same values and gradients, whose gradient takes less
         memory and more time.
     """
-    given = {"prevent_cse": prevent_cse, "policy": policy, **options}
-    numbers = (static_argnums,) if isinstance(static_argnums, int) else static_argnums
+    options = {"prevent_cse": prevent_cse, "policy": policy, **options}
+    names = (static_argnames,) if isinstance(static_argnames, str) else static_argnames
+    names = tuple(names)
+    nums = (static_argnums,) if isinstance(static_argnums, int) else static_argnums
+    numbers = {*nums, *_positions(fun, names)}
 
     @functools.wraps(fun, updated=())
     def checkpointed(*args: P.args, **kwargs: P.kwargs) -> R:
-        static = {n % len(args): args[n] for n in numbers}
-        data = {n: arg for n, arg in enumerate(args) if n not in static}
-        out: R = run(
-            _operations.checkpoint,
-            (fun,),
-            data,
-            kwargs,
-            static,
-            given,
-            traced=("data", "kwargs"),
-        )
+        chosen = {n % len(args) for n in numbers if -len(args) <= n < len(args)}
+        by_position = _split(dict(enumerate(args)), chosen)
+        by_name = _split(kwargs, names)
+        data, static = zip(by_position, by_name, strict=True)
+        operation = _operations.checkpoint
+        out: R = run(operation, (fun,), data, static, options, traced=("data",))
         return out
 
     return checkpointed
+
+
+def _split(values: dict[Any, Any], chosen: Any) -> tuple[dict[Any, Any], ...]:
+    """The values that are data, and those that are settings."""
+    data = {n: value for n, value in values.items() if n not in chosen}
+    return data, {n: value for n, value in values.items() if n in chosen}
+
+
+def _positions(fun: Callable[..., Any], names: Sequence[str]) -> list[int]:
+    """The positions of parameters of these names."""
+    try:
+        parameters = list(inspect.signature(fun).parameters.values())
+    except (TypeError, ValueError):  # some builtins have no signature
+        return []
+    return [
+        n
+        for n, p in enumerate(parameters)
+        if p.name in names and p.kind is p.POSITIONAL_OR_KEYWORD
+    ]
 
 
 def _static(number: Any) -> Any:

@@ -3,6 +3,7 @@
 Their names are those that users see in messages.
 """
 
+import functools
 from typing import Any
 
 import jax
@@ -103,11 +104,14 @@ def associative_scan(functions: tuple[Any], elems: Any, reverse: Any, axis: Any)
         return lax.associative_scan(functions[0], elems, reverse, axis)
 
 
-def checkpoint(
-    functions: tuple[Any], data: Any, kwargs: Any, static: Any, options: Any
-) -> Any:
-    args = [value for _, value in sorted({**data, **static}.items())]
-    numbers = tuple(static)
+def checkpoint(functions: tuple[Any], data: Any, static: Any, options: Any) -> Any:
+    (fun,) = functions
+
+    # JAX 0.10 takes static arguments by position, or by name, but not by both.
+    @functools.wraps(fun, updated=())
+    def of_data(data: Any) -> Any:
+        by_position, by_name = ({**a, **b} for a, b in zip(data, static, strict=True))
+        return fun(*(by_position[n] for n in sorted(by_position)), **by_name)
+
     with told():
-        fun = jax.checkpoint(functions[0], static_argnums=numbers, **options)
-        return fun(*args, **kwargs)
+        return jax.checkpoint(of_data, **options)(data)
