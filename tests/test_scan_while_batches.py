@@ -141,6 +141,45 @@ def test_collectives_among_the_rows():
     close(result.carry, x)
     assert len(set(steps)) > 1
 
+    def total(x):
+        return jax.vmap(lambda x: spread(x).carry, axis_name="rows")(x).sum()
+
+    eps = 1e-3
+    finite = [
+        (total(start + eps * e) - total(start - eps * e)) / (2 * eps) for e in np.eye(3)
+    ]
+    close(jax.jacfwd(total)(start), finite, rtol=1e-2)
+    for refused in (jax.grad(total), jax.jacfwd(jax.jacfwd(total))):
+        with pytest.raises(LoopError, match=r"exchange values .*\nWrite jax\.jacfwd"):
+            refused(start)
+
+
+def test_a_row_that_knows_its_number():
+    def run(x):
+        def body(c):
+            return (c[0] * x + lax.axis_index("rows"), c[1] + 1), None
+
+        return scan_while(lambda c: c[1] < 2, body, (x, 0), 3).carry[0]
+
+    def of_rows(derivative):
+        return jax.vmap(derivative(run), axis_name="rows")(jnp.array([1.0, 2.0]))
+
+    # x * (x * x + n) + n
+    close(of_rows(lambda f: f), [1.0, 11.0])
+    close(of_rows(jax.grad), [3.0, 13.0])
+    close(of_rows(jax.hessian), [6.0, 12.0])
+
+
+def test_a_condition_without_derivative():
+    def run(x):
+        def cond(c):
+            return lax.pmax(c, "rows") > 1
+
+        return scan_while(cond, lambda c: (c / 2, None), x, 9).carry
+
+    rows = jax.vmap(jax.value_and_grad(run), axis_name="rows")(jnp.array([1.5, 6.0]))
+    close(rows, ([1.5 / 8, 6 / 8], [1 / 8, 1 / 8]))
+
 
 def test_a_row_that_has_stopped_is_not_stepped_from_zeros():
     # The inner loop never ends for 0, which is no carry of any row.

@@ -5,7 +5,6 @@ JAX it was checked, proves itself at first use, and falls back on public functio
 when it fails: a new release of JAX is a change of this file and of no other.
 """
 
-import contextlib
 import functools
 import threading
 from collections.abc import Callable, Sequence
@@ -15,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import tree_util
 
 from ._batch_tracers import is_batched as is_batched
@@ -26,6 +24,13 @@ from ._call_stack import (
     user_level as user_level,
 )
 from ._compiling import on_compiled as on_compiled
+from ._loop_calls import (
+    exchanging_axes as exchanging_axes,
+    is_ref as is_ref,
+    linear_calls as linear_calls,
+    names_of_axes as names_of_axes,
+    ruled_calls as ruled_calls,
+)
 from ._source_lines import origin_of_output as origin_of_output
 from ._symbolic_zeros import (
     is_zero_of_type as is_zero_of_type,
@@ -319,101 +324,6 @@ def from_numpy(name: str) -> Any:
     except AttributeError as error:
         message = f"module 'jfi' has no attribute {name!r}"
         raise AttributeError(message, name=name) from error
-
-
-@functools.cache
-def linear_calls() -> Callable[..., Any] | None:
-    """`linear_call` of `_linear_call`, if it works in this release; else None."""
-    try:
-        from ._linear_call import linear_call
-    except (ImportError, AttributeError):
-        return None
-    return linear_call if _proves(lambda: _transposes(linear_call)) else None
-
-
-@functools.cache
-def ruled_calls() -> Callable[..., Any] | None:
-    """`ruled_call` of `_ruled_call`, if it works in this release; else None."""
-    try:
-        from ._ruled_call import ruled_call
-    except (ImportError, AttributeError):
-        return None
-    return ruled_call if _proves(lambda: _follows_rules(ruled_call)) else None
-
-
-def _proves(test: Callable[[], bool]) -> bool:
-    """Whether a test passes outside of every transformation: in a new thread."""
-    passed: list[bool] = []
-
-    def prove() -> None:
-        with contextlib.suppress(Exception):  # whatever another JAX says
-            passed.append(test())
-
-    thread = threading.Thread(target=prove)
-    thread.start()
-    thread.join()
-    return passed == [True]
-
-
-def _follows_rules(ruled_call: Callable[..., Any]) -> bool:
-    """Whether a call has the derivative and the batched form that it is given."""
-
-    def rows(size: Any, options: Any, is_batched: Any, x: Any) -> Any:
-        return x * 10, True
-
-    def derivative(primals: Any, tangents: Any) -> Any:
-        return primals[0], tangents[0] * 3
-
-    call = ruled_call(lambda x: x, rows, derivative, False)
-    found = jax.jit(
-        lambda x: (call(x), jax.vmap(call)(x), jax.grad(lambda x: call(x).sum())(x))
-    )(np.ones(1, np.float32))
-    return [x.tolist() for x in found] == [[1], [10], [3]]
-
-
-def _transposes(linear_call: Callable[..., Any]) -> bool:
-    """Whether a product that is declared linear has all its derivatives."""
-
-    def times(a: Any, x: Any) -> Any:
-        return a * x
-
-    @jax.custom_jvp
-    def product(a: Any, x: Any) -> Any:
-        return a * x
-
-    @product.defjvp
-    def _derivative(primals: Any, tangents: Any) -> Any:
-        (a, x), (_, dx) = primals, tangents
-        return a * x, linear_call(times, times, a, dx, like=x)
-
-    def derivatives(a: Any) -> Any:
-        return (
-            jax.jvp(jax.vmap(product), (a, a), (a, a))[1],
-            jax.grad(lambda x: jax.vmap(product)(a, x).sum())(a),
-            jax.vmap(jax.jacfwd(jax.grad(lambda a: product(a, a) * a)))(a),
-        )
-
-    found = jax.jit(derivatives)(np.arange(1, 4, dtype=np.float32))
-    return [x.tolist() for x in found] == [[1, 4, 9], [1, 2, 3], [4, 8, 12]]
-
-
-def is_ref(x: Any) -> bool:
-    """Whether a captured value is a `jax.Ref`, which code may change.
-
-    The name of its type (checked in 0.10.2 and 0.12.0).
-    """
-    return type(jax.typeof(x)).__name__ == "AbstractRef"
-
-
-def names_axes(traced: Any) -> bool:
-    """Whether a jaxpr uses the name of an axis: `psum`, `axis_index` ...
-
-    The effects of a jaxpr (checked in 0.10.2 and 0.12.0). Without them: maybe.
-    """
-    effects: Any = getattr(traced.jaxpr, "effects", None)
-    if effects is None:
-        return True
-    return any(type(effect).__name__ == "NamedAxisEffect" for effect in effects)
 
 
 # The table behind those names, so that `dir(jfi)` holds all that `dir(jax.numpy)` does.

@@ -30,7 +30,7 @@ def linear_call(
     residuals: Any,
     linear: Any,
     like: Any,
-    names_axes: bool = False,
+    names: frozenset[Any] = frozenset(),
 ) -> Any:
     """`apply(residuals, linear)`, whose transpose is `transpose(residuals, cotangent)`.
 
@@ -42,16 +42,17 @@ def linear_call(
         residuals: Any tree of arrays.
         linear: Any tree of float arrays.
         like: Arrays of which the result is a tangent.
-        names_axes: Whether the functions use the name of an axis.
+        names: The axes that the functions name.
     """
     given, given_tree = jax.tree.flatten(residuals)
     tangents, tangents_tree = jax.tree.flatten(linear)
     outs, out_tree = jax.tree.flatten(like)
+    n = len(given)
 
     def flat(function: Callable[[Any, Any], Any], tree: Any) -> Callable[..., Any]:
         def call(*args: Any) -> list[Any]:
-            residuals = jax.tree.unflatten(given_tree, args[: len(given)])
-            out = function(residuals, jax.tree.unflatten(tree, args[len(given) :]))
+            residuals = jax.tree.unflatten(given_tree, args[:n])
+            out = function(residuals, jax.tree.unflatten(tree, args[n:]))
             return jax.tree.leaves(out)
 
         return call
@@ -61,9 +62,9 @@ def linear_call(
         *tangents,
         apply=flat(apply, tangents_tree),
         transpose=flat(transpose, out_tree),
-        n_residuals=len(given),
+        n_residuals=n,
         types=tuple(core.typeof(x).to_tangent_aval() for x in outs),
-        names_axes=names_axes,
+        names=names,
     )
     return jax.tree.unflatten(out_tree, results)
 
@@ -109,7 +110,7 @@ def _transpose(cotangents: Any, *args: Any, **params: Any) -> list[Any]:
         transpose=params["apply"],
         n_residuals=n,
         types=tuple(x.aval for x in args[n:]),
-        names_axes=params["names_axes"],
+        names=params["names"],
     )
     return [*[None] * n, *linear]
 
@@ -117,7 +118,7 @@ def _transpose(cotangents: Any, *args: Any, **params: Any) -> list[Any]:
 def _batch(axis: Any, args: Any, dims: Any, **params: Any) -> tuple[Any, Any]:
     n = params["n_residuals"]
     # JAX asks this rule under every vmap, also where no argument is batched.
-    if all(dim is None for dim in dims) and not params["names_axes"]:
+    if all(dim is None for dim in dims) and axis.name not in params["names"]:
         outs = _linear_call_p.bind(*args, **params)
         return outs, [None] * len(outs)
 
@@ -152,7 +153,7 @@ def _batch(axis: Any, args: Any, dims: Any, **params: Any) -> tuple[Any, Any]:
         transpose=rows(params["transpose"], len(types)),
         n_residuals=n,
         types=types,
-        names_axes=params["names_axes"],
+        names=params["names"],
     )
     return outs, [0] * len(outs)
 

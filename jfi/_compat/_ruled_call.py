@@ -22,7 +22,7 @@ class _Rules(NamedTuple):
     derivative: Callable[..., Any]
     args: Any  # the structure of the arguments
     out: Any  # and of the result
-    names_axes: bool
+    names: frozenset[Any]
 
 
 _ruled_call_p: Any = core.Primitive("ruled_call")
@@ -33,7 +33,7 @@ def ruled_call(
     run: Callable[..., Any],
     rows: Callable[..., Any],
     derivative: Callable[..., Any],
-    names_axes: bool,
+    names: frozenset[Any],
 ) -> Callable[..., Any]:
     """`run`, a function of trees of arrays that captures no tracers, with rules.
 
@@ -43,7 +43,7 @@ def ruled_call(
             it is batched, and the arguments; returns the result, and whether it is.
         derivative: Takes the arguments and their tangents, None where there are none;
             returns the result and its tangents, in the same way.
-        names_axes: Whether `run` uses the name of an axis.
+        names: The axes that `run` names.
     """
 
     def call(*args: Any) -> Any:
@@ -51,7 +51,7 @@ def ruled_call(
         if any(isinstance(core.typeof(x), AbstractRef) for x in leaves):
             return run(*args)  # JAX asks for more rules then
         closed, out = jax.make_jaxpr(run, return_shape=True)(*args)
-        rules = _Rules(rows, derivative, structure, jax.tree.structure(out), names_axes)
+        rules = _Rules(rows, derivative, structure, jax.tree.structure(out), names)
         outs = _ruled_call_p.bind(*leaves, closed=closed, rules=rules)
         return jax.tree.unflatten(rules.out, outs)
 
@@ -91,7 +91,7 @@ def _batch(
     axis: Any, args: Any, dims: Any, *, closed: Any, rules: _Rules
 ) -> tuple[list[Any], list[Any]]:
     # JAX asks this rule under every vmap, also where no argument is batched.
-    if all(dim is None for dim in dims) and not rules.names_axes:
+    if all(dim is None for dim in dims) and axis.name not in rules.names:
         outs = _ruled_call_p.bind(*args, closed=closed, rules=rules)
         return outs, [None] * len(outs)
     front = [

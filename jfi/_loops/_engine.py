@@ -54,7 +54,7 @@ def differentiable(loop: Loop) -> Callable[[Any, Any, Bound], tuple[Any, Any, An
             stored,
             (t_consts, dense(t_carry)),
             like=floats_of(out[:2]),
-            names_axes=loop.names_axes,
+            names=loop.names,
         )
         return with_zeros((out, (t_carry, t_ys, None)))
 

@@ -19,7 +19,7 @@ def with_rules(
     rows: Callable[..., Any],
     derivative: Callable[..., Any],
     *,
-    names_axes: bool,
+    names: frozenset[Any],
 ) -> Callable[..., Any]:
     """`run` with rules that JAX follows.
 
@@ -30,13 +30,13 @@ def with_rules(
             result and whether it is batched.
         derivative: Takes the arguments and their tangents, returns the result and its
             tangents.
-        names_axes: Whether `run` uses the name of an axis (`lax.psum`).
+        names: The axes that `run` names (`lax.psum`).
     """
     ruled_call = ruled_calls()
     if ruled_call is not None:
-        ruled: Callable[..., Any] = ruled_call(run, rows, derivative, names_axes)
+        ruled: Callable[..., Any] = ruled_call(run, rows, derivative, names)
         return ruled
-    if not names_axes:  # a documented rule for `vmap` is not told the name of its axis
+    if not names:  # a documented rule for `vmap` is not told the name of its axis
         batchable: Any = custom_vmap(run)
         batchable.def_vmap(lambda size, *args: rows(size, {}, *args))
         run = batchable

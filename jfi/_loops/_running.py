@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from .._compat import varying_axes, varying_over
+from .._errors import LoopError
 from ._rules import floats_of, merge, with_rules
 
 
@@ -35,7 +36,8 @@ class Loop(NamedTuple):
         backwards: Whether it visits the rows limit-1, ..., 0 and not 0, ..., limit-1.
         varying: The axes of `jax.shard_map` whose shards stop at different steps, by
             the condition.
-        names_axes: Whether a function of it uses the name of an axis (`lax.psum`).
+        names: The axes that its functions name.
+        exchanges: Those of them over which they exchange values (`lax.psum`).
         records: Whether `ys` are pairs, with the carry before each step. Rows past the
             end hold any carry of the loop, or zeros.
     """
@@ -45,7 +47,8 @@ class Loop(NamedTuple):
     rows: int
     backwards: bool
     varying: frozenset[Any]
-    names_axes: bool
+    names: frozenset[Any]
+    exchanges: frozenset[Any]
     records: bool = False
 
 
@@ -129,6 +132,8 @@ def _ruled(
         consts_batched, carry_batched, xs_batched, bound_batched = is_batched
         one_length = not (batched or loop.proceed or bound_batched.limit)
         if not one_length:
+            if _exchanges(loop, options) and loop.backwards:
+                _refuse_exchange()
             bound_batched = bound_batched._replace(limit=True)
             bound = bound._replace(
                 limit=_spread(bound.limit, is_batched[3].limit, size)
@@ -143,13 +148,30 @@ def _ruled(
         further = _Axes(axes.ys + 1, jax.tree.map(operator.add, axes.xs, xs_batched))
         of_out = 0, 0, None if one_length else 0
         many_scan = vmap(scan, (of_consts, 0, of_xs, of_bound), of_out)
+        if _exchanges(loop, options) and not one_length:
+            many_scan = _refuse_exchange
         run = _ruled(many, further, many_scan, batched=not one_length)
         carry = jax.tree.map(lambda x, has: _spread(x, has, size), carry, carry_batched)
         carry, ys, length = run(consts, carry, xs, bound)
         every = jax.tree.map(lambda _: True, (carry, ys))
         return (carry, ys, length), (*every, not one_length)
 
-    return with_rules(run, rows, derivative, names_axes=loop.names_axes)
+    return with_rules(run, rows, derivative, names=loop.names)
+
+
+def _exchanges(loop: Loop, options: Any) -> bool:
+    return options.get("axis_name") in loop.exchanges
+
+
+def _refuse_exchange(*_: Any) -> Any:
+    # What a row that has stopped still gives to others has a gradient, too, which a
+    # loop that keeps the cotangents of such a row would leave out.
+    message = (
+        "A loop whose rows exchange values (lax.psum ... over the axis of a vmap), and "
+        "stop each at its own step, has a first derivative in forward mode only.\n"
+        "Write jax.jacfwd or jax.jvp; or lax.scan with a fixed number of steps."
+    )
+    raise LoopError(message)
 
 
 def _run_one(

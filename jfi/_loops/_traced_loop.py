@@ -10,7 +10,13 @@ import jax.numpy as jnp
 from jax import lax
 from jax.core import Tracer, eval_jaxpr
 
-from .._compat import is_ref, names_axes, varying_axes, varying_over
+from .._compat import (
+    exchanging_axes,
+    is_ref,
+    names_of_axes,
+    varying_axes,
+    varying_over,
+)
 from .._errors import LoopError
 from .._own_stream import on_keys, varied, with_own_stream
 from .._staging import Keys, refuse_sources
@@ -78,7 +84,8 @@ def _run(
         rows=max(max_steps, 1),
         backwards=False,
         varying=traced_cond.varying,
-        names_axes=traced_body.names_axes or traced_cond.names_axes,
+        names=traced_body.names | traced_cond.names,
+        exchanges=exchanging_axes(traced_body.jaxpr.jaxpr),
     )
     bound = Bound(jnp.int32(max_steps), traced_cond.consts)
     consts = traced_body.consts
@@ -93,7 +100,7 @@ def _run(
         jax.tree.unflatten(structure, leaves[:n_carry]),
         jax.tree.unflatten(y_structure, ys),
         length,
-        proceed(traced_cond.consts, leaves),
+        proceed(*lax.stop_gradient((traced_cond.consts, leaves))),
     )
 
 
@@ -176,8 +183,9 @@ class _Traced(NamedTuple):
         return frozenset[Any]().union(*over)
 
     @property
-    def names_axes(self) -> bool:
-        return names_axes(self.jaxpr)
+    def names(self) -> frozenset[Any]:
+        """The axes that it names."""
+        return names_of_axes(self.jaxpr)
 
 
 def _trace(function: Callable[[Any], Any], carry: Any, keys: Keys | None) -> _Traced:
