@@ -78,11 +78,11 @@ def vmap_automatically(
     # Not by the code itself: its hash goes through all of its bytes.
     key: tuple[Any, ...] = id(code), batch_size, type(batch_size)
     if options:
-        key = *key, key_of(options)
+        key = (*key, *options.items(), *map(type, options.values()))
     try:
         calls = _known[key][1]
-    except (KeyError, TypeError):  # a batch size may have no hash
-        calls = _new_calls(code, key, {**options, "batch_size": batch_size})
+    except (KeyError, TypeError):
+        calls = _calls_of(code, {**options, "batch_size": batch_size}, key)
     result: ResultT = calls.run(fn, (problem,), {})
     return result
 
@@ -92,8 +92,15 @@ _known: dict[Hashable, tuple[Any, Calls]] = {}  # keeps the code: its id stays i
 _lock = threading.Lock()
 
 
-def _new_calls(code: Any, key: Hashable, options: Mapping[str, Any]) -> Calls:
+def _calls_of(code: Any, options: Mapping[str, Any], key: Hashable) -> Calls:
+    """Calls that are new, or that have an option without a hash: a dict or a list."""
     plan = make_plan("vmap_automatically", **options)
+    try:
+        hash(key)
+    except TypeError:
+        key = id(code), key_of(options)
+        if key in _known:
+            return _known[key][1]
     calls = Calls(plan, _name(code), arguments_of_problem)
     with _lock:
         while len(_known) >= MAX_FUNCTIONS:
