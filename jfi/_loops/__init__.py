@@ -7,7 +7,7 @@ the loops with a progress bar, `_safe_where` a `where` with a safe gradient.
 
 `_scan_while` is the loop that stops by itself and keeps its history. `_traced_loop`
 makes it of the user's functions, `_engine` differentiates it, `_running` runs it: as a
-while loop, as one loop for a whole batch, or as a scan.
+while loop, as one loop for a whole batch, or as a scan; `_rules` tells JAX of these.
 """
 
 from ._control_flow import (
