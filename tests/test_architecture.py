@@ -15,7 +15,7 @@ ROWS = [
     {"_lazy", "_devices", "_arguments", "_distributions"},
     {"_config"},
     {"_trees", "_placement", "_generator", "_python_branches"},
-    {"_kinds_of_draws", "_seeding", "_staging"},
+    {"_kinds_of_draws", "_outside", "_seeding", "_staging"},
     {"_jit", "_own_stream", "_sampling"},
     {"_vmap"},
     {"_autojit", "_progress"},

@@ -11,8 +11,8 @@ import jax
 from .._autojit import autojit
 from .._compat import at_top_level
 from .._errors import AutoJitError, BatchError, JfiError
+from .._outside import Reading, Watched, WidenedError
 from .._staging import FoundDraws, is_staged, tracing
-from ._globals import Reading
 from ._leaves import Arguments
 from ._mapping import Args, Function, Kwargs, Mapping
 from ._messages import random_generator
@@ -47,6 +47,8 @@ class Calls:
         if program.simple and program.fits(fn) and at_top_level():
             try:
                 return program.run(fn, args, kwargs)
+            except WidenedError:
+                return self._run_otherwise(fn, args, kwargs)
             except Exception as error:
                 failure = error
             self._check(failure)
@@ -122,34 +124,50 @@ class _Program:
         self, mapping: Mapping, name: str, fn: Any, *, simple: bool = False
     ) -> None:
         reading = self.reading = Reading(fn)
+        self._watched = Watched()
         self.fits = reading.fits
 
-        body = _mapped_with_data if reading.data else _mapped
         # Globals in place of captured variables: autojit looks at those at every call.
         variables = {**vars(sys.modules[__name__]), "mapping": mapping}
-        variables |= {"reading": reading}
-        compiled = types.FunctionType(body.__code__, variables, name)
-        self.run: Callable[..., Any] = autojit(compiled)
+        variables |= {"reading": reading, "watched": self._watched}
+        plain, full = (
+            types.FunctionType(body.__code__, variables, name)
+            for body in (_mapped, _mapped_with_variables)
+        )
+        self.run: Callable[..., Any] = autojit(plain)
+        self._run_full = autojit(full, static="settings")
+        self._passes = bool(reading.data)
         self.simple = simple and not reading.data and not reading.writes
 
     def run_with(self, fn: Function, args: Args, kwargs: Kwargs) -> Any:
-        """Run it with the data that it reads from its module."""
-        if self.reading.data:
-            return self.run(fn, args, kwargs, self.reading.values())
-        return self.run(fn, args, kwargs)
+        """Run it with the global variables that it reads."""
+        while True:
+            settings = self._watched.values()
+            try:
+                if not (self._passes or settings):
+                    return self.run(fn, args, kwargs)
+                data = self.reading.values()
+                return self._run_full(fn, args, kwargs, data, settings)
+            except WidenedError:
+                self.simple = False
 
 
 # What `_Program` gives its own copies of these two functions.
 mapping: Any = None
 reading: Any = None
+watched: Any = None
 
 
 def _mapped(fn: Function, args: Args, kwargs: Kwargs) -> Any:
+    watched.widen((fn, args, kwargs), [reading])
     # Under jax.disable_jit() nothing is compiled.
     return mapping.run(fn, args, kwargs, compiling=not at_top_level())
 
 
-def _mapped_with_data(fn: Function, args: Args, kwargs: Kwargs, data: Any) -> Any:
+def _mapped_with_variables(
+    fn: Function, args: Args, kwargs: Kwargs, data: Any, settings: Any
+) -> Any:
+    watched.widen((fn, args, kwargs), [reading])
     fn = reading.with_values(fn, data)
     return mapping.run(fn, args, kwargs, compiling=not at_top_level())
 

@@ -8,12 +8,12 @@ import jax
 import jax.numpy as jnp
 
 from .._errors import BatchError, RandomError
+from .._outside import without_callbacks
 from .._own_stream import on_keys, varied, with_own_stream
 from .._progress import ProgressBar
 from .._staging import Keys
 from ._choosing import Choice, choose
 from ._chunks import in_chunks
-from ._effects import without_effects
 from ._leaves import Arguments
 from ._plan import Plan
 from ._results import Results
@@ -76,7 +76,7 @@ class Mapping:
             self._plan.chunk_size is not None and self._plan.chunk_size < choice.size
         )
         mapped = self._in_parts if in_parts else self._at_once
-        guard = without_effects if compiling else _as_it_is
+        guard = without_callbacks if compiling else _as_it_is
         return results.around(mapped(rows, self._plan.out_axes, guard))
 
     def _at_once(self, rows: Rows, out_axes: Any, guard: Guard = _as_it_is) -> Any:

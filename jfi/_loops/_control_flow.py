@@ -59,9 +59,8 @@ def scan(
         LoopError: `f` does not return the carry as it came, or rows don't fit.
     """
     settings = _static(length), reverse, unroll, progress
-    names = ("init", "xs")
     out: tuple[Carry, Y] = run(
-        _operations.scan, (f,), init, xs, *settings, traced=names
+        _operations.scan, (f,), init, xs, *settings, traced=(0, 1)
     )
     return out
 
@@ -89,9 +88,7 @@ def while_loop(
         LoopError: `body_fun` does not return the carry as it came, or `cond_fun` no
             bool scalar.
     """
-    out: T = run(
-        _operations.while_loop, (cond_fun, body_fun), init_val, traced=("init_val",)
-    )
+    out: T = run(_operations.while_loop, (cond_fun, body_fun), init_val, traced=(0,))
     return out
 
 
@@ -125,15 +122,15 @@ def fori_loop(
         LoopError: `body_fun` does not return the carry as it came.
     """
     lower, upper = _static(lower), _static(upper)
-    names: tuple[str, ...] = ("init_val",)
+    data: tuple[int, ...] = (2,)
     if at_top_level() and unroll is None and not progress:
         # Nothing is differentiated, for which JAX must know the number of steps: one
         # program for any.
-        names = ("lower", "upper", "init_val")
+        data = (0, 1, 2)
     settings = unroll, progress
     out: T = run(
         _operations.fori_loop, (body_fun,), lower, upper, init_val, *settings,
-        traced=names,
+        traced=data,
     )  # fmt: skip
     return out
 
@@ -170,7 +167,7 @@ def cond(
     if callable(functions[0]) and callable(functions[1]):
         out: R = run(
             _operations.cond, functions, pred, operands, operand,
-            traced=("pred", "operands", "operand"),
+            traced=(0, 1, 2),
             compiles=not is_batched(pred),  # seen only outside of a program
         )  # fmt: skip
     else:  # JAX's older form, with an operand for each function
@@ -204,7 +201,7 @@ def switch(
     """
     out: R = run(
         _operations.switch, tuple(branches), index, operands, operand,
-        traced=("index", "operands", "operand"),
+        traced=(0, 1, 2),
         compiles=not is_batched(index),
     )  # fmt: skip
     return out
@@ -225,7 +222,7 @@ def map(f: Callable[[X], Y], xs: X, *, batch_size: int | None = None) -> Y:
     Returns:
         What `f` returns, stacked.
     """
-    out: Y = run(_operations.map, (f,), xs, _static(batch_size), traced=("xs",))
+    out: Y = run(_operations.map, (f,), xs, _static(batch_size), traced=(0,))
     return out
 
 
@@ -253,7 +250,7 @@ def associative_scan(
         elems,
         reverse,
         _static(axis),
-        traced=("elems",),
+        traced=(0,),
     )
     return out
 
@@ -299,7 +296,7 @@ def checkpoint(
         by_name = _split(kwargs, names)
         data, static = zip(by_position, by_name, strict=True)
         operation = _operations.checkpoint
-        out: R = run(operation, (fun,), data, static, options, traced=("data",))
+        out: R = run(operation, (fun,), data, static, options, traced=(0,))
         return out
 
     return checkpointed

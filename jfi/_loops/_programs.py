@@ -10,22 +10,34 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax
+from jax.core import Tracer
+
 from .._autojit import autojit
 from .._compat import at_top_level, setting
 from .._errors import AutoJitError
+from .._outside import (
+    CallsBackError,
+    Reading,
+    Watched,
+    WidenedError,
+    without_callbacks,
+)
 from .._own_stream import in_stream
 from .._staging import is_staged
 
+
+Operation = Callable[..., Any]  # of the user's functions, and of arguments
 
 MAX_PLACES = 512  # in the source, of which programs are kept
 MAX_SETTINGS = 128  # of one place: sizes and other values that are not data
 
 
 def run(
-    operation: Callable[..., Any],
+    operation: Operation,
     functions: Sequence[Any],
     *args: Any,
-    traced: tuple[str, ...],
+    traced: tuple[int, ...],
     compiles: bool = True,
 ) -> Any:
     """Call `operation(functions, *args)`, compiled if the caller is eager code.
@@ -34,7 +46,7 @@ def run(
         operation: Control flow in JAX's terms: a function of a module.
         functions: The user's functions.
         args: Its other arguments.
-        traced: The names of the parameters of `operation` that JAX traces, ints too.
+        traced: The numbers of those among `args` that JAX traces, ints too.
         compiles: Whether to compile it at all.
     """
 
@@ -43,28 +55,127 @@ def run(
 
     if not compiles or setting("jax_disable_jit") or is_staged():
         return in_stream(directly)
-    program = _program(operation, tuple(map(_place, functions)), traced)
+    place = _place_of(operation, tuple(map(_written, functions)))
+    program = place.program_for(functions)
+    if not program.compiles:
+        return in_stream(directly)
+    data = tuple(args[n] for n in traced)
+    settings = tuple(arg for n, arg in enumerate(args) if n not in traced)
 
     def compiled() -> Any:
         try:
-            return program(functions, *args)
+            return program.run(functions, data, settings, traced)
+        except CallsBackError:
+            program.compiles = False
         except AutoJitError:  # arguments that can't be compared
-            return in_stream(directly)
+            pass
+        return in_stream(directly)
 
-    if program.cache_info().signatures > MAX_SETTINGS:
-        program.clear_cache()
     return compiled() if at_top_level() else in_stream(compiled)
 
 
-@functools.lru_cache(MAX_PLACES)
-def _program(
-    operation: Callable[..., Any], places: tuple[object, ...], traced: tuple[str, ...]
+class _Place:
+    """Where functions are written, and the program for what they read there now."""
+
+    def __init__(self, operation: Operation) -> None:
+        self._operation = operation
+        self._program: _Program | None = None
+
+    def program_for(self, functions: Sequence[Any]) -> "_Program":
+        """The program, made anew if other global functions go by the same names."""
+        program = self._program
+        if program is None or not program.fits(functions):
+            program = self._program = _Program(self._operation, functions)
+        return program
+
+
+class _Program:
+    """An operation under autojit, for functions from one place: it knows few forms.
+
+    Attributes:
+        compiles: Whether its functions can be compiled.
+    """
+
+    def __init__(self, operation: Operation, functions: Sequence[Any]) -> None:
+        self._readings = [Reading(function) for function in functions]
+        self._watched = Watched()
+        self.compiles = not any(reading.writes for reading in self._readings)
+        # Globals in place of captured variables: autojit looks at those at every call.
+        variables = {**globals(), "operation": operation}
+        variables |= {"readings": self._readings, "watched": self._watched}
+        name = operation.__name__  # what messages call it
+        compiled = types.FunctionType(_traced.__code__, variables, name)
+        self._compiled: Any = autojit(compiled, static="watched_values", traced="data")
+
+    def fits(self, functions: Sequence[Any]) -> bool:
+        """Whether functions read the same global constants."""
+        readings = self._readings
+        return len(readings) == len(functions) and all(
+            reading.fits(function)
+            for reading, function in zip(readings, functions, strict=True)
+        )
+
+    def run(
+        self, functions: Sequence[Any], data: Any, settings: Any, traced: Any
+    ) -> Any:
+        """Run it with the global variables that the functions read."""
+        if self._compiled.cache_info().signatures > MAX_SETTINGS:
+            self._compiled.clear_cache()
+        while True:
+            read = [reading.values() for reading in self._readings]
+            watched_values = self._watched.values()
+            try:
+                return self._compiled(
+                    tuple(functions), read, data, settings, traced, watched_values
+                )
+            except WidenedError:
+                continue
+
+
+# What `_Program` gives its own copy of the function below.
+operation: Any = None
+readings: list[Reading] = []
+watched: Any = None
+
+
+def _traced(
+    functions: tuple[Any, ...],
+    read: Any,
+    data: Any,
+    settings: Any,
+    traced: tuple[int, ...],
+    watched_values: Any,
 ) -> Any:
-    """The compiled operation for functions from one place: it recognises few forms."""
-    return autojit(operation, traced=traced)
+    watched.widen((functions, data, settings), readings)
+    reading_them = [
+        reading.with_values(function, values)
+        for reading, function, values in zip(readings, functions, read, strict=True)
+    ]
+    leaves, structure = jax.tree.flatten(data)
+    is_data = [isinstance(leaf, Tracer) for leaf in leaves]
+
+    def block(tracers: list[Any]) -> Any:
+        tracer = iter(tracers)
+        chosen = [
+            next(tracer) if known else leaf
+            for leaf, known in zip(leaves, is_data, strict=True)
+        ]
+        own = iter(jax.tree.unflatten(structure, chosen))
+        others = iter(settings)
+        count = len(data) + len(settings)
+        args = [next(own if n in traced else others) for n in range(count)]
+        return operation(reading_them, *args)
+
+    tracers = [leaf for leaf in leaves if isinstance(leaf, Tracer)]
+    return without_callbacks(block)(tracers)
 
 
-def _place(function: Any) -> object:
+@functools.lru_cache(MAX_PLACES)
+def _place_of(operation: Operation, written: tuple[object, ...]) -> _Place:
+    return _Place(operation)
+
+
+def _written(function: Any) -> object:
     """Where a function is written; for other callables, their class."""
     while True:
         if isinstance(function, functools.partial):

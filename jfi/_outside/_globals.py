@@ -6,6 +6,7 @@ captured. Functions of the same module that it calls are followed.
 """
 
 import dis
+import functools
 import operator
 import random
 import types
@@ -34,7 +35,7 @@ class Reading:
         self.writes = False
         constants: list[str] = []
         self.data: list[str] = []
-        names = [] if self._code is None else list(self._names_in(self._code))
+        names = [] if self._code is None else self._names_in(self._code)
         for name in names:  # the list grows meanwhile
             if name not in self._globals or name in constants or name in self.data:
                 continue
@@ -75,6 +76,10 @@ class Reading:
         codes = tuple(map(id, self._codes))
         return code, id(self._globals), self._names, constants, codes, tuple(self.data)
 
+    def codes(self) -> list[types.CodeType]:
+        """The code of the functions whose variables are passed."""
+        return self._codes if self._code is None else [self._code, *self._codes]
+
     def values(self) -> Any:
         """The data that it reads, as they are now."""
         return self._get_data(self._globals)
@@ -107,19 +112,36 @@ class Reading:
             variables[name] = _in_module(function, variables)
         return _in_module(fn, variables)
 
-    def _names_in(self, code: types.CodeType) -> Iterator[str]:
-        """The global variables that code reads."""
-        for instruction in dis.get_instructions(code):
-            if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-                yield instruction.argval
-            elif instruction.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
-                self.writes = True
-        for constant in code.co_consts:
-            if isinstance(constant, types.CodeType):
-                yield from self._names_in(constant)
+    def _names_in(self, code: types.CodeType) -> list[str]:
+        self.writes |= _writes(code)
+        return list(names_read(code))
 
     def _is_near(self, function: types.FunctionType) -> bool:
         return function.__globals__ is self._globals
+
+
+@functools.lru_cache(4096)
+def names_read(code: types.CodeType) -> tuple[str, ...]:
+    """The global variables that code reads, and the functions inside of it."""
+    return tuple(
+        instruction.argval
+        for instruction in _instructions(code)
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME")
+    )
+
+
+def _writes(code: types.CodeType) -> bool:
+    return any(
+        instruction.opname in ("STORE_GLOBAL", "DELETE_GLOBAL")
+        for instruction in _instructions(code)
+    )
+
+
+def _instructions(code: types.CodeType) -> Iterator[dis.Instruction]:
+    yield from dis.get_instructions(code)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _instructions(constant)
 
 
 _GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
