@@ -7,7 +7,10 @@ from hypothesis import given, settings, strategies as st
 
 import jfi
 from jfi import LoopError
-from jfi._loops import bounded_while_loop
+
+
+def bounded_while_loop(cond, body, init, max_steps):
+    return jfi.while_loop(cond, body, init, max_steps=max_steps)
 
 
 def power(x, max_steps=8, to=50.0):

@@ -15,7 +15,7 @@ from contracting import (
 from jax import lax
 
 from jfi import LoopError, ScanWhileResult, scan_while
-from jfi._loops import _engine, _rules
+from jfi._loops import _engine, _programs, _rules
 
 
 @pytest.mark.parametrize("x", X)
@@ -323,9 +323,11 @@ def test_a_body_with_a_gradient_of_its_own():
         jax.jvp(f, (2.0,), (1.0,))
 
 
-def test_without_undocumented_jax_reverse_mode_is_left(monkeypatch):
+def test_without_undocumented_jax_reverse_mode_is_left(monkeypatch, request):
     monkeypatch.setattr(_engine, "linear_calls", lambda: None)
     monkeypatch.setattr(_rules, "ruled_calls", lambda: None)
+    _programs._place_of.cache_clear()  # what is compiled with it, and without it
+    request.addfinalizer(_programs._place_of.cache_clear)
     expected = jax.grad(loss_in_python, (0, 1))(A, X[0])
     close(jax.grad(loss, (0, 1))(jnp.asarray(A), X[0]), expected)
     both = jax.jit(jax.vmap(jax.grad(loss, (0, 1)), (None, 0)))(A, X)
@@ -338,4 +340,6 @@ def test_without_undocumented_jax_reverse_mode_is_left(monkeypatch):
         atol=1e-4,
     )
     with pytest.raises(LoopError, match=r"no forward-mode .*\nWrite jax\.jacrev"):
+        jax.jit(jax.jacfwd(lambda x: contract(A, x).carry["x"]))(X[0])
+    with pytest.raises(TypeError, match="forward-mode"):  # in JAX's own words
         jax.jvp(lambda x: contract(A, x).carry["x"], (X[0],), (X[0],))

@@ -1,5 +1,6 @@
 """Calls of a batched function: compiled, unless Python code in it needs values."""
 
+import functools
 import sys
 import threading
 import types
@@ -134,8 +135,10 @@ class _Program:
             types.FunctionType(body.__code__, variables, name)
             for body in (_mapped, _mapped_with_variables)
         )
-        self.run: Callable[..., Any] = autojit(plain)
-        self._run_full = autojit(full, static="settings")
+        # What autojit advises where it compiles often can't be written here.
+        silent = functools.partial(autojit, warn_after=sys.maxsize)
+        self.run: Callable[..., Any] = silent(plain)
+        self._run_full: Callable[..., Any] = silent(full, static="settings")
         self._passes = bool(reading.data)
         self.simple = simple and not reading.data and not reading.writes
 

@@ -11,6 +11,7 @@ from .._errors import BatchError, RandomError
 from .._outside import without_callbacks
 from .._own_stream import on_keys, varied, with_own_stream
 from .._progress import ProgressBar
+from .._python_branches import told
 from .._staging import Keys
 from ._choosing import Choice, choose
 from ._chunks import in_chunks
@@ -77,7 +78,9 @@ class Mapping:
         )
         mapped = self._in_parts if in_parts else self._at_once
         guard = without_callbacks if compiling else _as_it_is
-        return results.around(mapped(rows, self._plan.out_axes, guard))
+        with told():
+            out = mapped(rows, self._plan.out_axes, guard)
+        return results.around(out)
 
     def _at_once(self, rows: Rows, out_axes: Any, guard: Guard = _as_it_is) -> Any:
         def mapped(keys: Keys | None) -> Any:

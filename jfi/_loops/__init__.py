@@ -1,13 +1,15 @@
 """Loops and branches.
 
-`_control_flow` holds JAX's own (`scan`, `cond` ...). Called by eager code they run as
-compiled programs (`_programs`); what JAX refuses, `_diagnosis` tells in the user's
-words, with the checks of `_carry`. `_branches` is `cond` in a batch, `_progress_loops`
-the loops with a progress bar, `_safe_where` a `where` with a safe gradient.
+`_control_flow` holds JAX's own (`scan`, `cond` ...) and `_operations` what they do.
+Called by eager code they run as compiled programs (`_programs`); what JAX refuses,
+`_diagnosis` tells in the user's words, with the checks of `_carry`. `_branches` is
+`cond` in a batch, `_progress_loops` the loops with a progress bar, `_safe_where` a
+`where` with a safe gradient.
 
-`_scan_while` is the loop that stops by itself and keeps its history. `_traced_loop`
-makes it of the user's functions, `_engine` differentiates it, `_running` runs it: as a
-while loop, as one loop for a whole batch, or as a scan; `_rules` tells JAX of these.
+`_scan_while` is the loop that stops by itself and keeps its history, `_bounded` what it
+does, and what a while loop with `max_steps` does. `_traced_loop` makes it of the user's
+functions, `_engine` differentiates it, `_running` runs it: as a while loop, as one loop
+for a whole batch, or as a scan; `_rules` tells JAX of these.
 """
 
 from ._control_flow import (
@@ -23,6 +25,5 @@ from ._control_flow import (
 from ._safe_where import safe_where as safe_where
 from ._scan_while import (
     ScanWhileResult as ScanWhileResult,
-    bounded_while_loop as bounded_while_loop,
     scan_while as scan_while,
 )

@@ -2,16 +2,15 @@
 
 import functools
 import inspect
-import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from jax import lax
-from jax.core import Tracer
 
 from .._compat import at_top_level, is_batched
 from . import _operations
-from ._programs import run
+from ._programs import run, static
+from ._scan_while import bounded_while_loop
 
 
 Carry = TypeVar("Carry")
@@ -58,7 +57,7 @@ def scan(
     Raises:
         LoopError: `f` does not return the carry as it came, or rows don't fit.
     """
-    settings = _static(length), reverse, unroll, progress
+    settings = static(length), reverse, unroll, progress
     out: tuple[Carry, Y] = run(
         _operations.scan, (f,), init, xs, *settings, traced=(0, 1)
     )
@@ -69,6 +68,8 @@ def while_loop(
     cond_fun: Callable[[T], Any],
     body_fun: Callable[[T], T],
     init_val: T,
+    *,
+    max_steps: int | None = None,
 ) -> T:
     """Repeat `body_fun` while `cond_fun` holds: `jax.lax.while_loop`.
 
@@ -76,18 +77,36 @@ def while_loop(
     >>> jnp.while_loop(lambda x: x < 100, lambda x: x * 2, 3)
     Array(192, dtype=int64, weak_type=True)
 
+    With `max_steps` it has derivatives of every mode. A loop that is not done by then
+    has no result, and says so: its floats are NaN, and so are their derivatives; its
+    integers are the smallest of their dtype (the largest, if unsigned), which is what
+    `jnp.take` gives for an index out of range.
+
+    >>> double = lambda x, n: jnp.while_loop(
+    ...     lambda x: x < 50, lambda x: 2 * x, x, max_steps=n
+    ... )
+    >>> jnp.grad(double)(3.0, 8)
+    Array(32., dtype=float32, weak_type=True)
+    >>> double(3.0, 4)
+    Array(nan, dtype=float32, weak_type=True)
+
     Args:
         cond_fun: Takes the carry, returns a bool scalar.
         body_fun: Takes the carry, returns the next.
         init_val: The first carry: any tree of arrays and numbers.
+        max_steps: The largest number of steps, a Python int, or None: any number. Where
+            a derivative is taken, as many carries are stored.
 
     Returns:
-        The last carry.
+        The carry for which `cond_fun` does not hold.
 
     Raises:
         LoopError: `body_fun` does not return the carry as it came, or `cond_fun` no
-            bool scalar.
+            bool scalar; or `max_steps` is no Python int from 0 to 2**31 - 1.
     """
+    if max_steps is not None:
+        functions = cond_fun, body_fun
+        return bounded_while_loop(functions, init_val, max_steps)
     out: T = run(_operations.while_loop, (cond_fun, body_fun), init_val, traced=(0,))
     return out
 
@@ -121,7 +140,7 @@ def fori_loop(
     Raises:
         LoopError: `body_fun` does not return the carry as it came.
     """
-    lower, upper = _static(lower), _static(upper)
+    lower, upper = static(lower), static(upper)
     data: tuple[int, ...] = (2,)
     if at_top_level() and unroll is None and not progress:
         # Nothing is differentiated, for which JAX must know the number of steps: one
@@ -222,7 +241,7 @@ def map(f: Callable[[X], Y], xs: X, *, batch_size: int | None = None) -> Y:
     Returns:
         What `f` returns, stacked.
     """
-    out: Y = run(_operations.map, (f,), xs, _static(batch_size), traced=(0,))
+    out: Y = run(_operations.map, (f,), xs, static(batch_size), traced=(0,))
     return out
 
 
@@ -249,7 +268,7 @@ def associative_scan(
         (fn,),
         elems,
         reverse,
-        _static(axis),
+        static(axis),
         traced=(0,),
     )
     return out
@@ -319,13 +338,3 @@ def _positions(fun: Callable[..., Any], names: Sequence[str]) -> list[int]:
         for n, p in enumerate(parameters)
         if p.name in names and p.kind is p.POSITIONAL_OR_KEYWORD
     ]
-
-
-def _static(number: Any) -> Any:
-    """A known number as a Python int: sizes and bounds are settings of a loop."""
-    if isinstance(number, Tracer) or type(number) in (int, type(None)):
-        return number
-    try:
-        return operator.index(number)
-    except TypeError:
-        return number  # JAX says what is wrong with it

@@ -6,6 +6,8 @@ and what they capture, and takes captured arrays and floats as data.
 """
 
 import functools
+import operator as python
+import sys
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -39,6 +41,7 @@ def run(
     *args: Any,
     traced: tuple[int, ...],
     compiles: bool = True,
+    streams: bool = True,
 ) -> Any:
     """Call `operation(functions, *args)`, compiled if the caller is eager code.
 
@@ -48,17 +51,19 @@ def run(
         args: Its other arguments.
         traced: The numbers of those among `args` that JAX traces, ints too.
         compiles: Whether to compile it at all.
+        streams: Whether its random draws must be brought in line with plain Python's.
     """
 
     def directly() -> Any:
         return operation(functions, *args)
 
+    around = in_stream if streams else _itself
     if not compiles or setting("jax_disable_jit") or is_staged():
-        return in_stream(directly)
+        return around(directly)
     place = _place_of(operation, tuple(map(_written, functions)))
     program = place.program_for(functions)
     if not program.compiles:
-        return in_stream(directly)
+        return around(directly)
     data = tuple(args[n] for n in traced)
     settings = tuple(arg for n, arg in enumerate(args) if n not in traced)
 
@@ -69,9 +74,23 @@ def run(
             program.compiles = False
         except AutoJitError:  # arguments that can't be compared
             pass
-        return in_stream(directly)
+        return around(directly)
 
-    return compiled() if at_top_level() else in_stream(compiled)
+    return compiled() if at_top_level() else around(compiled)
+
+
+def _itself(call: Callable[[], Any]) -> Any:
+    return call()
+
+
+def static(number: Any) -> Any:
+    """A known number as a Python int: sizes and bounds are settings of a loop."""
+    if isinstance(number, Tracer) or type(number) in (int, type(None)):
+        return number
+    try:
+        return python.index(number)
+    except TypeError:
+        return number  # the operation says what is wrong with it
 
 
 class _Place:
@@ -105,7 +124,10 @@ class _Program:
         variables |= {"readings": self._readings, "watched": self._watched}
         name = operation.__name__  # what messages call it
         compiled = types.FunctionType(_traced.__code__, variables, name)
-        self._compiled: Any = autojit(compiled, static="watched_values", traced="data")
+        # JAX does not warn, either, of how often it compiles a loop.
+        self._compiled: Any = autojit(
+            compiled, static="watched_values", traced="data", warn_after=sys.maxsize
+        )
 
     def fits(self, functions: Sequence[Any]) -> bool:
         """Whether functions read the same global constants."""

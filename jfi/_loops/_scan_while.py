@@ -1,17 +1,15 @@
 """`scan_while`: a loop that stops when it is done and keeps its history."""
 
-import functools
 from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jax import lax
 
 from .._errors import LoopError
-from ._carry import names_in
-from ._traced_loop import run
+from . import _bounded
+from ._programs import run
+from ._traced_loop import checked_max_steps
 
 
 CarryT = TypeVar("CarryT")
@@ -100,74 +98,23 @@ def scan_while(
         LoopError: `cond` or `body` does not fit the carry, or `max_steps` is not a
             Python int from 0 to 2**31 - 1.
     """
-    names = names_in("scan_while", body)
-    carry, ys, length, _ = run(names, cond, body, init, max_steps)
+    steps = checked_max_steps("scan_while", max_steps)
+    carry, ys, length = run(
+        _bounded.scan_while, (cond, body), init, steps,
+        traced=(0,), streams=False,
+    )  # fmt: skip
     return ScanWhileResult(carry, ys, length)
 
 
 def bounded_while_loop(
-    cond_fun: Callable[[CarryT], Any],
-    body_fun: Callable[[CarryT], CarryT],
+    functions: tuple[Callable[[CarryT], Any], Callable[[CarryT], CarryT]],
     init_val: CarryT,
     max_steps: int,
 ) -> CarryT:
-    """Repeat `body_fun` while `cond_fun` holds, with derivatives of every mode.
-
-    A loop that is not done after `max_steps` has no result, and says so: its floats are
-    NaN, and so are their derivatives; its integers are the smallest of their dtype (the
-    largest, if unsigned). That is what `jnp.take` gives for an index out of range.
-
-    >>> import jfi as jnp
-    >>> from jfi._loops import bounded_while_loop
-    >>> def double(x, max_steps):
-    ...     return bounded_while_loop(lambda x: x < 50, lambda x: 2 * x, x, max_steps)
-    >>> double(jnp.array(3.0), max_steps=8), double(jnp.array(3.0), max_steps=4)
-    (Array(96., dtype=float32), Array(nan, dtype=float32))
-
-    Args:
-        cond_fun: Takes the carry, returns a bool scalar: whether to take another step.
-        body_fun: Takes the carry, returns the next, of the same structure and types.
-        init_val: The first carry: any tree of arrays and numbers.
-        max_steps: The largest number of steps, a Python int; where a derivative is
-            taken, as many carries are stored.
-
-    Returns:
-        The carry for which `cond_fun` does not hold.
-
-    Raises:
-        LoopError: The functions do not fit the carry, or `max_steps` is not a Python
-            int from 0 to 2**31 - 1, or the carry has neither floats nor integers.
-    """
-    names = names_in("while_loop", body_fun, start="init_val")
-
-    @functools.wraps(body_fun)
-    def body(carry: CarryT) -> tuple[CarryT, None]:
-        return body_fun(carry), None
-
-    carry, _, _, cut = run(names, cond_fun, body, init_val, max_steps)
-    if not any(map(_can_tell, jax.tree.leaves(carry))):
-        message = (
-            "while_loop(..., max_steps=) can't tell by its result that it was cut off: "
-            f"{names.carry} has no floats and no integers.\nAdd one, such as the "
-            "number of steps; or write scan_while, which returns it as length."
-        )
-        raise LoopError(message)
-    whole: CarryT = jax.tree.map(lambda x: _spoilt(x, cut), carry)
+    """`while_loop` of a condition and a body, with `max_steps`."""
+    steps = checked_max_steps("while_loop", max_steps)
+    whole: CarryT = run(
+        _bounded.bounded_while_loop, functions, init_val, steps,
+        traced=(0,), streams=False,
+    )  # fmt: skip
     return whole
-
-
-def _can_tell(x: Any) -> bool:
-    return jnp.issubdtype(x.dtype, jnp.number)
-
-
-def _spoilt(x: Any, cut: Any) -> Any:
-    """A value that can't be taken for a result, nor its derivative, where `cut`."""
-    if jnp.issubdtype(x.dtype, jnp.complexfloating):
-        return lax.complex(_spoilt(x.real, cut), _spoilt(x.imag, cut))
-    if jnp.issubdtype(x.dtype, jnp.floating):
-        # A factor, and not a choice, whose derivative would be 0.
-        return x * jnp.where(cut, jnp.nan, 1).astype(x.dtype)
-    if jnp.issubdtype(x.dtype, jnp.integer):
-        limits: Any = np.iinfo(x.dtype)
-        return jnp.where(cut, x.dtype.type(limits.min or limits.max), x)
-    return x

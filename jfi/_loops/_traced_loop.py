@@ -50,7 +50,7 @@ def run(
     max_steps: Any,
 ) -> Outcome:
     """Repeat `body`, which returns a pair, while `cond` holds; with derivatives."""
-    steps = _checked_max_steps(names.loop, max_steps)
+    steps = checked_max_steps(names.loop, max_steps)
     check_arrays(names.loop, init, names.start)
     return with_own_stream(
         lambda keys: _run(names, cond, body, init, steps, keys), finds_draws=True
@@ -208,7 +208,7 @@ def _trace(function: Callable[[Any], Any], carry: Any, keys: Keys | None) -> _Tr
     return _Traced(call, traced.consts, returned, traced)
 
 
-def _checked_max_steps(loop: str, max_steps: Any) -> int:
+def checked_max_steps(loop: str, max_steps: Any) -> int:
     """`max_steps` as an int, or a refusal."""
     if isinstance(max_steps, Tracer):
         message = (

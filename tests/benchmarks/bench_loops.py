@@ -26,7 +26,6 @@ from harness import Case, ratios, report
 from jax import lax
 
 import jfi
-from jfi._loops import bounded_while_loop
 
 
 try:
@@ -63,8 +62,11 @@ def with_scan_while(max_steps: int, a: Any, x: Any, stop: Any) -> Any:
 
 
 def with_bounded_while(max_steps: int, a: Any, x: Any, stop: Any) -> Any:
-    return bounded_while_loop(
-        lambda c: c[1] < stop, lambda c: (step(a, c[0]), c[1] + 1), (x, 0), max_steps
+    return jfi.while_loop(
+        lambda c: c[1] < stop,
+        lambda c: (step(a, c[0]), c[1] + 1),
+        (x, 0),
+        max_steps=max_steps,
     )[0]
 
 

@@ -1,0 +1,59 @@
+"""The loops that stop by themselves, as operations: see `_operations`."""
+
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from .._errors import LoopError
+from .._python_branches import told
+from ._carry import names_in
+from ._traced_loop import run
+
+
+def scan_while(functions: tuple[Any, Any], init: Any, max_steps: Any) -> Any:
+    cond, body = functions
+    with told():
+        return run(names_in("scan_while", body), cond, body, init, max_steps)[:3]
+
+
+def bounded_while_loop(
+    functions: tuple[Any, Any], init_val: Any, max_steps: Any
+) -> Any:
+    cond_fun, body_fun = functions
+    names = names_in("while_loop", body_fun, start="init_val")
+
+    @functools.wraps(body_fun)
+    def body(carry: Any) -> tuple[Any, None]:
+        return body_fun(carry), None
+
+    with told():
+        carry, _, _, cut = run(names, cond_fun, body, init_val, max_steps)
+    if not any(map(_can_tell, jax.tree.leaves(carry))):
+        message = (
+            "while_loop(..., max_steps=) can't tell by its result that it was cut off: "
+            f"{names.carry} has no floats and no integers.\nAdd one, such as the "
+            "number of steps; or write scan_while, which returns it as length."
+        )
+        raise LoopError(message)
+    return jax.tree.map(lambda x: _spoilt(x, cut), carry)
+
+
+def _can_tell(x: Any) -> bool:
+    return jnp.issubdtype(x.dtype, jnp.number)
+
+
+def _spoilt(x: Any, cut: Any) -> Any:
+    """A value that can't be taken for a result, nor its derivative, where `cut`."""
+    if jnp.issubdtype(x.dtype, jnp.complexfloating):
+        return lax.complex(_spoilt(x.real, cut), _spoilt(x.imag, cut))
+    if jnp.issubdtype(x.dtype, jnp.floating):
+        # A factor, and not a choice, whose derivative would be 0.
+        return x * jnp.where(cut, jnp.nan, 1).astype(x.dtype)
+    if jnp.issubdtype(x.dtype, jnp.integer):
+        limits: Any = np.iinfo(x.dtype)
+        return jnp.where(cut, x.dtype.type(limits.min or limits.max), x)
+    return x
