@@ -49,6 +49,7 @@ class Calls:
             try:
                 return program.run(fn, args, kwargs)
             except WidenedError:
+                program.simple = False
                 return self._run_otherwise(fn, args, kwargs)
             except Exception as error:
                 failure = error

@@ -170,7 +170,7 @@ def _traced(
 ) -> Any:
     watched.widen((functions, data, settings), readings)
     reading_them = [
-        reading.with_values(function, values)
+        _new(reading.with_values(function, values))
         for reading, function, values in zip(readings, functions, read, strict=True)
     ]
     leaves, structure = jax.tree.flatten(data)
@@ -190,6 +190,16 @@ def _traced(
 
     tracers = [leaf for leaf in leaves if isinstance(leaf, Tracer)]
     return without_callbacks(block)(tracers)
+
+
+def _new(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Another function object: JAX remembers traces by that, whatever has changed."""
+
+    @functools.wraps(function, updated=())
+    def new(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    return new
 
 
 @functools.lru_cache(MAX_PLACES)

@@ -130,6 +130,16 @@ def names_read(code: types.CodeType) -> tuple[str, ...]:
     )
 
 
+@functools.lru_cache(4096)
+def attributes_read(code: types.CodeType) -> tuple[str, ...]:
+    """The attributes, of whatever, that code reads, and the functions inside of it."""
+    return tuple(
+        instruction.argval
+        for instruction in _instructions(code)
+        if instruction.opname in ("LOAD_ATTR", "LOAD_METHOD")
+    )
+
+
 def _writes(code: types.CodeType) -> bool:
     return any(
         instruction.opname in ("STORE_GLOBAL", "DELETE_GLOBAL")

@@ -6,6 +6,7 @@ one is another, the code is compiled anew.
 
 import functools
 import os
+import sys
 import types
 from collections.abc import Collection, Iterator
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import jax
 
 from .._trees import is_library
-from ._globals import Reading, names_read
+from ._globals import Reading, attributes_read, names_read
 
 
 class WidenedError(Exception):
@@ -97,16 +98,30 @@ def _reached(
             continue
         seen.add(id(value))
         waiting.extend(_inside(value))
-        if not isinstance(value, types.FunctionType) or _is_of_library(value.__code__):
+        if not isinstance(value, types.FunctionType):
             continue
-        variables = value.__globals__
-        for name in names_read(value.__code__):
-            if name not in variables:
-                continue
+        if _is_of_library(value.__module__):
+            continue
+        for variables, name in _read_by(value):
             read = variables[name]
             waiting.append(read)
-            if value.__code__ not in passed and not isinstance(read, types.ModuleType):
+            passed_as_data = variables is value.__globals__ and value.__code__ in passed
+            if not (passed_as_data or isinstance(read, types.ModuleType)):
                 yield variables, name
+
+
+def _read_by(function: types.FunctionType) -> Iterator[tuple[dict[str, Any], str]]:
+    """The variables of modules that a function reads: of its own, and of others."""
+    code, variables = function.__code__, function.__globals__
+    names = [name for name in names_read(code) if name in variables]
+    yield from ((variables, name) for name in names)
+    cells = [c.cell_contents for c in function.__closure__ or () if _is_full(c)]
+    for value in (*(variables[name] for name in names), *cells):
+        if isinstance(value, types.ModuleType) and not _is_of_library(value.__name__):
+            others = vars(value)
+            for name in attributes_read(code):
+                if name in others:
+                    yield others, name
 
 
 def _inside(value: Any) -> list[Any]:
@@ -144,18 +159,17 @@ def _is_full(cell: types.CellType) -> bool:
 
 def _is_of_others(cls: type) -> bool:
     """Whether a class comes from a library: its methods are not looked at."""
-    if is_library(cls):
-        return True
-    methods = (m for m in vars(cls).values() if isinstance(m, types.FunctionType))
-    method = next(methods, None)
-    return method is not None and _is_of_library(method.__code__)
+    return is_library(cls) or _is_of_library(cls.__module__)
 
 
 @functools.lru_cache(4096)
-def _is_of_library(code: types.CodeType) -> bool:
-    file = code.co_filename
-    return file.startswith((_STANDARD, _HERE)) or "site-packages" in file
+def _is_of_library(module: str | None) -> bool:
+    """Whether a module was installed, or comes with Python."""
+    root = (module or "").partition(".")[0]
+    if root in ("jax", "jaxlib", "jfi", "numpy") or root in sys.builtin_module_names:
+        return True
+    file = getattr(sys.modules.get(root), "__file__", None) or ""
+    return file.startswith(_STANDARD) or "site-packages" in file
 
 
 _STANDARD = os.path.dirname(os.__file__) + os.sep
-_HERE = os.path.dirname(os.path.dirname(__file__)) + os.sep

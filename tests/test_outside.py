@@ -1,0 +1,247 @@
+"""What functions read and write beyond their arguments, where jfi compiles unasked."""
+
+import functools
+import types
+
+import jax
+import numpy as np
+import pytest
+
+import jfi as jnp
+
+
+X = jnp.ones((3, 2))
+SOURCE = """
+import functools
+import numpy as np
+GAIN = 1.0
+table = {"gain": 1.0}
+array = np.ones(2, "float32")
+
+class Config:
+    gain = 1.0
+
+config = Config()
+
+def direct(x):
+    return x * GAIN
+
+def through(x):
+    return direct(x)
+
+def captured():
+    def inner(x):
+        return x * GAIN
+    return lambda x: inner(x)
+
+def captured_twice():
+    def inner(x):
+        return x * GAIN
+    def outer(x):
+        return inner(x)
+    return lambda x: outer(x)
+
+class System:
+    def step(self, x):
+        return x * GAIN
+
+    @property
+    def slope(self):
+        return GAIN
+
+    def __call__(self, x):
+        return self.step(x)
+
+class Inherited(System):
+    pass
+
+system = System()
+
+def of_global_object(x):
+    return system.step(x)
+
+def of_property(x):
+    return x * system.slope
+
+def scaled(k, x):
+    return x * GAIN * k
+
+def of_config(x):
+    return x * config.gain
+
+def of_table(x):
+    return x * table["gain"]
+
+def of_array(x):
+    return x * array[0]
+
+def deep_table():
+    def inner(x):
+        return x * table["gain"] * config.gain * array[1]
+    return lambda x: inner(x)
+
+def default(x, f=lambda x: x * GAIN):
+    return f(x)
+
+def inside(x):
+    return (lambda x: x * GAIN)(x)
+"""
+
+
+def calling(f):
+    return lambda x: f(x)
+
+
+def calling_first(functions):
+    return lambda x: functions[0](x)
+
+
+FUNCTIONS = {
+    "direct": lambda m: m.direct,
+    "through": lambda m: m.through,
+    "captured": lambda m: m.captured(),
+    "captured twice": lambda m: m.captured_twice(),
+    "method": lambda m: m.System().step,
+    "callable object": lambda m: m.System(),
+    "inherited": lambda m: m.Inherited().step,
+    "method of a captured object": lambda m: (lambda s: lambda x: s.step(x))(
+        m.System()
+    ),
+    "method of a global object": lambda m: m.of_global_object,
+    "property": lambda m: m.of_property,
+    "partial": lambda m: functools.partial(m.scaled, 1.0),
+    "attribute": lambda m: m.of_config,
+    "table": lambda m: m.of_table,
+    "array": lambda m: m.of_array,
+    "deep table": lambda m: m.deep_table(),
+    "default": lambda m: m.default,
+    "inside": lambda m: m.inside,
+    "list of functions": lambda m: calling_first([m.captured()]),
+}
+TOOLS = {
+    "vmap_automatically": lambda f: jnp.vmap_automatically(lambda x: f(x), X),
+    "the function itself": lambda f: jnp.vmap_automatically(f, X),
+    "map": lambda f: jnp.map(f, X),
+    "scan": lambda f: jnp.scan(lambda c, x: (c, f(x)), 0, X)[1],
+    "fori_loop": lambda f: jnp.fori_loop(0, 1, lambda i, x: f(x), X),
+    "cond": lambda f: jnp.cond(True, f, lambda x: x, X),
+    "checkpoint": lambda f: jnp.checkpoint(f)(X),
+}
+
+
+@pytest.fixture
+def module():
+    module = types.ModuleType("a_notebook")
+    exec(compile(SOURCE, "a_notebook.py", "exec"), vars(module))
+    return module
+
+
+@pytest.mark.parametrize("tool", TOOLS.values(), ids=TOOLS)
+@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
+def test_changes_are_seen(module, function, tool):
+    run = lambda: float(tool(function(module)).sum())
+    assert [run(), run(), run()] == [6.0] * 3
+    module.GAIN = 2.0
+    module.config.gain = 2.0
+    module.table["gain"] = 2.0
+    module.array[:] = 2.0
+    changed = run()
+    expected = float(sum(function(module)(x).sum() for x in X))
+    assert changed == expected > 6.0
+    assert run() == expected
+    module.direct = lambda x: x * 5
+    assert run() == float(sum(function(module)(x).sum() for x in X))
+
+
+def test_a_class_that_is_defined_again(module):
+    run = lambda: float(
+        jnp.vmap_automatically(lambda x: module.System().step(x), X).sum()
+    )
+    assert [run(), run()] == [6.0] * 2
+    exec(
+        compile("class System:\n    def step(self, x): return x * 3", "b.py", "exec"),
+        vars(module),
+    )
+    assert run() == 18.0
+
+
+def test_attributes_of_a_module(module):
+    config = types.ModuleType("config")
+    config.gain = 1.0
+    module.config = config
+    run = lambda tool: float(tool(module.of_config).sum())
+    for tool in TOOLS.values():
+        config.gain = 1.0
+        assert [run(tool), run(tool)] == [6.0] * 2
+        config.gain = 2.0
+        assert run(tool) == 12.0
+
+
+def test_values_that_change_back_are_not_compiled_again(module):
+    traces = []
+
+    def run():
+        inner = module.captured()
+
+        def f(x):
+            traces.append(1)
+            return inner(x)
+
+        return float(jnp.map(f, X).sum())
+
+    results = []
+    for gain in (1.0, 2.0, 1.0, 2.0, 1.0):
+        module.GAIN = gain
+        results.append((run(), len(traces)))
+    assert [value for value, _ in results] == [6.0, 12.0, 6.0, 12.0, 6.0]
+
+
+# ---- callbacks ----
+
+
+def log(seen, x):
+    jax.debug.callback(lambda v: seen.append(float(v)), x)
+    return x
+
+
+def host(seen, x):
+    def call(v):
+        seen.append(float(v))
+        return np.asarray(v)
+
+    return jax.pure_callback(call, jax.typeof(x), x, vmap_method="sequential")
+
+
+@pytest.mark.parametrize("call", [log, host], ids=["debug", "pure"])
+@pytest.mark.parametrize("jit", [False, True])
+def test_what_a_callback_writes_to_is_the_callers_own(call, jit):
+    seen = []
+    xs = jnp.arange(3.0)
+    run = lambda xs: jnp.scan(lambda c, x: (c + call(seen, x), None), 0.0, xs)[0]
+    run = jax.jit(run) if jit else run
+    for k in range(1, 4):
+        assert float(run(xs)) == 3.0
+        jax.effects_barrier()
+        assert sorted(seen) == sorted([0.0, 1.0, 2.0] * k)
+
+
+@pytest.mark.parametrize("call", [log, host], ids=["debug", "pure"])
+def test_in_batches(call):
+    seen = []
+    for k in range(1, 4):
+        out = jnp.vmap_automatically(lambda x: call(seen, x), jnp.arange(3.0))
+        np.testing.assert_array_equal(out, [0, 1, 2])
+        jax.effects_barrier()
+        assert sorted(seen) == sorted([0.0, 1.0, 2.0] * k)
+
+
+def test_branches_that_call_back():
+    seen = []
+
+    def run(x):
+        return float(jnp.cond(x > 0, lambda: log(seen, x), lambda: -x))
+
+    for k in range(1, 4):
+        assert run(jnp.array(float(k))) == k
+        jax.effects_barrier()
+        assert seen == [float(n) for n in range(1, k + 1)]
