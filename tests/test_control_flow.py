@@ -373,6 +373,27 @@ BATCHES = {
         x.astype(int), [lambda: th * x, lambda: jnp.log(x) * th, lambda: x**2]
     ),
     "shared choice": lambda lib, th, x: lib.cond(th > 0, lambda: x * th, lambda: x),
+    "in a scan": lambda lib, th, x: lib.scan(
+        lambda c, k: (
+            lib.cond(c > k, lambda: jnp.sqrt(c - k) * th, lambda: c * th - k),
+            None,
+        ),
+        x,
+        jnp.arange(3.0),
+    )[0],
+    "shared choice in a scan": lambda lib, th, x: lib.scan(
+        lambda c, k: (lib.cond(k > 1, lambda: jnp.sin(c) * th, lambda: c), None),
+        x,
+        jnp.arange(3.0),
+    )[0],
+    "in a jit": lambda lib, th, x: jax.jit(
+        lambda th, x: lib.cond(x > 0, lambda: jnp.log(x * th), lambda: x * 0)
+    )(th, x),
+    "in a branch": lambda lib, th, x: lib.cond(
+        x > 0,
+        lambda: lib.cond(x > 1, lambda: jnp.log(x - 1) * th, lambda: th * x),
+        lambda: x * 0,
+    ),
 }
 MODES = {
     "vmap": lambda f: lambda th, xs: jax.vmap(f, (None, 0))(th, xs),
@@ -425,18 +446,37 @@ def sizes(jaxpr):
                 yield from sizes(inner.jaxpr)
 
 
+SHARED = jnp.ones((50, 60))
+
+
+def once(library, x):
+    return library.cond(x[0] > 0, lambda: SHARED @ x, lambda: SHARED @ -x)
+
+
+def again_and_again(library, x):
+    y = jnp.zeros(50)
+    return library.scan(lambda y, _: (once(library, x) + y, None), y, length=2)[0]
+
+
 @pytest.mark.parametrize(("library", "copies"), [(jnp, False), (lax, True)])
-def test_what_rows_share_is_not_copied(library, copies):
-    shared = jnp.ones((50, 60))
-
-    def f(x):
-        return library.cond(x[0] > 0, lambda: shared @ x, lambda: shared @ -x)
-
+@pytest.mark.parametrize("f", [once, again_and_again])
+def test_what_rows_share_is_not_copied(f, library, copies):
     rows = jnp.ones((7, 60))
-    jaxpr = jax.make_jaxpr(jax.vmap(f))(rows)
-    assert (max(sizes(jaxpr.jaxpr)) >= 7 * 50 * 60) == copies
-    gradient = jax.make_jaxpr(jax.grad(lambda rows: jax.vmap(f)(rows).sum()))(rows)
-    assert (max(sizes(gradient.jaxpr)) >= 7 * 50 * 60) == copies
+    run = jax.vmap(functools.partial(f, library))
+    jaxpr = jax.make_jaxpr(run)(rows)
+    assert (max(sizes(jaxpr.jaxpr)) >= 7 * SHARED.size) == copies
+    gradient = jax.make_jaxpr(jax.grad(lambda rows: run(rows).sum()))(rows)
+    assert (max(sizes(gradient.jaxpr)) >= 7 * SHARED.size) == copies
+
+
+def test_a_choice_that_rows_share_runs_one_branch():
+    def f(x, choice):
+        body = lambda c, _: (jnp.cond(choice, jnp.sin, jnp.cos, c), None)
+        return jnp.scan(body, x, length=2)[0]
+
+    text = str(jax.make_jaxpr(jax.vmap(f, (0, None)))(X, True))
+    assert "cond[" in text
+    assert "select_n" not in text
 
 
 # ---- refusals ----

@@ -23,6 +23,7 @@ class _Rules(NamedTuple):
     args: Any  # the structure of the arguments
     out: Any  # and of the result
     names: frozenset[Any]
+    sparse: bool
 
 
 _ruled_call_p: Any = core.Primitive("ruled_call")
@@ -34,6 +35,8 @@ def ruled_call(
     rows: Callable[..., Any],
     derivative: Callable[..., Any],
     names: frozenset[Any],
+    *,
+    sparse: bool = False,
 ) -> Callable[..., Any]:
     """`run`, a function of trees of arrays that captures no tracers, with rules.
 
@@ -44,6 +47,7 @@ def ruled_call(
         derivative: Takes the arguments and their tangents, None where there are none;
             returns the result and its tangents, in the same way.
         names: The axes that `run` names.
+        sparse: Whether `derivative` gets None for tangents that are known to be zero.
     """
 
     def call(*args: Any) -> Any:
@@ -51,7 +55,8 @@ def ruled_call(
         if any(isinstance(core.typeof(x), AbstractRef) for x in leaves):
             return run(*args)  # JAX asks for more rules then
         closed, out = jax.make_jaxpr(run, return_shape=True)(*args)
-        rules = _Rules(rows, derivative, structure, jax.tree.structure(out), names)
+        of_out = jax.tree.structure(out)
+        rules = _Rules(rows, derivative, structure, of_out, names, sparse)
         outs = _ruled_call_p.bind(*leaves, closed=closed, rules=rules)
         return jax.tree.unflatten(rules.out, outs)
 
@@ -69,9 +74,13 @@ def _types(*_: Any, closed: Any, rules: _Rules) -> Any:
 def _jvp(
     primals: Any, tangents: Any, *, closed: Any, rules: _Rules
 ) -> tuple[list[Any], list[Any]]:
+    given = [
+        _given(primal, tangent, rules.sparse)
+        for primal, tangent in zip(primals, tangents, strict=True)
+    ]
     out, t_out = rules.derivative(
         jax.tree.unflatten(rules.args, primals),
-        jax.tree.unflatten(rules.args, map(_dense, primals, tangents)),
+        jax.tree.unflatten(rules.args, given),
     )
     outs = jax.tree.leaves(out)
     found = rules.out.flatten_up_to(t_out)
@@ -81,8 +90,10 @@ def _jvp(
     ]
 
 
-def _dense(primal: Any, tangent: Any) -> Any:
+def _given(primal: Any, tangent: Any, sparse: bool) -> Any:
     if not jnp.issubdtype(primal.dtype, jnp.inexact):
+        return None
+    if sparse and isinstance(tangent, ad_util.Zero):
         return None
     return ad.instantiate_zeros(tangent)
 

@@ -6,6 +6,7 @@ matrix, so that no NaN of a branch not taken gets into a gradient (jax#1052). He
 gradients are held back, and what has none is not copied.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,13 +15,14 @@ import jax.numpy as jnp
 from jax import lax
 from jax.core import eval_jaxpr
 
+from .._compat import is_batched, ruled_calls
 from ._carry import structures
 
 
-def selected(
+def chosen(
     index: Any, functions: Sequence[Callable[..., Any]], operands: Sequence[Any]
 ) -> tuple[bool, Any]:
-    """The result of `functions[index](*operands)`, selected among those of all.
+    """The result of `functions[index](*operands)`, somewhere inside of `vmap`.
 
     Args:
         index: An int32 scalar, in range.
@@ -41,20 +43,84 @@ def selected(
         return False, None
     if any(jaxpr.effects for jaxpr, _ in traced):
         return False, None
-    leaves = jax.tree.leaves(tuple(operands))
-    outs: list[list[Any]] = []
-    for number, (jaxpr, _) in enumerate(traced):
-        taken = index == number
-        consts, values = (
-            [_held_back(taken, x) for x in xs] for xs in (jaxpr.consts, leaves)
-        )
-        outs.append(eval_jaxpr(jaxpr.jaxpr, consts, *values))
-    chosen = [lax.select_n(index, *results) for results in zip(*outs, strict=True)]
-    return True, jax.tree.unflatten(jax.tree.structure(returned[0]), chosen)
+    jaxprs = [jaxpr for jaxpr, _ in traced]
+    values = [const for jaxpr in jaxprs for const in jaxpr.consts]
+    values = [jnp.asarray(x) for x in (*values, *jax.tree.leaves(tuple(operands)))]
+    branches = [_branch(jaxprs, k) for k in range(len(jaxprs))]
+    if is_batched(index):
+        outs = _selected(branches, index, values)
+    elif (ruled_call := ruled_calls()) is not None:
+        # Inside of a scan, say, which JAX batches when it is traced: by these rules.
+        call = ruled_call(*_rules(branches), frozenset(), sparse=True)
+        outs = call(index, values)
+    else:
+        return False, None
+    return True, jax.tree.unflatten(jax.tree.structure(returned[0]), outs)
+
+
+_Branch = Callable[..., list[Any]]  # of the constants of all branches, and operands
+
+
+def _branch(jaxprs: Sequence[Any], k: int) -> _Branch:
+    counts = [len(jaxpr.consts) for jaxpr in jaxprs]
+    start, end, all_consts = sum(counts[:k]), sum(counts[: k + 1]), sum(counts)
+
+    def branch(*values: Any) -> list[Any]:
+        consts, operands = values[start:end], values[all_consts:]
+        return eval_jaxpr(jaxprs[k].jaxpr, consts, *operands)
+
+    return branch
 
 
 def _types(returned: Any) -> tuple[Any, ...]:
     return tuple((x.shape, x.dtype, x.weak_type) for x in jax.tree.leaves(returned))
+
+
+def _rules(branches: Sequence[_Branch]) -> tuple[Callable[..., Any], ...]:
+    """The choice, its form in a batch, and its derivative."""
+
+    def run(index: Any, values: Any) -> list[Any]:
+        return list(lax.switch(index, branches, *values))
+
+    def rows(
+        size: int, options: Any, is_in_batch: Any, index: Any, values: Any
+    ) -> tuple[list[Any], list[bool]]:
+        by_row, batched = is_in_batch
+        axes = [0 if x else None for x in batched]
+        if by_row:
+            one: Any = functools.partial(_selected, branches)
+            outs = jax.vmap(one, (0, axes), axis_size=size, **options)(index, values)
+        else:
+            in_batch = [
+                jax.vmap(branch, axes, axis_size=size, **options) for branch in branches
+            ]
+            again: Any = ruled_calls()
+            outs = again(*_rules(in_batch), frozenset(), sparse=True)(index, values)
+        return outs, [True] * len(outs)
+
+    def derivative(args: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
+        index, values = args
+        moving = {k: t for k, t in enumerate(tangents[1]) if t is not None}
+
+        def moved(*some: Any) -> list[Any]:
+            new = dict(zip(moving, some, strict=True))
+            return run(index, [new.get(k, x) for k, x in enumerate(values)])
+
+        outs, found = jax.jvp(moved, [values[k] for k in moving], list(moving.values()))
+        return outs, [None if t.dtype == jax.dtypes.float0 else t for t in found]
+
+    return run, rows, derivative
+
+
+def _selected(
+    branches: Sequence[_Branch], index: Any, values: Sequence[Any]
+) -> list[Any]:
+    """All branches, and a choice among their results for each row."""
+    outs = [
+        branch(*(_held_back(index == number, x) for x in values))
+        for number, branch in enumerate(branches)
+    ]
+    return [lax.select_n(index, *results) for results in zip(*outs, strict=True)]
 
 
 def _held_back(taken: Any, x: Any) -> Any:

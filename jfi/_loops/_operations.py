@@ -11,12 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .._compat import is_batched
 from .._own_stream import while_loop as drawing_while_loop
 from .._progress import title_of
 from .._python_branches import told
+from .._staging import functionalize, is_under_vmap
 from .._trees import function_name
-from ._branches import selected
+from ._branches import chosen
 from ._diagnosis import (
     explained_branches,
     explained_fori,
@@ -69,8 +69,8 @@ def cond(
 ) -> Any:
     args = tuple(operand.values()) or operands
     with explained_branches("cond", ("true_fun", "false_fun"), functions, args):
-        if is_batched(pred) and _is_scalar(pred, np.bool_):
-            done, out = selected(jnp.int32(pred), functions[::-1], args)
+        if _is_in_batch() and _is_scalar(pred, np.bool_):
+            done, out = chosen(jnp.int32(pred), functions[::-1], args)
             if done:
                 return out
         return lax.cond(pred, *functions, *operands, **operand)
@@ -82,12 +82,17 @@ def switch(
     args = tuple(operand.values()) or operands
     names = tuple(f"branches[{k}]" for k in range(len(functions)))
     with explained_branches("switch", names, functions, args):
-        if is_batched(index) and functions and _is_scalar(index, np.integer):
+        if _is_in_batch() and functions and _is_scalar(index, np.integer):
             clamped = jnp.clip(index, 0, len(functions) - 1).astype(jnp.int32)
-            done, out = selected(clamped, functions, args)
+            done, out = chosen(clamped, functions, args)
             if done:
                 return out
         return lax.switch(index, functions, *operands, **operand)
+
+
+def _is_in_batch() -> bool:
+    """Whether this is inside of `vmap`, and makes no random draws."""
+    return is_under_vmap(until=functionalize)
 
 
 def _is_scalar(x: Any, kind: Any) -> bool:
