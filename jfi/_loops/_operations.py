@@ -14,7 +14,7 @@ from jax import lax
 from .._own_stream import while_loop as drawing_while_loop
 from .._progress import title_of
 from .._python_branches import told
-from .._staging import functionalize, is_under_vmap
+from .._staging import functionalize, is_refusing, is_under_vmap
 from .._trees import function_name
 from ._branches import chosen
 from ._diagnosis import (
@@ -91,8 +91,15 @@ def switch(
 
 
 def _is_in_batch() -> bool:
-    """Whether this is inside of `vmap`, and makes no random draws."""
-    return is_under_vmap(until=functionalize)
+    """Whether this is inside of `vmap`, and makes no random draws.
+
+    Where jfi looks for draws JAX remembers the trace, which is then that of the call.
+    """
+    return is_under_vmap(until=_nothing if is_refusing() else functionalize)
+
+
+def _nothing() -> None:
+    """Is never called."""
 
 
 def _is_scalar(x: Any, kind: Any) -> bool:
