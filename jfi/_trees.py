@@ -97,9 +97,12 @@ def own_copy(x: Any) -> Any:
     """A NumPy array as a copy that nobody else writes into; all else as it is.
 
     JAX computes in the background, from the memory of a NumPy array: without a copy,
-    what the caller writes into it after the call can change the result.
+    what the caller writes into it after the call can change the result. And it takes
+    the bytes of other machines for its own (JAX 0.10).
     """
-    return np.array(x) if isinstance(x, np.ndarray) else x
+    if not isinstance(x, np.ndarray):
+        return x
+    return np.array(x) if x.dtype.isnative else x.astype(x.dtype.newbyteorder("="))
 
 
 def path_name(root: str, path: Sequence[KeyEntry]) -> str:

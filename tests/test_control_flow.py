@@ -145,7 +145,7 @@ FRESH = {
         lambda k: jnp.cond(k > 3, lambda: k, lambda: -k),
         lambda k: k if k > 3 else -k,
     ),
-    "switch": (lambda k: jnp.switch(int(k), [lambda: k, lambda: 0.0] * 5), None),
+    "switch": (lambda k: jnp.switch(int(k), [lambda: k, lambda: k * 0] * 5), None),
     "map": (lambda k: jnp.map(lambda x: x * k, X), lambda k: k * X),
     "associative_scan": (
         lambda k: jnp.associative_scan(lambda a, b: a + b * k / k, X),
@@ -156,8 +156,8 @@ FRESH = {
         lambda k: jnp.map(functools.partial(lambda k, x: x * k, k), X),
         lambda k: k * X,
     ),
-    "captured array": (
-        lambda k: (lambda a: jnp.map(lambda x: x * a, X))(jnp.array(k)),
+    "captured NumPy array": (
+        lambda k: (lambda a: jnp.map(lambda x: x * a, X))(np.asarray(k)),
         lambda k: k * X,
     ),
 }
@@ -169,10 +169,81 @@ def test_a_fresh_lambda_is_not_compiled_again(call, expected, compiled):
         if k == 3:
             assert compiled
             compiled.clear()
-        out = call(k)
+        out = call(jnp.array(k))  # captured: numbers are constants, arrays are data
         if expected is not None:
             np.testing.assert_allclose(np.asarray(out), expected(k), rtol=1e-6)
     assert not compiled
+
+
+def test_a_captured_number_is_a_constant(compiled):
+    """As to JAX: Python code may look at it."""
+
+    def run(k, call):
+        return float(jnp.scan(lambda c, x: (c + call(k) * x, None), 0.0, X)[0])
+
+    double = lambda k: 2 * k if isinstance(k, float) else k
+    assert run(1.5, double) == 18.0
+    assert run(np.float64(2.0), double) == 24.0
+    assert run(2, double) == 12.0
+
+    def inverse(k):
+        try:
+            return 1 / k
+        except ZeroDivisionError:
+            return 5.0
+
+    assert run(2.0, inverse) == 3.0
+    assert run(0.0, inverse) == 30.0
+    with jax.enable_x64(False):
+        assert run(1e300, lambda k: k * 1e-300) == 6.0
+    compiled.clear()
+    assert run(2.0, inverse) == 3.0
+    assert not compiled
+
+
+NEEDS_VALUES = {
+    "mask": lambda a: jnp.map(lambda x: x * X[a > 1].sum(), X),
+    "int": lambda a: jnp.map(lambda x: x * int(a[1]), X),
+    "range": lambda a: jnp.map(lambda x: sum((x for _ in range(int(a[2]))), x), X),
+    "NumPy": lambda a: jnp.map(lambda x: x * np.linalg.norm(a), X),
+    "if": lambda a: jnp.map(lambda x: x if a[0] > 0 else -x, X),
+    "shape": lambda a: jnp.map(lambda x: x + jnp.zeros(a.astype(int)).sum(), X),
+}
+
+
+def outcome(call, array):
+    """The result, or what kind of error came."""
+    try:
+        return np.asarray(call(array)).tolist()
+    except Exception as error:
+        return next(c for c in type(error).__mro__ if c.__module__ == "builtins")
+
+
+@pytest.mark.parametrize("array", [X, jnp.asarray(X)], ids=["NumPy", "JAX"])
+@pytest.mark.parametrize("call", NEEDS_VALUES.values(), ids=NEEDS_VALUES)
+def test_python_code_may_need_the_value_of_a_captured_array(call, array, monkeypatch):
+    """Where JAX lets it: of a NumPy array always."""
+    ours = [outcome(call, a) for a in (array, array, -array, array)]
+    monkeypatch.setattr(jnp, "map", lax.map)
+    assert ours == [outcome(call, a) for a in (array, array, -array, array)]
+    assert isinstance(ours[0], list) or isinstance(array, jax.Array)
+
+
+def test_what_a_body_writes_outside_is_left_to_jax():
+    log = {"n": 0.0}
+
+    def body(c, x):
+        log["n"] += 0.5
+        return c + x, None
+
+    assert float(jnp.scan(body, 0.0, X)[0]) == 6.0
+    assert log["n"] > 0
+    assert type(log["n"]) is float
+
+
+def test_arrays_of_another_byte_order():
+    for dtype in ("<f4", ">f4", ">f8", ">i4"):
+        np.testing.assert_array_equal(jnp.map(lambda x: x, X.astype(dtype)), X)
 
 
 def test_jax_compiles_a_fresh_lambda_again(compiled):
@@ -187,8 +258,10 @@ def test_jax_compiles_a_fresh_lambda_again(compiled):
 @pytest.mark.parametrize("transform", [jax.grad, jnp.grad])
 def test_nor_under_an_eager_gradient(transform, compiled):
     def slope(w, library=jnp):
-        body = lambda c, x: (c * w + x, None)
-        return transform(lambda w: library.scan(body, w, X)[0] * w)(w)
+        def loss(w):
+            return library.scan(lambda c, x: (c * w + x, None), w, X)[0] * w
+
+        return transform(loss)(w)
 
     np.testing.assert_allclose(slope(2.0), slope(2.0, lax), rtol=1e-6)
     slope(2.5)

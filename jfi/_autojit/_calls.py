@@ -207,6 +207,8 @@ class Calls:
     def _mode(self, parameter: Parameter) -> Mode:
         if parameter.name in self.options.static:
             return Mode.STATIC
+        if parameter.name in self.options.frozen:
+            return Mode.FROZEN
         return Mode.DATA if parameter.name in self.options.traced else Mode.TRACED
 
     def _call(self, values: Sequence[Any]) -> Any:

@@ -11,6 +11,11 @@ JIT_OPTIONS = (
     "in_shardings", "out_shardings", "keep_unused", "device", "backend", "inline",
     "compiler_options",
 )  # fmt: skip
+_NAMED = ("static", "traced", "frozen", "donate")
+_CONTRADICTIONS = (
+    ("static", "traced"), ("static", "donate"), ("frozen", "static"),
+    ("frozen", "traced"),
+)  # fmt: skip
 _BY_NAME = {
     "static_argnums": "static",
     "static_argnames": "static",
@@ -26,6 +31,7 @@ class Options:
     Attributes:
         static: Parameters whose numbers and arrays are settings.
         traced: Parameters whose ints and bools are data.
+        frozen: Parameters whose numbers are settings, and whose arrays are data.
         donate: Parameters whose arrays the compiled function may overwrite.
         warn_after: How many compilations because of one value are worth a warning.
         max_traces: How many compilations are an error; None: no number is.
@@ -34,6 +40,7 @@ class Options:
 
     static: frozenset[str] = frozenset()
     traced: frozenset[str] = frozenset()
+    frozen: frozenset[str] = frozenset()
     donate: frozenset[str] = frozenset()
     warn_after: int = 8
     max_traces: int | None = None
@@ -42,7 +49,7 @@ class Options:
 
 def named_in(given: Mapping[str, Any]) -> set[str]:
     """The parameters that options name."""
-    options = ("static", "traced", "donate", *_BY_NAME)
+    options = (*_NAMED, *_BY_NAME)
     named = (name for k in options if k in given for name in _listed(given[k]))
     return {name for name in named if isinstance(name, str)}
 
@@ -61,7 +68,7 @@ def read_options(
         AutoJitOptionError: An option is unknown, or names no parameter, or
             contradicts another.
     """
-    names: dict[str, set[str]] = {"static": set(), "traced": set(), "donate": set()}
+    names: dict[str, set[str]] = {option: set() for option in _NAMED}
     jit: dict[str, Any] = {}
     rest: dict[str, Any] = {}
     for option, value in given.items():
@@ -80,15 +87,15 @@ def read_options(
                 f"autojit() of {function}() got the option {option!r}, which it does "
                 f"not have.\nIt has: {allowed}."
             )
-    for one, other in (("static", "traced"), ("static", "donate")):
+    for one, other in _CONTRADICTIONS:
         both = sorted(names[one] & names[other])
         if both:
             raise AutoJitOptionError(
                 f"autojit() of {function}() got {both[0]!r} in both {one}= and "
                 f"{other}=.\nLeave it in one of them."
             )
-    static, traced, donate = map(frozenset, names.values())
-    return Options(static, traced, donate, jit=jit, **rest)
+    static, traced, frozen, donate = map(frozenset, names.values())
+    return Options(static, traced, frozen, donate, jit=jit, **rest)
 
 
 def _check_shardings(function: str, parameters: Sequence[str], value: Any) -> None:

@@ -83,6 +83,7 @@ def autojit(
     *,
     static: Names = (),
     traced: Names = (),
+    frozen: Names = (),
     donate: Names = (),
     warn_after: int = 8,
     max_traces: int | None = None,
@@ -93,6 +94,7 @@ def autojit(
     *,
     static: Names = (),
     traced: Names = (),
+    frozen: Names = (),
     donate: Names = (),
     warn_after: int = 8,
     max_traces: int | None = None,
@@ -140,6 +142,7 @@ def autojit(fn: Any = None, /, **options: Any) -> Any:  # noqa: D417 - see overl
         fn: A function, method, partial or callable object.
         static: Names of parameters whose arrays and floats are settings, too.
         traced: Names of parameters whose ints and bools are data, too.
+        frozen: Names of parameters whose floats are settings; their arrays stay data.
         donate: Names of parameters whose arrays the compiled code may overwrite.
         warn_after: After how many compilations because of one value to warn.
         max_traces: After how many compilations to raise; None: never.

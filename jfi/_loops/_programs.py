@@ -17,14 +17,7 @@ from jax.core import Tracer
 
 from .._autojit import autojit
 from .._compat import at_top_level, setting
-from .._errors import AutoJitError
-from .._outside import (
-    CallsBackError,
-    Reading,
-    Watched,
-    WidenedError,
-    without_callbacks,
-)
+from .._outside import Reading, Watched, WidenedError, without_callbacks
 from .._own_stream import in_stream
 from .._staging import is_staged
 
@@ -70,11 +63,12 @@ def run(
     def compiled() -> Any:
         try:
             return program.run(functions, data, settings, traced)
-        except CallsBackError:
+        except Exception:
+            # It calls back, or holds what can't be compared, or Python code needs the
+            # value of an array. As JAX does it, without compiling first:
+            out = around(directly)
             program.compiles = False
-        except AutoJitError:  # arguments that can't be compared
-            pass
-        return around(directly)
+            return out
 
     return compiled() if at_top_level() else around(compiled)
 
@@ -124,9 +118,14 @@ class _Program:
         variables |= {"readings": self._readings, "watched": self._watched}
         name = operation.__name__  # what messages call it
         compiled = types.FunctionType(_traced.__code__, variables, name)
-        # JAX does not warn, either, of how often it compiles a loop.
+        # To JAX captured numbers are constants: Python computes with them. And it does
+        # not warn of how often it compiles a loop.
         self._compiled: Any = autojit(
-            compiled, static="watched_values", traced="data", warn_after=sys.maxsize
+            compiled,
+            static="watched_values",
+            traced="data",
+            frozen=("functions", "read"),
+            warn_after=sys.maxsize,
         )
 
     def fits(self, functions: Sequence[Any]) -> bool:

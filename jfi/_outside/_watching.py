@@ -92,36 +92,31 @@ def _reached(
 ) -> Iterator[tuple[dict[str, Any], str]]:
     """The global variables that functions read which can be got at from some values."""
     waiting, seen = [values], set[int]()
+    modules: list[types.ModuleType] = []
+    attributes: dict[str, None] = {}  # a set in order, of those that functions read
     while waiting:
         value = waiting.pop()
-        if id(value) in seen:
-            continue
-        seen.add(id(value))
-        waiting.extend(_inside(value))
-        if not isinstance(value, types.FunctionType):
-            continue
-        if _is_of_library(value.__module__):
-            continue
-        for variables, name in _read_by(value):
-            read = variables[name]
-            waiting.append(read)
-            passed_as_data = variables is value.__globals__ and value.__code__ in passed
-            if not (passed_as_data or isinstance(read, types.ModuleType)):
-                yield variables, name
-
-
-def _read_by(function: types.FunctionType) -> Iterator[tuple[dict[str, Any], str]]:
-    """The variables of modules that a function reads: of its own, and of others."""
-    code, variables = function.__code__, function.__globals__
-    names = [name for name in names_read(code) if name in variables]
-    yield from ((variables, name) for name in names)
-    cells = [c.cell_contents for c in function.__closure__ or () if _is_full(c)]
-    for value in (*(variables[name] for name in names), *cells):
-        if isinstance(value, types.ModuleType) and not _is_of_library(value.__name__):
-            others = vars(value)
-            for name in attributes_read(code):
-                if name in others:
-                    yield others, name
+        if id(value) not in seen:
+            seen.add(id(value))
+            waiting.extend(_inside(value))
+            if isinstance(value, types.ModuleType):
+                modules.append(value)
+            elif isinstance(value, types.FunctionType):
+                code, variables = value.__code__, value.__globals__
+                attributes |= dict.fromkeys(attributes_read(code))
+                for name in names_read(code):
+                    if name in variables and not _is_of_library(value.__module__):
+                        waiting.append(variables[name])
+                        if code not in passed:
+                            yield variables, name
+        if not waiting:  # what is read of modules, by any function
+            for module in modules:
+                if _is_of_library(module.__name__):
+                    continue
+                for name in attributes.keys() & vars(module).keys():
+                    yield vars(module), name
+                    waiting.append(vars(module)[name])
+            waiting = [x for x in waiting if id(x) not in seen]
 
 
 def _inside(value: Any) -> list[Any]:
@@ -142,10 +137,12 @@ def _inside(value: Any) -> list[Any]:
         return [value.__func__]
     if isinstance(value, property):
         return [value.fget]
+    if isinstance(value, types.ModuleType):
+        return []
     if isinstance(value, type):
         return [] if _is_of_others(value) else list(vars(value).values())
     wrapped = getattr(value, "__wrapped__", None) if callable(value) else None
-    if _is_of_others(cls):
+    if _is_of_others(cls) and cls is not types.SimpleNamespace:
         return [wrapped]
     return [wrapped, *getattr(value, "__dict__", {}).values(), *cls.__mro__]
 
