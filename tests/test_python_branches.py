@@ -86,6 +86,27 @@ def both(x):
     return inside
 
 
+def first_true(x):
+    y = x or 5.0
+    return y
+
+
+def last_true(x):
+    y = x and 5.0
+    return y
+
+
+def root(x):
+    return jnp.sqrt(x - 1) if x > 1 else 0.0 * x
+
+
+def safe_root(x):
+    y = 0.0 * x
+    if x > 1:
+        y = jnp.sqrt(x - 1)
+    return y
+
+
 def blocks(x):
     z = 1.0
     if x > 0:
@@ -124,6 +145,10 @@ REWRITTEN = {
     largest: "return jnp.maximum(x, 0.0) + 1",
     largest_of_three: "return jnp.max(jnp.stack([x, 0.0, 1.0]))",
     both: "inside = jnp.logical_and(x > 0, x < 1)",
+    first_true: "y = jnp.where(x, x, 5.0)",
+    last_true: "y = jnp.where(x, 5.0, x)",
+    root: "return jnp.cond(x > 1, lambda: jnp.sqrt(x - 1), lambda: 0.0 * x)",
+    safe_root: "y = jnp.cond(x > 1, lambda: jnp.sqrt(x - 1), lambda: y)",
     blocks: """\
 def then(z):
     y = x + 1
@@ -210,6 +235,22 @@ def writing(x, table):
     return x
 
 
+def appending(x):
+    values = []
+    while x < 3:
+        x = x + 1
+        values.append(x)
+    return values
+
+
+def one_of(x):
+    return 1.0 if x in (0.0, 1.0) else 2.0
+
+
+def a_text(x):
+    return "high" if x > 1 else "low"
+
+
 def filtering(x):
     return [y for y in [x, 1.0] if y > 0]
 
@@ -219,6 +260,9 @@ def filtering(x):
     [
         (early, (1.0,), ["Python's `if` in early()", "jnp.cond(condition, f, g, ...)"]),
         (writing, (1.0, {}), ["Python's `if` in writing()", "jnp.where(condition"]),
+        (appending, (1.0,), ["Python's `while` in appending()", "jnp.where(condition"]),
+        (one_of, (1.0,), ["truth value of `x in (0.0, 1.0)`", "jnp.where(condition"]),
+        (a_text, (1.0,), ["truth value of `x > 1`", "jnp.where(condition"]),
         (filtering, (1.0,), ["`if` of a comprehension", "jnp.where(condition"]),
     ],
     ids=lambda x: x.__name__ if callable(x) else "",

@@ -11,15 +11,18 @@ def rewritten(place: Place) -> str | None:
     """The lines to write instead; None if they can't be told."""
     if place.asked is None:
         return None
-    test = _without_truth(place.asked, place.alias)
+    if any(isinstance(node, _NO_TRUTH) for node in ast.walk(place.asked)):
+        return None
     owner = place.owner
+    is_condition = isinstance(owner, (ast.If, ast.While, ast.IfExp))
+    test = _without_truth(place.asked, place.alias, is_condition)
     if isinstance(owner, ast.If) and owner.test is place.asked:
         return _if(owner, test, place)
     if isinstance(owner, ast.While) and owner.test is place.asked:
         return _while(owner, test, place.alias)
     if isinstance(owner, ast.IfExp) and owner.test is place.asked:
-        chosen = _call(f"{place.alias}.where", test, owner.body, owner.orelse)
-        return _statement_with(owner, chosen, place)
+        chosen = _choice(test, owner.body, owner.orelse, place.alias)
+        return None if chosen is None else _statement_with(owner, chosen, place)
     if isinstance(owner, (ast.Assert, ast.comprehension)):
         return None
     if ast.dump(test) != ast.dump(place.asked):
@@ -27,19 +30,61 @@ def rewritten(place: Place) -> str | None:
     return None
 
 
-def _without_truth(test: ast.expr, jnp: str) -> ast.expr:
+# A list is no array, and `in` compares one by one: no line for these.
+_NO_TRUTH = (ast.GeneratorExp, ast.ListComp, ast.In, ast.NotIn, ast.NamedExpr)
+
+
+def _choice(
+    test: ast.expr, first: ast.expr, second: ast.expr, jnp: str
+) -> ast.Call | None:
+    """One of two values: by `where` if both are harmless, else by `cond`.
+
+    The gradient of `where` takes NaN from the value that is not chosen.
+    """
+    for value in (first, second):
+        if isinstance(value, _NO_ARRAYS) or (
+            isinstance(value, ast.Constant)
+            and not isinstance(value.value, (int, float, complex))
+        ):
+            return None
+    if _is_harmless(first) and _is_harmless(second):
+        return _call(f"{jnp}.where", test, first, second)
+    nothing = ast.arguments([], [], None, [], [], None, [])
+    lambdas = (ast.Lambda(nothing, value) for value in (first, second))
+    return _call(f"{jnp}.cond", test, *lambdas)
+
+
+_NO_ARRAYS = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.Lambda, ast.JoinedStr)
+
+
+def _is_harmless(value: ast.expr) -> bool:
+    """Whether an expression and its slope are finite for all finite values."""
+    risky = (ast.Call, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.Subscript)
+    return not any(isinstance(node, risky) for node in ast.walk(value))
+
+
+def _without_truth(test: ast.expr, jnp: str, is_condition: bool) -> ast.expr:
     """A condition without `and`, `not`, chains, `max` ..., which ask for truth."""
-    new: ast.expr = _Elementwise(jnp).visit(copy.deepcopy(test))
+    new: ast.expr = _Elementwise(jnp, is_condition).visit(copy.deepcopy(test))
     return ast.fix_missing_locations(new)
 
 
 class _Elementwise(ast.NodeTransformer):
-    def __init__(self, jnp: str) -> None:
-        self._jnp = jnp
+    def __init__(self, jnp: str, is_condition: bool) -> None:
+        self._jnp, self._is_condition = jnp, is_condition
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
-        name = "and" if isinstance(node.op, ast.And) else "or"
-        return self._joined(name, [self.visit(value) for value in node.values])
+        is_and = isinstance(node.op, ast.And)
+        if self._is_condition or all(map(_is_truth_value, node.values)):
+            name = "and" if is_and else "or"
+            return self._joined(name, [self.visit(value) for value in node.values])
+        # Python gives the first value that decides: x or 5 is x, unless x is 0.
+        values: list[ast.expr] = [self.visit(value) for value in node.values]
+        *others, last = values
+        for value in reversed(others):
+            pair = (last, value) if is_and else (value, last)
+            last = _call(f"{self._jnp}.where", value, *pair)
+        return last
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         operand = self.visit(node.operand)
@@ -61,6 +106,8 @@ class _Elementwise(ast.NodeTransformer):
             return node.args[0]
         if name not in _BUILTINS or node.keywords:
             return node
+        if any(isinstance(arg, (ast.List, ast.Tuple)) for arg in node.args):
+            return _call(f"{self._jnp}.{_REDUCTIONS[name]}", *_stacked(node, self._jnp))
         if name in ("max", "min") and len(node.args) != 2:
             return _call(f"{self._jnp}.{name}", *_one_array(node.args, self._jnp))
         return _call(f"{self._jnp}.{_BUILTINS[name]}", *node.args)
@@ -75,6 +122,7 @@ class _Elementwise(ast.NodeTransformer):
         return joined
 
 
+_REDUCTIONS = {"max": "max", "min": "min", "any": "any", "all": "all", "sorted": "sort"}
 _BUILTINS = {
     "max": "maximum",
     "min": "minimum",
@@ -82,6 +130,22 @@ _BUILTINS = {
     "all": "all",
     "sorted": "sort",
 }
+
+
+def _is_truth_value(value: ast.expr) -> bool:
+    """Whether an expression is True or False, whatever its parts are."""
+    if isinstance(value, ast.BoolOp):
+        return all(map(_is_truth_value, value.values))
+    is_not = isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not)
+    return isinstance(value, ast.Compare) or is_not
+
+
+def _stacked(node: ast.Call, jnp: str) -> list[ast.expr]:
+    """The arguments of a reduction, those spelt out in a list as an array."""
+    return [
+        _call(f"{jnp}.stack", arg) if isinstance(arg, (ast.List, ast.Tuple)) else arg
+        for arg in node.args
+    ]
 
 
 def _one_array(args: Sequence[ast.expr], jnp: str) -> Sequence[ast.expr]:
@@ -132,13 +196,18 @@ def _position(node: ast.AST) -> tuple[object, ...]:
 def _if(node: ast.If, test: ast.expr, place: Place) -> str | None:
     returned = _returned(node, place)
     if returned is not None:
-        return f"return {ast.unparse(_call(f'{place.alias}.where', test, *returned))}"
+        chosen = _choice(test, *returned, place.alias)
+        return None if chosen is None else f"return {_text(chosen)}"
     assigned = _assigned(node)
     if assigned is not None:
         target, *values = assigned
-        chosen = ast.unparse(_call(f"{place.alias}.where", test, *values))
-        return f"{ast.unparse(target)} = {chosen}"
+        chosen = _choice(test, values[0], values[1], place.alias)
+        return None if chosen is None else f"{_text(target)} = {_text(chosen)}"
     return _branches(node, test, place.alias)
+
+
+def _text(node: ast.AST) -> str:
+    return ast.unparse(ast.fix_missing_locations(node))
 
 
 def _returned(node: ast.If, place: Place) -> tuple[ast.expr, ast.expr] | None:
@@ -289,10 +358,10 @@ def _read_names(nodes: Sequence[ast.AST]) -> set[str]:
 
 
 def _leaves_early(block: Sequence[ast.stmt]) -> bool:
-    """Whether a block can't be a function: it returns, breaks, raises, sets objects."""
+    """Whether a block can't be a function: it returns, breaks, has effects."""
     early = (
-        ast.Return, ast.Break, ast.Continue, ast.Raise, ast.Yield, ast.YieldFrom,
-        ast.Await, ast.Global, ast.Nonlocal,
+        ast.Expr, ast.Return, ast.Break, ast.Continue, ast.Raise, ast.Yield,
+        ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal,
     )  # fmt: skip
     nodes = [node for stmt in block for node in ast.walk(stmt)]
     sets_objects = any(
