@@ -41,20 +41,6 @@ from ._config import (
     set_default_dtype as set_default_dtype,
 )
 from ._conversion import to as to
-from ._derivatives import (
-    ZERO as ZERO,
-    apply_updates as apply_updates,
-    grad as grad,
-    hessian as hessian,
-    jacfwd as jacfwd,
-    jacobian as jacobian,
-    jacrev as jacrev,
-    jvp as jvp,
-    linearize as linearize,
-    value_and_grad as value_and_grad,
-    vjp as vjp,
-    zero_cotangent as zero_cotangent,
-)
 from ._devices import (
     default_device as default_device,
     get_default_device as get_default_device,
@@ -83,17 +69,6 @@ from ._errors import (
     RecompileWarning as RecompileWarning,
     ServerError as ServerError,
     TangentError as TangentError,
-)
-from ._loops import (
-    associative_scan as associative_scan,
-    checkpoint as checkpoint,
-    cond as cond,
-    fori_loop as fori_loop,
-    map as map,
-    safe_where as safe_where,
-    scan as scan,
-    switch as switch,
-    while_loop as while_loop,
 )
 from ._random import (
     bernoulli as bernoulli,
@@ -182,6 +157,20 @@ if _typing.TYPE_CHECKING:
         unstack_tree as unstack_tree,
         vmap_automatically as vmap_automatically,
     )
+    from ._derivatives import (
+        ZERO as ZERO,
+        apply_updates as apply_updates,
+        grad as grad,
+        hessian as hessian,
+        jacfwd as jacfwd,
+        jacobian as jacobian,
+        jacrev as jacrev,
+        jvp as jvp,
+        linearize as linearize,
+        value_and_grad as value_and_grad,
+        vjp as vjp,
+        zero_cotangent as zero_cotangent,
+    )
     from ._generators import Generator as Generator
     from ._haiku import (
         HaikuNetwork as HaikuNetwork,
@@ -189,7 +178,19 @@ if _typing.TYPE_CHECKING:
         from_haiku as from_haiku,
     )
     from ._kdtree import KDTree as KDTree, Neighbors as Neighbors
-    from ._loops import ScanWhileResult as ScanWhileResult, scan_while as scan_while
+    from ._loops import (
+        ScanWhileResult as ScanWhileResult,
+        associative_scan as associative_scan,
+        checkpoint as checkpoint,
+        cond as cond,
+        fori_loop as fori_loop,
+        map as map,
+        safe_where as safe_where,
+        scan as scan,
+        scan_while as scan_while,
+        switch as switch,
+        while_loop as while_loop,
+    )
     from ._persistent import (
         persistent as persistent,
         persistent_call as persistent_call,
@@ -210,18 +211,39 @@ else:
             "Neighbors": "_kdtree",
             "ScanWhileResult": "_loops",
             "StatefulHaikuNetwork": "_haiku",
+            "ZERO": "_derivatives",
+            "apply_updates": "_derivatives",
+            "associative_scan": "_loops",
             "auto_vmap": "_batching",
             "batched": "_batching",
+            "checkpoint": "_loops",
+            "cond": "_loops",
+            "fori_loop": "_loops",
             "from_haiku": "_haiku",
             "from_torch": "_torch",
+            "grad": "_derivatives",
+            "hessian": "_derivatives",
+            "jacfwd": "_derivatives",
+            "jacobian": "_derivatives",
+            "jacrev": "_derivatives",
+            "jvp": "_derivatives",
+            "linearize": "_derivatives",
+            "map": "_loops",
             "persistent": "_persistent",
             "persistent_call": "_persistent",
             "random": "random",
+            "safe_where": "_loops",
+            "scan": "_loops",
             "scan_while": "_loops",
             "shared": "_batching",
             "stack_trees": "_batching",
+            "switch": "_loops",
             "unstack_tree": "_batching",
+            "value_and_grad": "_derivatives",
+            "vjp": "_derivatives",
             "vmap_automatically": "_batching",
+            "while_loop": "_loops",
+            "zero_cotangent": "_derivatives",
         },
         _from_numpy,
     )

@@ -1,7 +1,8 @@
 """Python's `if`, `while`, `and` ... on a traced value: which line, and what to write.
 
 `_finding` looks up the expression whose truth value Python asked for, `_rewriting`
-writes the code that JAX can trace, `_telling` puts both into the error.
+writes the code that JAX can trace, `_advice` says both, `_telling` puts it into the
+error.
 """
 
 from ._telling import (

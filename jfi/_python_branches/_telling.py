@@ -1,14 +1,9 @@
 """The error for Python code that asks for the truth of a traced value."""
 
-import ast
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any
 
 import jax
-
-from ._finding import Place, find
-from ._rewriting import rewritten
 
 
 @contextmanager
@@ -47,45 +42,6 @@ _TOLD = "_jfi_told"
 
 def advice(error: BaseException) -> str | None:
     """The user's line and what to write instead; None if the line is not found."""
-    place = find(error)
-    if place is None:
-        return None
-    asked = f"of `{ast.unparse(place.asked)}`" if place.asked is not None else "here"
-    return (
-        f"{_what(place)} in {place.function}() needs the truth value {asked}, which "
-        "is traced: it has no value while JAX traces the function.\n"
-        f"  {place.file}, line {place.line}: {place.text}\n{_instead(place)}"
-    )
+    from ._advice import advice_for  # not needed where nothing goes wrong
 
-
-def _instead(place: Place) -> str:
-    if isinstance(place.owner, ast.Assert):
-        return "Take the assert out, or check what the compiled function returns."
-    lines = rewritten(place)
-    if not lines:
-        return _GENERAL.format(jnp=place.alias)
-    return "Write instead:\n" + "\n".join(f"  {line}" for line in lines.splitlines())
-
-
-_GENERAL = (
-    "Write instead: {jnp}.where(condition, a, b) for a choice of values, "
-    "{jnp}.cond(condition, f, g, ...) for a choice of code, {jnp}.while_loop(cond, "
-    "body, state) for a loop, {jnp}.logical_and(a, b) for `a and b`"
-)
-
-
-def _what(place: Place) -> str:
-    """The kind of code that asked."""
-    names: dict[type[Any], str] = {
-        ast.If: "`if`",
-        ast.While: "`while`",
-        ast.IfExp: "`... if ... else ...`",
-        ast.Assert: "`assert`",
-        ast.comprehension: "`if` of a comprehension",
-    }
-    name = names.get(type(place.owner))
-    if name is None and isinstance(place.asked, ast.BoolOp):
-        name = "`and`" if isinstance(place.asked.op, ast.And) else "`or`"
-    if name is None and isinstance(place.asked, ast.UnaryOp):
-        name = "`not`"
-    return f"Python's {name}" if name else "Python code"
+    return advice_for(error)
