@@ -30,7 +30,6 @@ from jax import (
 )
 
 from . import nn as nn, scipy as scipy
-from ._autojit import AutoJIT as AutoJIT, autojit as autojit
 from ._config import (
     Config as Config,
     config as config,
@@ -141,14 +140,17 @@ from ._transforms import (
 import jfi as _jfi  # isort: skip
 
 
-# Second names: the module itself for `from jfi import jaxm`, and that of old scripts.
-jaxm = _jfi
-AdvancedAutoJIT = AutoJIT
+jaxm = _jfi  # the module itself, for `from jfi import jaxm`
 
 # Imported on first use, which spares a third of the time of `import jfi`. Type checkers
 # see plain imports, and no `__getattr__`, which would excuse every typo.
 if _typing.TYPE_CHECKING:
     from . import random as random
+    from ._autojit import (
+        AdvancedAutoJIT as AdvancedAutoJIT,
+        AutoJIT as AutoJIT,
+        autojit as autojit,
+    )
     from ._batching import (
         auto_vmap as auto_vmap,
         batched as batched,
@@ -205,6 +207,8 @@ else:
     __getattr__, __dir__ = _attach(
         __name__,
         {
+            "AdvancedAutoJIT": "_autojit",
+            "AutoJIT": "_autojit",
             "Generator": "_generators",
             "HaikuNetwork": "_haiku",
             "KDTree": "_kdtree",
@@ -214,6 +218,7 @@ else:
             "ZERO": "_derivatives",
             "apply_updates": "_derivatives",
             "associative_scan": "_loops",
+            "autojit": "_autojit",
             "auto_vmap": "_batching",
             "batched": "_batching",
             "checkpoint": "_loops",

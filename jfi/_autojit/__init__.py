@@ -13,3 +13,6 @@ of time; `_options` and `_shardings` hold what users may ask for.
 """
 
 from ._wrapper import AutoJIT as AutoJIT, CacheInfo as CacheInfo, autojit as autojit
+
+
+AdvancedAutoJIT = AutoJIT  # the name in old scripts
