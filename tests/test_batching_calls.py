@@ -1,5 +1,6 @@
 """What a batched function compiles, and that this changes no result."""
 
+import collections
 import enum
 import threading
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import jfi as jnp
-from jfi import auto_vmap, vmap_automatically
+from jfi import BatchError, auto_vmap, vmap_automatically
 
 
 class Traces:
@@ -374,3 +375,33 @@ def test_generators_that_draw_once_for_all_rows_are_refused():
             jnp.BatchError, match=rf"uses the random generator {name} of"
         ):
             vmap_automatically(fn, X)
+
+
+def test_a_lambda_under_autojit():
+    double = jnp.autojit(lambda x: x * 2)
+    for _ in range(3):
+        np.testing.assert_array_equal(jnp.vmap_automatically(double, X), 2 * X)
+        np.testing.assert_array_equal(jnp.map(double, X), 2 * X)
+
+
+HIDING = {
+    "deque": lambda x: collections.deque([x]),
+    "slice": lambda x: slice(x, None),
+    "default": lambda x: lambda y, z=x: y + z,
+    "error": lambda x: ValueError(x),
+    "class": lambda x: type("Q", (), {"v": x}),
+}
+
+
+@pytest.mark.parametrize("hide", HIDING.values(), ids=HIDING)
+def test_results_that_hide_arrays_are_refused(hide):
+    with pytest.raises(BatchError, match="hidden from JAX"):
+        jnp.vmap_automatically(hide, X)
+
+
+def test_options_without_a_hash():
+    problem = {"x": X, "t": X}
+    out = jnp.vmap_automatically(lambda p: p["x"] * p["t"].sum(), problem, shared={"t"})
+    np.testing.assert_array_equal(out, X * X.sum())
+    size = np.array(len(X))
+    np.testing.assert_array_equal(jnp.vmap_automatically(lambda x: x, X, size), X)

@@ -1,5 +1,7 @@
 """Lists of trees to a batch, and back."""
 
+import collections
+
 import jax
 import numpy as np
 import pytest
@@ -130,3 +132,36 @@ def test_nothing_and_no_batch_are_refused():
         unstack_tree({"x": np.ones(2), "y": np.ones(3)})
     with pytest.raises(BatchError, match="got batch_size=4, and no array has that"):
         unstack_tree({"x": np.ones(2)}, batch_size=4)
+
+
+def test_marks_are_refused():
+    trees = [{"x": np.float32(k), "Q": jnp.shared(np.eye(2))} for k in range(3)]
+    with pytest.raises(BatchError, match=r"got tree\['Q'\] marked as shared\.\nTake"):
+        jnp.stack_trees(trees)
+    with pytest.raises(BatchError, match="marked as batched"):
+        jnp.unstack_tree({"x": jnp.batched(np.ones((3, 2)), axis=1)})
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (frozenset([1]), frozenset([True])),
+        (collections.Counter(a=1), collections.Counter(a=1, b=0)),
+        (np.ma.masked_array([1, 2], [0, 0]), np.ma.masked_array([1, 2], [1, 1])),
+    ],
+    ids=["types inside", "zeros", "masks"],
+)
+def test_settings_that_are_equal_and_not_the_same(first, second):
+    with pytest.raises(BatchError, match="two settings for one place"):
+        jnp.stack_trees([{"s": first}, {"s": second}])
+
+
+def test_equal_objects_without_a_text_of_their_own_agree():
+    class Same:
+        def __eq__(self, other):
+            return isinstance(other, Same)
+
+        __hash__ = None
+
+    stacked = jnp.stack_trees([{"s": Same()}, {"s": Same()}])
+    assert isinstance(stacked["s"], Same)

@@ -115,6 +115,7 @@ class Calls:
 
 
 MAX_FORMS = 64
+MAX_WIDENINGS = 16  # each finds more of the functions that a call can get at
 MAX_PROGRAMS = 16  # of one function, whose module defines others by the same names
 _RAN = jax.errors.JaxRuntimeError  # of compiled code; all other errors come before
 
@@ -126,6 +127,7 @@ class _Program:
         self, mapping: Mapping, name: str, fn: Any, *, simple: bool = False
     ) -> None:
         reading = self.reading = Reading(fn)
+        self._mapping = mapping
         self._watched = Watched()
         self.fits = reading.fits
 
@@ -145,7 +147,7 @@ class _Program:
 
     def run_with(self, fn: Function, args: Args, kwargs: Kwargs) -> Any:
         """Run it with the global variables that it reads."""
-        while True:
+        for _ in range(MAX_WIDENINGS):
             settings = self._watched.values()
             try:
                 if not (self._passes or settings):
@@ -154,6 +156,7 @@ class _Program:
                 return self._run_full(fn, args, kwargs, data, settings)
             except WidenedError:
                 self.simple = False
+        return self._mapping.run(fn, args, kwargs)
 
 
 # What `_Program` gives its own copies of these two functions.

@@ -158,4 +158,8 @@ def _frozen(x: Any) -> Hashable:
         return tuple((k, _frozen(v)) for k, v in x.items())
     if isinstance(x, (list, tuple)):
         return type(x), tuple(map(_frozen, x))
+    try:
+        hash(x)
+    except TypeError:  # a set, an array
+        return type(x), repr(x)
     return type(x), x

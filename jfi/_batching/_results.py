@@ -1,13 +1,16 @@
 """What the function returned for one row, and what the caller gets for all."""
 
-import functools
-from collections.abc import Iterator, Mapping, Sequence
+import gc
+import types
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax
+from jax.core import Tracer
 from jax.tree_util import keystr
 
 from .._errors import BatchError
+from .._trees import is_library
 from ._marks import ordered_as
 from ._messages import unstackable
 
@@ -44,7 +47,7 @@ class Results:
     def _refuse_arrays_in(self, name: str, leaf: Any) -> None:
         if _is_read(leaf):
             why = "which can be read only once"
-        elif _holds_array(leaf, set()):
+        elif _holds_array(leaf):
             why = "which holds arrays of one row, hidden from JAX"
         else:
             return
@@ -66,39 +69,26 @@ def is_stackable(leaf: Any) -> bool:
     return True
 
 
-def _holds_array(value: Any, seen: set[int]) -> bool:
+def _holds_array(value: Any) -> bool:
     """Whether an object, a function ... that JAX takes for a leaf has arrays in it."""
-    if isinstance(value, jax.Array):
-        return True
-    if id(value) in seen or isinstance(value, type):
-        return False
-    seen.add(id(value))
-    return any(_holds_array(part, seen) for part in _parts(value))
+    waiting, seen = [value], set[int]()
+    while waiting and len(seen) < MAX_OBJECTS:
+        part = waiting.pop()
+        if isinstance(part, Tracer):
+            return True
+        if id(part) in seen or _is_of_others(part):
+            continue
+        seen.add(id(part))
+        waiting.extend(gc.get_referents(part))
+    return False
 
 
-def _parts(value: Any) -> Iterator[Any]:
-    closure: Any = getattr(value, "__closure__", None)
-    if isinstance(value, Mapping):
-        yield from value.values()
-    elif isinstance(value, (list, tuple, set, frozenset)):
-        yield from value
-    elif isinstance(value, functools.partial):
-        yield from (value.func, value.args, value.keywords)
-    elif closure is not None:
-        for cell in closure:
-            try:
-                yield cell.cell_contents
-            except ValueError:  # the variable has no value yet
-                continue
-    elif hasattr(value, "__self__"):
-        yield value.__self__
-    elif not _is_module(value):
-        yield from getattr(value, "__dict__", {}).values()
-        for cls in type(value).__mro__:
-            slots = cls.__dict__.get("__slots__", ())
-            for name in (slots,) if isinstance(slots, str) else slots:
-                yield getattr(value, name, None)
+MAX_OBJECTS = 10_000  # what is larger is a library's, not a row's
 
 
-def _is_module(value: Any) -> bool:
-    return isinstance(value, type(jax))
+def _is_of_others(part: Any) -> bool:
+    """Whether it is a module, its variables, or a class of a library."""
+    if isinstance(part, type):
+        return is_library(part)
+    is_variables = isinstance(part, dict) and "__builtins__" in part
+    return is_variables or isinstance(part, types.ModuleType)

@@ -1,6 +1,7 @@
 """Lists of trees to one tree with a batch dimension, and back."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar, cast
 
 import jax
@@ -9,7 +10,7 @@ import numpy as np
 
 from .._errors import BatchError
 from .._trees import is_array, is_scalar, number_key, path_name
-from ._marks import ordered_as
+from ._marks import is_mark, ordered_as
 
 
 T = TypeVar("T")
@@ -40,6 +41,7 @@ def stack_trees(trees: Iterable[T]) -> T:
     if not found:
         message = "stack_trees() got no tree, and can't tell what a batch of none is."
         raise BatchError(f"{message}\nPass one tree or more: stack_trees([problem])")
+    _refuse_marks("stack_trees", found)
     first = found[0]
     structure: Any = jax.tree.structure(first)
     for n, tree in enumerate(found):
@@ -69,6 +71,7 @@ def unstack_tree(tree: T, batch_size: int | None = None) -> list[T]:
     Raises:
         BatchError: The leading sizes differ, or no array has the one that was given.
     """
+    _refuse_marks("unstack_tree", [tree])
     leaves, structure = jax.tree.flatten(tree)
     paths = _paths(tree)
     sizes = {
@@ -85,6 +88,20 @@ def unstack_tree(tree: T, batch_size: int | None = None) -> list[T]:
         ]
         rows.append(ordered_as(tree, jax.tree.unflatten(structure, chosen)))
     return rows
+
+
+def _refuse_marks(tool: str, trees: Sequence[Any]) -> None:
+    """Marks are for `auto_vmap`: here they say nothing."""
+    for tree in trees:
+        for path, leaf in jax.tree_util.tree_leaves_with_path(tree, is_leaf=is_mark):
+            if is_mark(leaf):
+                name = path_name("tree", path)
+                message = (
+                    f"{tool}() got {name} marked as {str(leaf).partition('(')[0]}.\n"
+                    "Take the mark out, and say it where the batch is computed: "
+                    "vmap_automatically(fn, problem, shared=...)"
+                )
+                raise BatchError(message)
 
 
 def _columns(trees: list[Any]) -> tuple[list[str], list[tuple[Any, ...]]]:
@@ -129,11 +146,20 @@ def _same_setting(first: Any, value: Any) -> bool:
     if isinstance(first, (int, float, complex)):
         return bool(number_key(first) == number_key(value))
     if isinstance(first, np.ndarray):  # of text ...
-        return first.shape == value.shape and bool(np.array_equal(first, value))
+        same = (first.shape, first.dtype) == (value.shape, value.dtype)
+        return (
+            same and bool(np.array_equal(first, value)) and _text(first) == _text(value)
+        )
     try:
-        return bool(first == value)
+        # What is equal may differ in the types inside: {1} and {True}.
+        return bool(first == value) and _text(first) == _text(value)
     except Exception:  # of the user's class: what can't be compared is not the same
         return False
+
+
+def _text(x: Any) -> str:
+    """What a value looks like, but for its place in memory."""
+    return re.sub("0x[0-9a-fA-F]+", "", repr(x))
 
 
 def _kind(x: Any) -> tuple[Any, Any]:

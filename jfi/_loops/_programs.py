@@ -25,6 +25,7 @@ from .._staging import is_staged
 Operation = Callable[..., Any]  # of the user's functions, and of arguments
 
 MAX_PLACES = 512  # in the source, of which programs are kept
+MAX_WIDENINGS = 16  # each finds more of the functions that a call can get at
 MAX_SETTINGS = 128  # of one place: sizes and other values that are not data
 
 
@@ -142,7 +143,7 @@ class _Program:
         """Run it with the global variables that the functions read."""
         if self._compiled.cache_info().signatures > MAX_SETTINGS:
             self._compiled.clear_cache()
-        while True:
+        for _ in range(MAX_WIDENINGS):
             read = [reading.values() for reading in self._readings]
             watched_values = self._watched.values()
             try:
@@ -151,6 +152,7 @@ class _Program:
                 )
             except WidenedError:
                 continue
+        raise WidenedError
 
 
 # What `_Program` gives its own copy of the function below.

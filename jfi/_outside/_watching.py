@@ -104,8 +104,10 @@ def _reached(
             elif isinstance(value, types.FunctionType):
                 code, variables = value.__code__, value.__globals__
                 attributes |= dict.fromkeys(attributes_read(code))
-                for name in names_read(code):
-                    if name in variables and not _is_of_library(value.__module__):
+                # A function of autojit has global variables of its own: jfi's.
+                own = str(variables.get("__name__"))
+                for name in () if _is_of_library(own) else names_read(code):
+                    if name in variables:
                         waiting.append(variables[name])
                         if code not in passed:
                             yield variables, name
