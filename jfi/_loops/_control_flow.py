@@ -36,7 +36,7 @@ def scan(
     >>> import jfi as jnp
     >>> total, sums = jnp.scan(lambda c, x: (c + x, c + x), 0.0, jnp.arange(4.0))
     >>> sums
-    Array([0., 1., 3., 6.], dtype=float32, weak_type=True)
+    Array([0., 1., 3., 6.], dtype=float32)
 
     Called by eager code it is compiled once for each place in the source, also with a
     lambda made anew.
@@ -85,10 +85,10 @@ def while_loop(
     >>> double = lambda x, n: jnp.while_loop(
     ...     lambda x: x < 50, lambda x: 2 * x, x, max_steps=n
     ... )
-    >>> jnp.grad(double)(3.0, 8)
-    Array(32., dtype=float32, weak_type=True)
-    >>> double(3.0, 4)
-    Array(nan, dtype=float32, weak_type=True)
+    >>> jnp.grad(double)(jnp.array(3.0), 8)
+    Array(32., dtype=float32)
+    >>> double(jnp.array(3.0), 4)
+    Array(nan, dtype=float32)
 
     Args:
         cond_fun: Takes the carry, returns a bool scalar.
@@ -203,8 +203,8 @@ def switch(
     """Run one of several functions: `jax.lax.switch`.
 
     >>> import jfi as jnp
-    >>> jnp.switch(1, [jnp.sin, jnp.square, jnp.exp], 3.0)
-    Array(9., dtype=float32, weak_type=True)
+    >>> jnp.switch(1, [jnp.sin, jnp.square, jnp.exp], jnp.array(3.0))
+    Array(9., dtype=float32)
 
     Args:
         index: Which, an integer scalar; it is clamped to those there are.
@@ -252,7 +252,7 @@ def associative_scan(
 
     >>> import jfi as jnp
     >>> jnp.associative_scan(jnp.add, jnp.arange(4))
-    Array([0, 1, 3, 6], dtype=int32)
+    Array([0, 1, 3, 6], dtype=int64)
 
     Args:
         fn: Takes two trees of arrays and combines them row by row.
@@ -287,8 +287,8 @@ def checkpoint(
 
     >>> import jfi as jnp
     >>> f = jnp.checkpoint(lambda x: jnp.sin(jnp.sin(x)))
-    >>> jnp.grad(f)(0.0)
-    Array(1., dtype=float32, weak_type=True)
+    >>> jnp.grad(f)(jnp.zeros(()))
+    Array(1., dtype=float32)
 
     Args:
         fun: A function of arrays.

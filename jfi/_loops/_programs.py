@@ -5,6 +5,7 @@ written where it is passed: at each call. `autojit` tells functions apart by the
 and what they capture, and takes captured arrays and floats as data.
 """
 
+import contextlib
 import functools
 import operator as python
 import sys
@@ -62,14 +63,13 @@ def run(
     settings = tuple(arg for n, arg in enumerate(args) if n not in traced)
 
     def compiled() -> Any:
-        try:
+        with contextlib.suppress(Exception):
             return program.run(functions, data, settings, traced)
-        except Exception:
-            # It calls back, or holds what can't be compared, or Python code needs the
-            # value of an array. As JAX does it, without compiling first:
-            out = around(directly)
-            program.compiles = False
-            return out
+        # It calls back, or holds what can't be compared, or Python code needs the value
+        # of an array; or it fails anyway, in words that should be JAX's and the user's.
+        out = around(directly)
+        program.compiles = False
+        return out
 
     return compiled() if at_top_level() else around(compiled)
 

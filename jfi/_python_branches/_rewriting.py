@@ -59,7 +59,7 @@ _NO_ARRAYS = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.Lambda, ast.JoinedStr)
 
 def _is_harmless(value: ast.expr) -> bool:
     """Whether an expression and its slope are finite for all finite values."""
-    risky = (ast.Call, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.Subscript)
+    risky = (ast.Call, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
     return not any(isinstance(node, risky) for node in ast.walk(value))
 
 
