@@ -14,7 +14,14 @@ import numpy as np
 import pytest
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
-from jfi import AutoJitError, RecompileWarning, autojit, manual_seed, randn
+from jfi import (
+    AutoJitError,
+    AutoJitOptionError,
+    RecompileWarning,
+    autojit,
+    manual_seed,
+    randn,
+)
 from jfi._autojit import _calls
 
 
@@ -548,3 +555,24 @@ def test_more_forms_than_are_remembered():
         for n in range(1, 25):
             assert g({f"k{j}": float(j) for j in range(n)}) == n * (n - 1) / 2
     assert g.cache_info().traces == 24
+
+
+def test_frozen_numbers_are_settings_and_arrays_data():
+    @autojit(frozen="options")
+    def scaled(x, options):
+        factor = options["k"] if isinstance(options["k"], float) else 100.0
+        return x * factor + options["shift"]
+
+    shifts = [jnp.ones(2), jnp.zeros(2)]
+    for shift in (*shifts, *shifts):
+        out = scaled(2.0, {"k": 0.5, "shift": shift})
+        np.testing.assert_array_equal(out, 1.0 + shift)
+    assert scaled.cache_info().traces == 1
+    np.testing.assert_array_equal(scaled(2.0, {"k": 2.0, "shift": shifts[1]}), [4, 4])
+    assert scaled.cache_info().traces == 2
+
+
+@pytest.mark.parametrize("other", ["static", "traced"])
+def test_frozen_excludes_static_and_traced(other):
+    with pytest.raises(AutoJitOptionError, match=f"'x' in both frozen= and\\s{other}="):
+        autojit(lambda x: x, frozen="x", **{other: "x"})

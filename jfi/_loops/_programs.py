@@ -2,12 +2,13 @@
 
 JAX compiles an eager `lax.scan` anew for each new function object, such as a lambda
 written where it is passed: at each call. `autojit` tells functions apart by their code
-and what they capture, and takes captured arrays and floats as data.
+and what they capture, and takes captured arrays as data. What can't be compiled so runs
+as JAX runs it, from then on at each call from that place.
 """
 
 import contextlib
 import functools
-import operator as python
+import operator
 import sys
 import types
 from collections.abc import Callable, Sequence
@@ -83,7 +84,7 @@ def static(number: Any) -> Any:
     if isinstance(number, Tracer) or type(number) in (int, type(None)):
         return number
     try:
-        return python.index(number)
+        return operator.index(number)
     except TypeError:
         return number  # the operation says what is wrong with it
 
