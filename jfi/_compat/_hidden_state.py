@@ -6,8 +6,9 @@ and advances them, with rules for each transformation. A program that plain JAX 
 asks the cells for their values at each execution; `Staged` makes the state an ordinary
 argument and result instead.
 
-Checked in JAX 0.10.2: `Ref`, `discharge_state` and the tables of rules named below are
-not documented. `jfi._staging` does without this module where it fails its test.
+Checked in JAX 0.10.2 and 0.12.0: `Ref`, `discharge_state` and the tables of rules named
+below are not documented. `jfi._staging` does without this module where it fails its
+test.
 """
 
 import functools
@@ -122,7 +123,7 @@ def _type(words: Any, count: Any, *, rules: Rules) -> Any:
     }  # fmt: skip
 
 
-def _discharge(_: Any, __: Any, words: Any, count: Any, *, rules: Rules) -> Any:
+def _discharge(avals: Any, outs: Any, words: Any, count: Any, *, rules: Rules) -> Any:
     return (None, count + np.uint32(1)), rules.key(words, count)
 
 
@@ -169,10 +170,26 @@ def _refuse_derivatives(*_: Any) -> Any:
     raise NotImplementedError(message)
 
 
-# JAX 0.10 has no such rule; programs that fail without it are all that it changes.
+# JAX 0.12 calls a rule with one context where 0.10 passes the types of what goes in and
+# out, and can strip the memory spaces of Refs, of which the cells have none.
+_HAS_CONTEXT = hasattr(discharge, "DischargeContext")
+
+
+def _discharge_rule(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """A rule in the form that this release of JAX calls."""
+    if not _HAS_CONTEXT:
+        return rule
+    return lambda context, *args, **params: rule(
+        context.in_avals, context.out_avals, *args, **params
+    )
+
+
 _discharge_rules: Any = discharge._discharge_rules  # pyright: ignore[reportPrivateUsage]
-_discharge_rules[_next_key_p] = _discharge
-_discharge_rules.setdefault(custom_derivatives.custom_jvp_call_p, _discharge_custom_jvp)
+_discharge_rules[_next_key_p] = _discharge_rule(_discharge)
+# JAX has no such rule; programs that fail without it are all that it changes.
+_discharge_rules.setdefault(
+    custom_derivatives.custom_jvp_call_p, _discharge_rule(_discharge_custom_jvp)
+)
 
 
 def captured_sources() -> list[Any]:
@@ -230,13 +247,14 @@ class Staged:
         ]
         is_cell = [isinstance(x, Cell) for x in self._consts] + [False] * len(args)
         # Not `discharge_state`, which drops the rules of all custom_jvp functions.
-        outs = _evaluate(self._jaxpr, is_cell, (), *values, *args)
+        outs = _evaluate(self._jaxpr, is_cell, (), *_STRIPPED, *values, *args)
         after = zip(cells, outs[len(self._jaxpr.outvars) :], strict=True)
         counts = {cell.source: x for cell, x in after if not cell.shape}
         return self._out.unflatten(outs[: len(self._jaxpr.outvars)]), counts
 
 
 _evaluate: Any = discharge._eval_jaxpr_discharge_state  # pyright: ignore[reportPrivateUsage]
+_STRIPPED = (False,) if _HAS_CONTEXT else ()
 
 
 def _is_count(x: Any, source: Any) -> bool:
