@@ -13,16 +13,18 @@ from typing import Any
 import jax
 import numpy as np
 
-from ._compat import at_top_level, setting
+from ._compat import at_top_level, hidden_state, is_outermost, setting
 from ._generator import MANY, Stream, current
 from ._python_branches import tell
 from ._staging import (
+    Finding,
     FoundDraws,
+    Scope,
     StreamSource,
     any_draws_traced,
-    is_outermost,
+    in_scope,
     is_refusing,
-    refuse_caught_draws,
+    scope_here,
     source_of,
     trace_call,
     traced_sources,
@@ -123,7 +125,7 @@ class Compiled:
     ) -> Any:
         """Call it again, now that it is known to draw."""
         self.add(found)
-        if not at_top_level():
+        if not at_top_level() and hidden_state() is not None:
             return self.plain(*args, **kwargs)
         return self.draw(args, kwargs)
 
@@ -142,9 +144,10 @@ class Compiled:
         if at_top_level():  # jax.disable_jit(): nothing is traced
             return self._fun(*args, **kwargs)
         if is_refusing() or not is_outermost():
-            # Nested: its draws belong to what is traced around it.
-            out = self._fun(*args, **kwargs)
-            refuse_caught_draws()
+            # Nested: its draws belong to what is traced around it. Without
+            # `hidden_state` they are found here, and taken from there by `_draw_in`.
+            with tracing(refuses=is_refusing()):
+                out = in_scope(Finding(), self._fun, *args, **kwargs)
             # What JAX has now traced must never run by itself.
             self._remember(traced_sources())
             return out
@@ -163,7 +166,11 @@ class Compiled:
     def draw(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call it with the state of its streams."""
         if not at_top_level():
-            return self.pure(*args, **kwargs)
+            if is_refusing() or hidden_state() is not None:
+                return self.pure(*args, **kwargs)  # which finds the draws
+            scope = scope_here()
+            if scope is not None:
+                return self._draw_in(scope, args, kwargs)
         if setting("jax_disable_jit"):
             return self._fun(*args, **kwargs)
         first, *others = self.streams
@@ -182,6 +189,22 @@ class Compiled:
         finally:
             stream.settle(start + MANY, start + used)
         return self.draw(args, kwargs)
+
+    def _draw_in(
+        self, scope: Scope, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Call it with the states that a function traced around it has."""
+        sources = [source_of(stream or current()) for stream in self.streams]
+        states = tuple(map(scope.state, sources))
+        try:
+            out, counts = self._drawing(states, *args, **kwargs)
+        except FoundDraws as found:
+            self.add(found)
+            return self._draw_in(scope, args, kwargs)
+        for source, count in zip(sources, counts, strict=True):
+            ((n, last),) = count.items()
+            scope.settle(source, n if n >= 0 else None, last)
+        return out
 
     def _draw_from_many(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         streams = [stream or current() for stream in self.streams]

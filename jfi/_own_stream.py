@@ -9,16 +9,17 @@ from typing import Any, TypeAlias, TypeVar
 
 import jax
 
-from ._compat import at_top_level, setting
+from ._compat import at_top_level, hidden_state, is_staged, setting
 from ._generator import MANY, current, folded
 from ._staging import (
     FoundDraws,
     Keys,
     any_draws_traced,
+    carried_here,
     draw_keys,
     functionalize,
+    is_in_eager_code,
     is_refusing,
-    is_staged,
     is_under_vmap,
     source_of,
     trace_call,
@@ -83,7 +84,7 @@ def varied(keys: Keys, number: jax.Array | int) -> Keys:
 def while_loop(cond_fun: Function, body_fun: Function, init_val: Any) -> Any:
     """`jax.lax.while_loop`, whose condition may draw beside the body."""
     if not _draws(cond_fun, init_val):
-        return in_stream(lambda: jax.lax.while_loop(cond_fun, body_fun, init_val))
+        return in_stream(lambda: _while_loop(cond_fun, body_fun, init_val))
 
     def step(state: tuple[Any, Any]) -> tuple[Any, Any]:
         carry = body_fun(state[1])
@@ -91,9 +92,23 @@ def while_loop(cond_fun: Function, body_fun: Function, init_val: Any) -> Any:
 
     def loop() -> Any:
         first = cond_fun(init_val), init_val
-        return jax.lax.while_loop(lambda state: state[0], step, first)[1]
+        return _while_loop(lambda state: state[0], step, first)[1]
 
     return in_stream(loop, draws=True)
+
+
+def _while_loop(cond_fun: Function, body_fun: Function, init_val: Any) -> Any:
+    """`jax.lax.while_loop`, whose body may draw."""
+    carried = carried_here()
+    if carried is None:
+        return jax.lax.while_loop(cond_fun, body_fun, init_val)
+    counts, out = jax.lax.while_loop(
+        lambda state: cond_fun(state[1]),
+        lambda state: carried.run(state[0], body_fun, state[1]),
+        (carried.counts, init_val),
+    )
+    carried.end(counts)
+    return out
 
 
 def _draws(fun: Function, *args: Any) -> bool:
@@ -127,7 +142,9 @@ def in_stream(call: Callable[[], T], *, draws: bool = False) -> T:
         return call()
     if is_under_vmap(until=functionalize):
         return with_own_stream(lambda keys: on_keys(call, keys) if keys else call())
-    if not at_top_level():
+    eager = at_top_level()
+    # Without `hidden_state`, loops differentiated by eager code need a state as well.
+    if not eager and (any_draws_traced() or not is_in_eager_code()):
         return call()
     try:
         if not draws:
@@ -135,6 +152,8 @@ def in_stream(call: Callable[[], T], *, draws: bool = False) -> T:
                 return call()
     except FoundDraws:
         pass
+    if not eager and hidden_state() is not None:
+        return call()
     function = functionalize(call, ())
     taken = {s: (s.stream(), *s.stream().take(MANY)) for s in function.sources}
     ends = {s: start for s, (_, _, start) in taken.items()}

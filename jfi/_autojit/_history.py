@@ -10,9 +10,8 @@ from typing import Any, NamedTuple, overload
 
 import jax
 
-from .._compat import on_compiled, user_level
+from .._compat import is_outermost, on_compiled, user_level
 from .._errors import AutoJitError, RecompileWarning
-from .._staging import is_outermost
 from ._class_kinds import class_data
 from ._classify import CLASS, VALUE
 from ._opening import LEAVES, MISSING, Graph, paths

@@ -10,10 +10,10 @@ from typing import Any
 import jax
 
 from .._autojit import autojit
-from .._compat import at_top_level
+from .._compat import at_top_level, is_staged
 from .._errors import AutoJitError, BatchError, JfiError
 from .._outside import Reading, Watched, WidenedError
-from .._staging import FoundDraws, is_staged, tracing
+from .._staging import FoundDraws, tracing
 from ._leaves import Arguments
 from ._mapping import Args, Function, Kwargs, Mapping
 from ._messages import random_generator

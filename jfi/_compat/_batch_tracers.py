@@ -1,22 +1,34 @@
-"""Whether a value stands for the rows of a batch.
+"""Whether a value stands for the rows of a batch."""
 
-`jax._src.interpreters.batching.BatchTracer` (checked in JAX 0.10.2). Where it has moved
-nothing is known to be batched, and JAX's own rules are used.
-"""
-
-import functools
 from typing import Any
+
+import jax
+import numpy as np
+
+from ._pieces import chosen, outside_of_tracing, piece
 
 
 def is_batched(x: Any) -> bool:
-    """Whether the innermost transformation around a value is a `vmap` over it."""
+    """Whether the innermost transformation around a value is a `vmap` over it.
+
+    Without `batch_tracers` nothing is known to be, and JAX's own rules are used.
+    """
     return type(x) is _batch_tracer()
 
 
-@functools.cache
+@chosen
 def _batch_tracer() -> Any:
-    try:
-        from jax._src.interpreters.batching import BatchTracer
-    except ImportError:
-        return None
-    return BatchTracer
+    return batch_tracers()
+
+
+@piece(
+    uses="jax._src.interpreters.batching.BatchTracer",
+    without="eager jfi.cond and jfi.switch under vmap copy what all rows share",
+)
+def batch_tracers() -> type | None:
+    from jax._src.interpreters.batching import BatchTracer
+
+    seen: list[type] = []
+    ones = np.ones(2, np.float32)
+    outside_of_tracing(lambda: jax.vmap(lambda x: seen.append(type(x)) or x)(ones))
+    return BatchTracer if seen == [BatchTracer] else None

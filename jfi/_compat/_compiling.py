@@ -1,13 +1,11 @@
-"""When XLA has compiled something.
-
-`jax.monitoring` is public, the names of JAX's events are not (checked in JAX 0.10.2).
-Under another name, nobody is told, and compile times are left out.
-"""
+"""When XLA has compiled something."""
 
 from collections.abc import Callable
 from typing import Any
 
 from jax import monitoring
+
+from ._pieces import piece
 
 
 _EVENT = "/jax/core/compile/backend_compile_duration"
@@ -17,13 +15,25 @@ _callbacks: list[Callable[[float], None]] = []
 def on_compiled(callback: Callable[[float], None]) -> None:
     """Call a function with the seconds of each compilation, in the thread that did it.
 
+    Without `compile_events` it is never called.
+
     Args:
         callback: Takes the seconds; it is called once, however often it is given.
     """
-    if not _callbacks:
+    if compile_events() and not _callbacks:
         monitoring.register_event_duration_secs_listener(_listen)
     if callback not in _callbacks:
         _callbacks.append(callback)
+
+
+@piece(
+    uses="the name of an event of jax.monitoring, backend_compile_duration",
+    without="explain() of autojit leaves out how long compiling took",
+)
+def compile_events() -> bool | None:
+    from jax._src.dispatch import BACKEND_COMPILE_EVENT
+
+    return True if BACKEND_COMPILE_EVENT == _EVENT else None
 
 
 def _listen(event: str, duration_secs: float, **kwargs: Any) -> None:

@@ -7,8 +7,8 @@ asks the cells for their values at each execution; `Staged` makes the state an o
 argument and result instead.
 
 Checked in JAX 0.10.2 and 0.12.0: `Ref`, `discharge_state` and the tables of rules named
-below are not documented. `jfi._staging` does without this module where it fails its
-test.
+below are not documented. `hidden_state` proves this module at first use. Where it
+fails, jfi's own tools do without it, and plain JAX can't draw.
 """
 
 import functools
@@ -21,6 +21,8 @@ from jax._src import ad_util, core, custom_derivatives, dtypes
 from jax._src.interpreters import ad, batching, partial_eval, pxla
 from jax._src.state import discharge
 from jax._src.state.types import AbstractRef, ReadEffect, WriteEffect
+
+from ._effects import communicates, inner_jaxprs
 
 
 class Source(Protocol):
@@ -234,7 +236,7 @@ class Staged:
     @property
     def communicates(self) -> bool:
         """Whether it has a collective operation such as `psum`."""
-        return _communicates(self._jaxpr)
+        return communicates(self._jaxpr)
 
     def __call__(
         self, states: dict[Any, tuple[Any, Any]], args: Sequence[Any]
@@ -319,21 +321,8 @@ def _draws_at_all(equation: Any) -> bool:
 def _has_custom_derivatives(equation: Any) -> bool:
     if equation.primitive.name in ("custom_jvp_call", "custom_vjp_call"):
         return True
-    inner = core.jaxprs_in_params(equation.params)
-    return any(_has_custom_derivatives(e) for jaxpr in inner for e in jaxpr.eqns)
-
-
-def _communicates(jaxpr: Any) -> bool:
-    for equation in jaxpr.eqns:
-        name = equation.primitive.name
-        if {"axes", "axis_name"} & equation.params.keys() and name in _COLLECTIVES:
-            return True
-        if any(map(_communicates, core.jaxprs_in_params(equation.params))):
-            return True
-    return False
-
-
-_COLLECTIVES = {
-    "psum", "psum2", "psum_invariant", "psum_scatter", "reduce_scatter", "all_gather",
-    "all_gather_invariant", "all_to_all", "ppermute", "pbroadcast",
-}  # fmt: skip
+    return any(
+        _has_custom_derivatives(e)
+        for jaxpr in inner_jaxprs(equation)
+        for e in jaxpr.eqns
+    )

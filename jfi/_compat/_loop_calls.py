@@ -1,50 +1,37 @@
-"""What loops ask of JAX: calls with rules; the axes and the Refs that a jaxpr uses.
+"""What loops ask of JAX: calls with rules of their own."""
 
-The calls are in modules of their own, which are imported and proved at first use.
-"""
-
-import contextlib
-import functools
-import threading
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import numpy as np
 
+from ._pieces import outside_of_tracing, piece
 
-@functools.cache
+
+@piece(
+    uses="the tables of rules for primitives: _compat/_linear_call.py",
+    without="no forward mode (jvp, jacfwd, hessian) through scan_while",
+    refuses=True,
+)
 def linear_calls() -> Callable[..., Any] | None:
-    """`linear_call` of `_linear_call`, if it works in this release; else None."""
-    try:
-        from ._linear_call import linear_call
-    except (ImportError, AttributeError):
-        return None
-    return linear_call if _proves(lambda: _transposes(linear_call)) else None
+    from ._linear_call import linear_call
+
+    return linear_call if outside_of_tracing(lambda: _transposes(linear_call)) else None
 
 
-@functools.cache
+@piece(
+    uses="the tables of rules for primitives: _compat/_ruled_call.py",
+    without="no derivative of scan_while inside of a jax.lax.scan inside of vmap; "
+    "jfi.cond there copies what all rows share",
+    refuses=True,
+)
 def ruled_calls() -> Callable[..., Any] | None:
-    """`ruled_call` of `_ruled_call`, if it works in this release; else None."""
-    try:
-        from ._ruled_call import ruled_call
-    except (ImportError, AttributeError):
-        return None
-    return ruled_call if _proves(lambda: _follows_rules(ruled_call)) else None
+    from ._ruled_call import ruled_call
 
-
-def _proves(test: Callable[[], bool]) -> bool:
-    """Whether a test passes outside of every transformation: in a new thread."""
-    passed: list[bool] = []
-
-    def prove() -> None:
-        with contextlib.suppress(Exception):  # whatever another JAX says
-            passed.append(test())
-
-    thread = threading.Thread(target=prove)
-    thread.start()
-    thread.join()
-    return passed == [True]
+    return (
+        ruled_call if outside_of_tracing(lambda: _follows_rules(ruled_call)) else None
+    )
 
 
 def _follows_rules(ruled_call: Callable[..., Any]) -> bool:
@@ -87,44 +74,3 @@ def _transposes(linear_call: Callable[..., Any]) -> bool:
 
     found = jax.jit(derivatives)(np.arange(1, 4, dtype=np.float32))
     return [x.tolist() for x in found] == [[1, 4, 9], [1, 2, 3], [4, 8, 12]]
-
-
-def is_ref(x: Any) -> bool:
-    """Whether a captured value is a `jax.Ref`, which code may change.
-
-    The name of its type (checked in 0.10.2 and 0.12.0).
-    """
-    return type(jax.typeof(x)).__name__ == "AbstractRef"
-
-
-def names_of_axes(traced: Any) -> frozenset[Any]:
-    """The axes that a jaxpr names: for `psum`, `axis_index` ...
-
-    The effects of a jaxpr (checked in 0.10.2 and 0.12.0). Without them none; a batch of
-    loops that names its axis is then refused by JAX.
-    """
-    effects: Any = getattr(traced.jaxpr, "effects", ())
-    named = (e for e in effects if type(e).__name__ == "NamedAxisEffect")
-    return frozenset(effect.name for effect in named)
-
-
-def exchanging_axes(traced: Any) -> frozenset[Any]:
-    """The axes over which a jaxpr exchanges values: `psum`, not `axis_index`.
-
-    The effects of equations (checked in 0.10.2 and 0.12.0). Without them none.
-    """
-    found: set[Any] = set()
-    for equation in traced.eqns:
-        inner = [
-            getattr(x, "jaxpr", x)
-            for value in equation.params.values()
-            for x in (value if isinstance(value, (tuple, list)) else [value])
-        ]
-        jaxprs = [x for x in inner if hasattr(x, "eqns")]
-        if jaxprs:
-            found.update(*map(exchanging_axes, jaxprs))
-        elif equation.primitive.name != "axis_index":
-            effects: Any = getattr(equation, "effects", ())
-            named = (e for e in effects if type(e).__name__ == "NamedAxisEffect")
-            found.update(effect.name for effect in named)
-    return frozenset(found)

@@ -1,11 +1,14 @@
 """Which line of the user's code a value of a jaxpr comes from.
 
-JAX keeps the place of each operation in `source_info`, for its own messages. Where a
-release keeps it elsewhere, messages do without the line. Checked in JAX 0.10.2.
+JAX keeps the place of each operation for its own messages.
 """
 
 from collections.abc import Callable
 from typing import Any
+
+import jax
+
+from ._pieces import outside_of_tracing, piece
 
 
 def origin_of_output(
@@ -18,19 +21,32 @@ def origin_of_output(
         number: Which of its outputs.
         is_wrong: Whether a value (its shape and dtype) is as the output should not be.
     """
-    try:
-        from jax._src.source_info_util import user_frame
-
-        jaxpr = closed_jaxpr.jaxpr
-        maker = {id(v): eqn for eqn in jaxpr.eqns for v in eqn.outvars}
-        variable, found = jaxpr.outvars[number], None
-        while id(variable) in maker:
-            found = maker[id(variable)]
-            wrong = [v for v in found.invars if id(v) in maker and is_wrong(v.aval)]
-            if not wrong:
-                break
-            variable = wrong[0]
-        frame = found and user_frame(found.source_info.traceback)
-        return (frame.file_name, frame.start_line) if frame else None
-    except (ImportError, AttributeError, TypeError):
+    place = source_lines()
+    if place is None:
         return None
+    jaxpr = closed_jaxpr.jaxpr
+    maker = {id(v): eqn for eqn in jaxpr.eqns for v in eqn.outvars}
+    variable, found = jaxpr.outvars[number], None
+    while id(variable) in maker:
+        found = maker[id(variable)]
+        wrong = [v for v in found.invars if id(v) in maker and is_wrong(v.aval)]
+        if not wrong:
+            break
+        variable = wrong[0]
+    return found and place(found)
+
+
+@piece(
+    uses="source_info of an equation, jax._src.source_info_util.user_frame",
+    without="errors of loops don't name the line that made a value of another type",
+)
+def source_lines() -> Callable[[Any], tuple[str, int] | None] | None:
+    from jax._src.source_info_util import user_frame
+
+    def place(equation: Any) -> tuple[str, int] | None:
+        frame = user_frame(equation.source_info.traceback)
+        return (frame.file_name, frame.start_line) if frame else None
+
+    closed = outside_of_tracing(lambda: jax.make_jaxpr(lambda x: -x)(1.0))
+    place(closed.jaxpr.eqns[0])  # all of jfi's own code may count as JAX's
+    return place

@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 
+from .._staging import as_outside
 from ._leaves import Rest, all_differentiable, blank, divide
 from ._matching import Target
 from ._messages import check_function, traced_as
@@ -53,7 +54,8 @@ class DividedCall:
 
         @traced_as(self._fun)
         def of_floats(*floats: Any) -> tuple[Any, Any]:
-            out = self._fun(*(self._rest.filled(floats) if self._rest else floats))
+            args = self._rest.filled(floats) if self._rest else floats
+            out = as_outside(self._fun, *args)
             value, aux = value_and_aux(self._fun, out) if self._has_aux else (out, None)
             if all_differentiable(value):
                 self._outputs = None

@@ -7,6 +7,7 @@ import jax
 import numpy as np
 
 from .._errors import DerivativeError
+from .._staging import as_outside, differentiate
 from .._trees import function_name
 from ._leaves import (
     Nondiff,
@@ -196,9 +197,10 @@ def _value_and_grad(
     def of_mixed(call: Selected) -> tuple[Any, Any]:
         if how == "none":
             call.refuse_nothing(tool)
-        value, slopes = jax.value_and_grad(
+        transformed = jax.value_and_grad(
             call.of_floats(), has_aux=has_aux, holomorphic=holomorphic
-        )(call.floats)
+        )
+        value, slopes = differentiate(transformed, call.floats)
         slope = derivative_of(call.rest, slopes, how)
         return value, slope[0] if selection.is_single else slope
 
@@ -209,7 +211,7 @@ def _value_and_grad(
             all_differentiable(chosen)
             or (ints_too and all(map(is_data, jax.tree.leaves(chosen))))
         ):
-            value, slope = of_jax(*args, **kwargs)
+            value, slope = differentiate(of_jax, *args, **kwargs)
             return value, slope
         return of_mixed(selected(selection, checked, (args, kwargs)))
 
@@ -221,7 +223,7 @@ def _returning_one_number(tool: str, fun: Any, has_aux: bool) -> Any:
 
     @like(fun)
     def checked(*args: Any, **kwargs: Any) -> Any:
-        out = fun(*args, **kwargs)
+        out = as_outside(fun, *args, **kwargs)
         value = value_and_aux(fun, out)[0] if has_aux else out
         if not is_differentiable(value) or getattr(value, "shape", ()) != ():
             raise DerivativeError(_not_one_number(tool, function_name(fun), value))

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._errors import DerivativeError
 from .._own_stream import on_keys, with_own_stream
-from .._staging import Keys
+from .._staging import Keys, differentiate
 from .._trees import function_name
 from ._directions import OfFloats, backward, check_chunk_size, forward
 from ._leaves import Nondiff, Rest, blank, check_nondiff, divide, stand_in
@@ -220,7 +220,7 @@ def _blockwise(
             if not call.floats:
                 values, carried = own([])
                 return [[]] * len(values), carried
-            return transform(own)(call.floats)
+            return differentiate(transform(own), call.floats)
 
         blocks, carried = with_own_stream(run) if options.same_draws else run(None)
         _, rest = divide(call.chosen[0] if selection.is_single else call.chosen)

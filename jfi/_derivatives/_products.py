@@ -11,6 +11,7 @@ from jax.tree_util import Partial
 
 from .._compat import zero_of_type
 from .._errors import TangentError
+from .._staging import differentiate
 from .._trees import function_name
 from ._divided_calls import DividedCall
 from ._leaves import Nondiff, Rest, check_nondiff, derivative_of, placed_as
@@ -71,7 +72,9 @@ def vjp(
     """
     how = check_nondiff(nondiff)
     call = DividedCall(fun, primals, has_aux=has_aux)
-    values, pull, carried = jax.vjp(call.of_floats(), *call.floats, has_aux=True)
+    values, pull, carried = differentiate(
+        jax.vjp, call.of_floats(), *call.floats, has_aux=True
+    )
     out, aux = call.returned(values, carried)
     info = _Linear(function_name(fun), call.outputs(values), call.blank_rest(), how)
     pulled = Partial(functools.partial(_pull_back, info), pull)
@@ -168,7 +171,9 @@ def linearize(
     """
     how = check_nondiff(nondiff)
     call = DividedCall(fun, primals, has_aux=has_aux)
-    values, push, carried = jax.linearize(call.of_floats(), *call.floats, has_aux=True)
+    values, push, carried = differentiate(
+        jax.linearize, call.of_floats(), *call.floats, has_aux=True
+    )
     out, aux = call.returned(values, carried)
     info = _Linear(function_name(fun), call.inputs(), call.blank_rest_of_output(), how)
     pushed = Partial(functools.partial(_push_forward, info), push)
@@ -253,8 +258,8 @@ def jvp(
         fitted = call.inputs().fitted(directions)
         call.hold([tangent is None for tangent in fitted])
         directions = call.arranged([t for t in fitted if t is not None])
-    values, slopes, carried = jax.jvp(
-        call.of_floats(), call.floats, directions, has_aux=True
+    values, slopes, carried = differentiate(
+        jax.jvp, call.of_floats(), call.floats, directions, has_aux=True
     )
     out, aux = call.returned(values, carried)
     slope = derivative_of(call.blank_rest_of_output(), slopes, how)

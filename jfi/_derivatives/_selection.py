@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import jax
 
 from .._errors import DerivativeError
+from .._staging import as_outside
 from .._trees import argument_names, function_name, path_name
 from ._leaves import Rest, divide
 from ._messages import as_float, check_function, described, traced_as
@@ -196,7 +197,7 @@ class Selected:
                     args[place] = value
                 else:
                     kwargs[place] = value
-            return self.fun(*args, **kwargs)
+            return as_outside(self.fun, *args, **kwargs)
 
         return of_floats
 

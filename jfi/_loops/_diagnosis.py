@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from .._compat import origin_of_output
 from .._errors import JfiError, LoopError
 from .._python_branches import tell
+from .._staging import Pretending, in_scope
 from .._trees import function_name, path_name
 from ._carry import (
     check_arrays,
@@ -190,7 +191,9 @@ def _what(out: Any) -> str:
 
 def _traced(function: Any, *args: Any) -> tuple[Any, Any]:
     """A new trace of a function: its jaxpr, and the types that it returns."""
-    traced: Any = jax.make_jaxpr(lambda *args: function(*args), return_shape=True)
+    traced: Any = jax.make_jaxpr(
+        lambda *args: in_scope(Pretending(), function, *args), return_shape=True
+    )
     jaxpr, shapes = traced(*args)
     return jaxpr, shapes
 

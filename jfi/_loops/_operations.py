@@ -14,8 +14,15 @@ from jax import lax
 from .._own_stream import while_loop as drawing_while_loop
 from .._progress import title_of
 from .._python_branches import told
-from .._staging import functionalize, is_refusing, is_under_vmap
+from .._staging import (
+    as_outside,
+    differentiate,
+    functionalize,
+    is_refusing,
+    is_under_vmap,
+)
 from .._trees import function_name
+from . import _carrying
 from ._branches import chosen
 from ._diagnosis import (
     explained_branches,
@@ -37,10 +44,14 @@ def scan(
 ) -> Any:
     (f,) = functions
     with explained_scan(f, init, xs, length):
-        if not progress:
-            return lax.scan(f, init, xs, length, reverse, unroll)
-        title = title_of(progress, function_name(f))
-        return scan_with_progress(f, init, xs, length, reverse, unroll, title)
+        title = title_of(progress, function_name(f)) if progress else None
+
+        def run(f: Any, init: Any) -> Any:
+            if title is None:
+                return lax.scan(f, init, xs, length, reverse, unroll)
+            return scan_with_progress(f, init, xs, length, reverse, unroll, title)
+
+        return _carrying.scan(run, f, init)
 
 
 def while_loop(functions: tuple[Any, Any], init_val: Any) -> Any:
@@ -58,28 +69,34 @@ def fori_loop(
 ) -> Any:
     (body,) = functions
     with explained_fori(body, lower, init_val):
-        if not progress:
-            return lax.fori_loop(lower, upper, body, init_val, unroll=unroll)
-        title = title_of(progress, function_name(body))
-        return fori_with_progress(lower, upper, body, init_val, unroll, title)
+        title = title_of(progress, function_name(body)) if progress else None
+
+        def run(body: Any, init: Any) -> Any:
+            if title is None:
+                return lax.fori_loop(lower, upper, body, init, unroll=unroll)
+            return fori_with_progress(lower, upper, body, init, unroll, title)
+
+        return _carrying.fori_loop(run, body, init_val)
 
 
 def cond(
     functions: tuple[Any, Any], pred: Any, operands: Any, operand: dict[str, Any]
 ) -> Any:
-    args = tuple(operand.values()) or operands
+    args, others = _operands(operands, operand)
     with explained_branches("cond", ("true_fun", "false_fun"), functions, args):
         if _is_in_batch() and _is_scalar(pred, np.bool_):
             done, out = chosen(jnp.int32(pred), functions[::-1], args)
             if done:
                 return out
-        return lax.cond(pred, *functions, *operands, **operand)
+        return _carrying.branches(
+            lambda fs, *args: lax.cond(pred, *fs, *args, **others), functions, *args
+        )
 
 
 def switch(
     functions: tuple[Any, ...], index: Any, operands: Any, operand: dict[str, Any]
 ) -> Any:
-    args = tuple(operand.values()) or operands
+    args, others = _operands(operands, operand)
     names = tuple(f"branches[{k}]" for k in range(len(functions)))
     with explained_branches("switch", names, functions, args):
         if _is_in_batch() and functions and _is_scalar(index, np.integer):
@@ -87,7 +104,18 @@ def switch(
             done, out = chosen(clamped, functions, args)
             if done:
                 return out
-        return lax.switch(index, functions, *operands, **operand)
+        return _carrying.branches(
+            lambda fs, *args: lax.switch(index, fs, *args, **others), functions, *args
+        )
+
+
+def _operands(
+    operands: tuple[Any, ...], operand: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The operands, also from JAX's older `operand=`; and what JAX will refuse."""
+    if operand.keys() == {"operand"} and not operands:
+        return (operand["operand"],), {}
+    return operands, operand
 
 
 def _is_in_batch() -> bool:
@@ -107,13 +135,17 @@ def _is_scalar(x: Any, kind: Any) -> bool:
 
 
 def map(functions: tuple[Any], xs: Any, batch_size: Any) -> Any:
+    (f,) = functions
     with told():
-        return lax.map(functions[0], xs, batch_size=batch_size)
+        if batch_size is not None:
+            return _carrying.map_in_batches(f, xs, batch_size)
+        return _carrying.map(f, xs)
 
 
 def associative_scan(functions: tuple[Any], elems: Any, reverse: Any, axis: Any) -> Any:
-    with told():
-        return lax.associative_scan(functions[0], elems, reverse, axis)
+    fn = functools.partial(as_outside, functions[0])
+    with told():  # it calls `fn` a few times, and transforms nothing
+        return differentiate(lax.associative_scan, fn, elems, reverse, axis)
 
 
 def checkpoint(functions: tuple[Any], data: Any, static: Any, options: Any) -> Any:
@@ -126,4 +158,6 @@ def checkpoint(functions: tuple[Any], data: Any, static: Any, options: Any) -> A
         return fun(*(by_position[n] for n in sorted(by_position)), **by_name)
 
     with told():
-        return jax.checkpoint(of_data, **options)(data)
+        return _carrying.checkpoint(
+            functools.partial(jax.checkpoint, **options), of_data, data
+        )

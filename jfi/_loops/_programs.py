@@ -18,10 +18,9 @@ import jax
 from jax.core import Tracer
 
 from .._autojit import autojit
-from .._compat import at_top_level, setting
+from .._compat import at_top_level, is_staged, setting
 from .._outside import Reading, Watched, WidenedError, without_callbacks
 from .._own_stream import in_stream
-from .._staging import is_staged
 
 
 Operation = Callable[..., Any]  # of the user's functions, and of arguments

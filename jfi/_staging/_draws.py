@@ -7,41 +7,32 @@ backward pass gets the keys of the forward pass. Two things can become of the st
 - `functionalize` makes it an argument and a result. `jfi.jit` passes the stream's own.
 - A program that plain JAX compiles takes one draw at each run, as the key of a stream
   for this run alone.
+
+Where a release of JAX has no such rules, jfi's own tools pass the state on themselves
+(`_explicit.py`), and plain JAX can't draw.
 """
 
 import functools
-import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from .._compat import at_top_level, in_uneven_loop, traces_around
+from .._compat import at_top_level, hidden_state, in_uneven_loop
 from .._errors import RandomError
-from .._generator import Stream, current, draw_key, folded
-from ._hidden import hidden, hidden_if_used, key_size
-from ._policy import apply_policy
-from ._refusals import CAUGHT, LOST_DERIVATIVES, NOT_IN_THIS_JAX, refusal, refuse_around
+from .._generator import current, draw_key, folded
+from . import _explicit
+from ._finding import FoundDraws, found_draw, is_refusing, tracing
+from ._refusals import LOST_DERIVATIVES, refusal, refuse_around
+from ._sources import StreamSource, key_size, source_of
 
 
 if TYPE_CHECKING:
     from .._compat import _hidden_state
-
-
-class FoundDraws(BaseException):
-    """Stops a trace that turns out to draw.
-
-    A BaseException, which user code lets pass; where it does not, `tracing` refuses it.
-    """
-
-    def __init__(self, sources: Sequence["StreamSource"]) -> None:
-        super().__init__("jfi's own signal; it never reaches the user")
-        self.sources: tuple[StreamSource, ...] = tuple(sources)
 
 
 # ---- what a draw does ----
@@ -53,11 +44,10 @@ def next_key() -> jax.Array:
     if at_top_level():
         return _typed(stream.draw_key(), stream.impl)
     source = source_of(stream)
-    if _trace.refuses:
+    if is_refusing():
         found_draw(source)
-    if hidden() is None:
-        raise RandomError(NOT_IN_THIS_JAX)
-    refuse_around(until=functionalize)
+    if hidden_state() is not None:
+        refuse_around(until=functionalize)
     return _typed(_traced_key(source), source.impl)
 
 
@@ -66,46 +56,12 @@ def _typed(data: jax.Array, impl: Any) -> jax.Array:
     return key
 
 
-def _traced_key(source: "StreamSource") -> jax.Array:
-    key: jax.Array = hidden().next_key(_cells(source), _Rules(source.impl))
+def _traced_key(source: StreamSource) -> jax.Array:
+    hidden = hidden_state()
+    if hidden is None:
+        return _explicit.next_key(source)
+    key: jax.Array = hidden.next_key(_cells(source), _Rules(source.impl))
     return key
-
-
-class StreamSource(NamedTuple):
-    """Where traced code takes its keys: a stream, or the one current at each run."""
-
-    impl: Any
-    bound: Stream | None
-
-    def stream(self) -> Stream:
-        """The stream to draw from now."""
-        stream = self.bound or current()
-        if stream.impl != self.impl:
-            raise RandomError(
-                f"A program compiled for keys of {self.impl} runs in a stream of "
-                f"{stream.impl}. Compile it anew: jax.clear_caches()."
-            )
-        return stream
-
-    def draw_key(self) -> jax.Array:
-        """The key for one draw of eager code."""
-        self._found_if_refused()
-        return self.stream().draw_key()
-
-    def program_words(self) -> jax.Array:
-        """The key for one run of a program that plain JAX compiled, twice."""
-        self._found_if_refused()
-        apply_policy()
-        return jnp.tile(self.stream().draw_key(), 2)
-
-    def _found_if_refused(self) -> None:
-        if _trace.refuses:  # a program that JAX traced before
-            found_draw(self)
-
-
-def source_of(stream: Stream) -> StreamSource:
-    """The source for draws from the stream that is current while tracing."""
-    return StreamSource(stream.impl, stream if stream.is_bound else None)
 
 
 @dataclass(frozen=True)
@@ -120,7 +76,7 @@ class _Rules:
 
     def rows(self, key: Any, size: int) -> jax.Array:
         if in_uneven_loop():
-            if _trace.refuses:
+            if is_refusing():
                 found_draw(StreamSource(self.impl, None))
             raise RandomError(refusal("while_loop", "vmap"))
         keys: jax.Array = _row_keys(self.impl, key, size)
@@ -148,10 +104,10 @@ def functionalize(
 
     With `refuses` the first draw raises `FoundDraws`, unless it was traced before.
     """
-    if hidden() is None:
-        raise RandomError(NOT_IN_THIS_JAX)
+    hidden = hidden_state()
+    staged: Any = _explicit.Explicit if hidden is None else hidden.Staged
     with tracing(refuses=refuses):
-        return Functional(hidden().Staged(f, args))
+        return Functional(staged(f, args))
 
 
 def trace_call(
@@ -182,7 +138,7 @@ class Functional:
         communicates: Whether it has a collective operation such as `psum`.
     """
 
-    def __init__(self, staged: "_hidden_state.Staged") -> None:
+    def __init__(self, staged: "_hidden_state.Staged | _explicit.Explicit") -> None:
         self._staged = staged
         self.sources: list[StreamSource] = staged.sources
         self.communicates = staged.communicates
@@ -229,76 +185,23 @@ def draw_keys(sources: Sequence[StreamSource]) -> Keys:
     return {s: s.draw_key() if at_top_level() else _traced_key(s) for s in sources}
 
 
-def is_refusing() -> bool:
-    """Whether draws raise `FoundDraws` in what is being traced now."""
-    return _trace.refuses
-
-
-class _Trace(threading.local):
-    """What the tracing in progress in this thread does with draws."""
-
-    refuses = False
-    found: tuple["StreamSource", ...] = ()  # of the draws refused so far
-
-
-_trace = _Trace()
-
-
-@contextmanager
-def tracing(*, refuses: bool) -> Generator[None]:
-    """Say whether draws raise `FoundDraws` in what is traced in this block."""
-    before = _trace.refuses, _trace.found
-    _trace.refuses, _trace.found = refuses, ()
-    try:
-        yield
-        refuse_caught_draws()
-    finally:
-        _trace.refuses, _trace.found = before
-
-
-def refuse_caught_draws() -> None:
-    """Refuse code in which a draw was found, and the signal of it caught."""
-    if _trace.found:
-        raise RandomError(CAUGHT)
-
-
-def found_draw(source: "StreamSource") -> NoReturn:
-    """Stop what is being traced: it draws."""
-    _trace.found = (*_trace.found, source)
-    raise FoundDraws([source])
-
-
 def traced_sources() -> list[StreamSource]:
     """Where the function that JAX is tracing took keys, also by code traced before."""
-    used = hidden_if_used()
+    used = hidden_state.if_tried()
     return used.captured_sources() if used else []
 
 
 def refuse_sources(consts: Sequence[Any]) -> None:
     """Raise `FoundDraws` if these constants of traced code are random state."""
-    used = hidden_if_used()
+    used = hidden_state.if_tried()
     sources = used.sources_among(consts) if used else []
     if sources:
         raise FoundDraws(sources)
 
 
-# Eager differentiation computes as it goes: no number is kept in a program.
-_COMPUTING = {"JVPTrace", "LinearizeTrace"}
-
-
-def is_outermost() -> bool:
-    """Whether the `jit` that traces the caller is inside of no other transformation."""
-    return len(traces_around()) == 1
-
-
-def is_staged() -> bool:
-    """Whether a program is being made here, which will run later."""
-    return not set(traces_around()) <= {*_COMPUTING, "BatchTrace"}
-
-
 def any_draws_traced() -> bool:
-    """Whether JAX has traced any draw so far."""
-    return hidden_if_used() is not None
+    """Whether JAX has traced any draw so far, and may remember it."""
+    return hidden_state.if_tried() is not None
 
 
 def _cells(source: StreamSource) -> Any:
@@ -316,4 +219,4 @@ def _ambient_cells(source: StreamSource) -> Any:
 
 
 def _new_cells(source: StreamSource) -> Any:
-    return hidden().new_cells(source, 2 * key_size(source.impl))
+    return hidden_state().new_cells(source, 2 * key_size(source.impl))

@@ -34,9 +34,11 @@ CAUGHT = (
     "`except Exception:`, or draw before the `try`."
 )
 NOT_IN_THIS_JAX = (
-    "This release of JAX hides from jfi what random numbers in compiled code need. "
-    "Draw a key outside, `key = jnp.make_random_key()`, pass it as an argument and "
-    "write `key=key` inside; or install a release listed in jfi's constraints.txt."
+    "A random number was drawn inside of plain JAX (jax.jit, jax.vmap, jax.lax.scan "
+    "...), and this release of JAX hides from jfi what that needs. Write jfi.jit, "
+    "jfi.vmap, jfi.scan ... instead, also for what is inside of them. Or draw a key "
+    "outside, `key = jnp.make_random_key()`, pass it as an argument and write "
+    "`key=key` inside; or install a release listed in jfi's constraints.txt."
 )
 
 

@@ -1,27 +1,24 @@
-"""The undocumented part of JAX that draws in traced code need, if it works here."""
+"""Draws in code that plain JAX traces: whether this release has what they need."""
 
-import functools
-import threading
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ._pieces import outside_of_tracing, piece
 
-@functools.cache
-def hidden() -> Any:
-    """The module for hidden state, if it works in this release of JAX; else None."""
-    try:
-        from .._compat import _hidden_state
-    except (ImportError, AttributeError):
-        return None
+
+@piece(
+    uses="Refs and the tables of rules for them: _compat/_hidden_state.py",
+    without="no random draws under plain jax.jit, jax.vmap, jax.lax.scan ...; under "
+    "jfi.jit, jfi.vmap, jfi.scan ... they take a little longer",
+    refuses=True,
+)
+def hidden_state() -> Any:
+    from . import _hidden_state
+
     return _hidden_state if _works(_hidden_state) else None
-
-
-def hidden_if_used() -> Any:
-    """The same, if any code draws that was traced so far."""
-    return hidden() if hidden.cache_info().currsize else None
 
 
 def _works(module: Any) -> bool:
@@ -36,20 +33,13 @@ def _works(module: Any) -> bool:
             lambda c, _: (c, module.next_key(cells, rules)), row, length=2
         )
 
-    def run() -> None:
+    def run() -> tuple[Any, Any, Any]:
         state = jnp.zeros(4, np.uint32), jnp.zeros((), np.uint32)
         staged = module.Staged(draws, [root])
-        results.append(jax.jit(draws)(root))
-        results.append(staged({source: state}, [root])[0])
-        results.append(staged.draws(source))
+        again = staged({source: state}, [root])[0]
+        return jax.jit(draws)(root), again, staged.draws(source)
 
-    results: list[Any] = []
-    thread = threading.Thread(target=run)  # outside of every transformation
-    thread.start()
-    thread.join()
-    if len(results) < 3:
-        return False
-    first, second, n = results
+    first, second, n = outside_of_tracing(run)
     keys = {tuple(key) for key in np.concatenate(jax.tree.leaves(first)).tolist()}
     same = all(map(np.array_equal, jax.tree.leaves(first), jax.tree.leaves(second)))
     return n == 3 and len(keys) == 4 and same
@@ -70,10 +60,3 @@ class _Counting:
 
     def rows(self, key: Any, size: int) -> Any:
         return key + jnp.arange(size, dtype=np.uint32)[:, None] * 10
-
-
-@functools.cache
-def key_size(impl: Any) -> int:
-    """How many words the keys of an algorithm have."""
-    with jax.ensure_compile_time_eval():
-        return int(jax.random.key_data(jax.random.key(0, impl=impl)).size)

@@ -1,0 +1,101 @@
+"""What a jaxpr does beside computing: the Refs it uses, the axes that it names."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import numpy as np
+
+from ._pieces import outside_of_tracing, piece
+
+
+def is_ref(x: Any) -> bool:
+    """Whether a captured value is a `jax.Ref`, which code may change."""
+    return isinstance(x, jax.Ref)
+
+
+def names_of_axes(traced: Any) -> frozenset[Any]:
+    """The axes that a jaxpr names: for `psum`, `axis_index` ..."""
+    if axis_effects():
+        return _effects(traced.jaxpr)
+    return _over_equations(traced.jaxpr, _parameters)
+
+
+def exchanging_axes(jaxpr: Any) -> frozenset[Any]:
+    """The axes over which a jaxpr exchanges values: `psum`, not `axis_index`."""
+    named = _effects if axis_effects() else _parameters
+
+    def exchanged(equation: Any) -> frozenset[Any]:
+        is_index = equation.primitive.name == "axis_index"
+        return frozenset() if is_index else named(equation)
+
+    return _over_equations(jaxpr, exchanged)
+
+
+def communicates(jaxpr: Any) -> bool:
+    """Whether a jaxpr has a collective operation such as `psum`."""
+    return any(
+        (equation.primitive.name in _COLLECTIVES and bool(_parameters(equation)))
+        or any(map(communicates, inner_jaxprs(equation)))
+        for equation in jaxpr.eqns
+    )
+
+
+_COLLECTIVES = {
+    "psum", "psum2", "psum_invariant", "psum_scatter", "reduce_scatter", "all_gather",
+    "all_gather_invariant", "all_to_all", "ppermute", "pbroadcast",
+}  # fmt: skip
+
+
+@piece(
+    uses="NamedAxisEffect, among the effects of a jaxpr and its equations",
+    without="nothing: the parameters of equations tell the same of all operations of "
+    "JAX, though not of other libraries'",
+)
+def axis_effects() -> bool | None:
+    def seen() -> Any:
+        axes: dict[str, Any] = {"axis_env": [("i", 2)]}
+        return jax.make_jaxpr(lambda x: jax.lax.psum(x, "i"), **axes)(np.float32(1))
+
+    closed = outside_of_tracing(seen)
+    equation = closed.jaxpr.eqns[0]
+    return True if _effects(closed.jaxpr) == _effects(equation) == {"i"} else None
+
+
+def _effects(x: Any) -> frozenset[Any]:
+    """The axes among the effects of a jaxpr or an equation."""
+    effects: Any = getattr(x, "effects", ())
+    named = (e for e in effects if type(e).__name__ == "NamedAxisEffect")
+    return frozenset(effect.name for effect in named)
+
+
+def _parameters(equation: Any) -> frozenset[Any]:
+    """The axes among the parameters of an equation; numbers are axes of arrays."""
+    named: set[Any] = set()
+    for parameter in ("axes", "axis_name", "names"):
+        value = equation.params.get(parameter) or ()
+        named.update(value if isinstance(value, (tuple, list, frozenset)) else [value])
+    return frozenset(name for name in named if not isinstance(name, int))
+
+
+def _over_equations(
+    jaxpr: Any, named: Callable[[Any], frozenset[Any]]
+) -> frozenset[Any]:
+    """The axes that innermost equations name."""
+    found: set[Any] = set()
+    for equation in jaxpr.eqns:
+        inner = list(inner_jaxprs(equation))
+        for one in inner:
+            found |= _over_equations(one, named)
+        if not inner:
+            found |= named(equation)
+    return frozenset(found)
+
+
+def inner_jaxprs(equation: Any) -> Iterator[Any]:
+    """The jaxprs among the parameters of an equation."""
+    for value in equation.params.values():
+        for x in value if isinstance(value, (tuple, list)) else [value]:
+            jaxpr = getattr(x, "jaxpr", x)
+            if hasattr(jaxpr, "eqns"):
+                yield jaxpr

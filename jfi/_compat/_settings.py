@@ -1,0 +1,119 @@
+"""JAX's options, and what else compiled code depends on."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+from ._pieces import chosen, outside_of_tracing, piece
+
+
+def compilation_context() -> Any | None:
+    """All that compiled code depends on beside its arguments; None if unknown."""
+    return _compilation_context()()
+
+
+@chosen
+def _compilation_context() -> Callable[[], Any]:
+    return trace_options() or _unknown
+
+
+def _unknown() -> None:
+    return None
+
+
+@piece(
+    uses="jax._src.config.trace_context: options, default device, mesh",
+    without="each draw of random numbers in eager code starts a program of its own",
+)
+def trace_options() -> Callable[[], Any] | None:
+    from jax._src.config import trace_context
+
+    def seen() -> list[Any]:
+        with jax.default_matmul_precision("highest"):
+            other = trace_context()
+        return [trace_context(), trace_context(), other]
+
+    first, second, other = outside_of_tracing(seen)
+    works = first == second != other
+    return trace_context if works else None
+
+
+def setting(name: str) -> Any:
+    """The value of a JAX option for this thread, such as "jax_enable_x64".
+
+    The attributes of `jax.config` are documented, and unknown to type checkers.
+    """
+    return getattr(jax.config, name)
+
+
+def all_settings() -> dict[str, Any]:
+    """Every JAX option by name with its value for this thread.
+
+    Without `config_values`: the options whose values decide results and that have a
+    `with` block.
+    """
+    values = config_values()
+    return dict(values()) if values else {n: setting(n) for n in _RESULT_SETTINGS}
+
+
+@piece(
+    uses="jax.config.values, the list of all options",
+    without="the server is told the options that decide results, and no others",
+)
+def config_values() -> Callable[[], dict[str, Any]] | None:
+    config: Any = jax.config
+    same = config.values["jax_enable_x64"] == setting("jax_enable_x64")
+    return (lambda: config.values) if same else None
+
+
+_RESULT_SETTINGS = (
+    "jax_debug_infs", "jax_debug_nans", "jax_default_device",
+    "jax_default_matmul_precision", "jax_default_prng_impl", "jax_disable_jit",
+    "jax_enable_x64", "jax_numpy_dtype_promotion", "jax_numpy_rank_promotion",
+    "jax_threefry_partitionable",
+)  # fmt: skip
+
+
+def backend_started() -> bool:
+    """Whether JAX has already looked for its devices; no, if there is no telling."""
+    started = backend_state()
+    return started is not None and started()
+
+
+@piece(
+    uses="jax._src.xla_bridge.backends_are_initialized",
+    without="no warning where jfi is imported too late to choose the default device",
+)
+def backend_state() -> Callable[[], bool] | None:
+    # No public function tells without starting the backend.
+    from jax._src.xla_bridge import backends_are_initialized
+
+    known = isinstance(backends_are_initialized(), bool)
+    return backends_are_initialized if known else None
+
+
+def jit_options(jitted: Any) -> tuple[object, ...] | None:
+    """The options of a jitted function that decide results; None if unreadable."""
+    read = jit_state()
+    return None if read is None else read(jitted)
+
+
+@piece(
+    uses="what JAX pickles of a jitted function",
+    without="persistent functions can't call functions of plain jax.jit",
+    refuses=True,
+)
+def jit_state() -> Callable[[Any], tuple[object, ...] | None] | None:
+    works = _read_options(jax.jit(lambda x: x, static_argnums=0)) is not None
+    return _read_options if works else None
+
+
+def _read_options(jitted: Any) -> tuple[object, ...] | None:
+    # `inline` and `keep_unused` are not in it, and change no result.
+    names = ("static_argnums", "static_argnames", "global_cache_key")
+    try:
+        state = jitted.__getstate__()
+        return tuple(state[name] for name in names)
+    except (AttributeError, KeyError, TypeError):
+        return None

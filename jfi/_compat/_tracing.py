@@ -1,0 +1,116 @@
+"""Whether the caller is being traced, and inside how many transformations."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+from jax.core import Tracer
+
+from ._call_stack import calls_of_jax
+from ._pieces import chosen, outside_of_tracing, piece
+
+
+def at_top_level() -> bool:
+    """Whether the caller is outside of every transformation (jit, grad, vmap, ...)."""
+    return _top_level_test()()
+
+
+@chosen
+def _top_level_test() -> Callable[[], bool]:
+    """The cheapest test that there is here: 0.15 us, 1 us, 10 us in a shallow stack."""
+    return trace_context() or trace_state() or _calls_no_jax
+
+
+@piece(
+    uses="jax._src.core.trace_ctx: is_top_level, trace, parent_trace",
+    without="a random draw in eager code takes some microseconds more",
+)
+def trace_context() -> Callable[[], bool] | None:
+    from jax._src.core import eval_trace, trace_ctx
+
+    def kinds() -> list[str]:
+        return _kinds(trace_ctx.trace, eval_trace)
+
+    is_top_level: Callable[[], bool] = trace_ctx.is_top_level
+    seen: list[list[str]] = []
+    one = jax.ShapeDtypeStruct((2,), "float32")
+    outside_of_tracing(
+        lambda: jax.eval_shape(jax.vmap(lambda x: seen.append(kinds()) or x), one)
+    )
+    works = _tells_tracing(is_top_level) and len(seen[0]) == 2
+    return is_top_level if works else None
+
+
+def _kinds(trace: Any, outermost: Any) -> list[str]:
+    kinds: list[str] = []
+    while trace is not outermost:
+        kinds.append(type(trace).__name__)
+        trace = trace.parent_trace
+    return kinds
+
+
+@piece(
+    uses="jax.extend.core.get_opaque_trace_state, where trace_context is missing",
+    without="where that is missing, too, draws in eager code take longer still",
+)
+def trace_state() -> Callable[[], bool] | None:
+    from jax.extend.core import get_opaque_trace_state
+
+    outside: Any = outside_of_tracing(get_opaque_trace_state)
+
+    def is_top_level() -> bool:
+        return bool(get_opaque_trace_state() == outside)
+
+    return is_top_level if _tells_tracing(is_top_level) else None
+
+
+def _calls_no_jax() -> bool:
+    """Whether no function of JAX is on the call stack: all that Python documents."""
+    return calls_of_jax() == 0
+
+
+def _tells_tracing(is_top_level: Callable[[], bool]) -> bool:
+    """Whether a test answers right at top level and under three transformations."""
+    seen: list[bool] = []
+
+    def probe(x: Any) -> Any:
+        seen.append(is_top_level())
+        return x
+
+    def run() -> None:
+        seen.append(is_top_level())
+        one = jax.ShapeDtypeStruct((2,), "float32")
+        jax.eval_shape(probe, one)
+        jax.eval_shape(jax.vmap(probe), one)
+        jax.eval_shape(jax.grad(lambda x: probe(x).sum()), one)
+
+    outside_of_tracing(run)
+    return seen == [True, False, False, False]
+
+
+def is_outermost() -> bool:
+    """Whether the `jit` that traces the caller is inside of no other transformation."""
+    if trace_context() is None:
+        return calls_of_jax() <= 1
+    return len(_traces_around()) == 1
+
+
+def is_staged() -> bool:
+    """Whether a program is being made here, which will run later."""
+    if trace_context() is None:
+        # Only there an operation on known numbers has a result that is not known.
+        zero = np.int32(0)
+        return isinstance(jax.lax.add(zero, zero), Tracer)
+    return not set(_traces_around()) <= _COMPUTING
+
+
+# Eager differentiation and batching compute as they go: no number is kept in a program.
+_COMPUTING = {"JVPTrace", "LinearizeTrace", "BatchTrace"}
+
+
+def _traces_around() -> list[str]:
+    """The kinds of traces in progress, from the inside out: "DynamicJaxprTrace", ..."""
+    from jax._src.core import eval_trace, trace_ctx
+
+    return _kinds(trace_ctx.trace, eval_trace)

@@ -1,0 +1,94 @@
+"""Loops and branches that carry the random state of what is around them.
+
+They do where JAX has no `hidden_state`. Where it has, nothing is carried, and JAX's
+function gets the user's as they are.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from .._own_stream import Function, on_keys, varied, with_own_stream
+from .._staging import Keys, carried_here
+
+
+def scan(run: Callable[[Function, Any], Any], f: Function, init: Any) -> Any:
+    """`run(f, init)`, a kind of `lax.scan`."""
+    carried = carried_here()
+    if carried is None:
+        return run(f, init)
+
+    def step(state: Any, x: Any) -> Any:
+        counts, (carry, y) = carried.run(state[0], f, state[1], x)
+        return (counts, carry), y
+
+    (counts, carry), ys = run(step, (carried.counts, init))
+    carried.end(counts)
+    return carry, ys
+
+
+def fori_loop(run: Callable[[Function, Any], Any], body: Function, init: Any) -> Any:
+    """`run(body, init)`, a kind of `lax.fori_loop`."""
+    carried = carried_here()
+    if carried is None:
+        return run(body, init)
+    counts, out = run(
+        lambda i, state: carried.run(state[0], body, i, state[1]),
+        (carried.counts, init),
+    )
+    carried.end(counts)
+    return out
+
+
+def map(f: Function, xs: Any) -> Any:
+    """`lax.map`."""
+    if carried_here() is None:
+        return lax.map(f, xs)
+    return scan(lambda f, c: lax.scan(f, c, xs), lambda c, x: (c, f(x)), None)[1]
+
+
+def map_in_batches(f: Function, xs: Any, batch_size: int) -> Any:
+    """`lax.map` of some rows at a time, each with a stream of its own."""
+    if carried_here() is None:
+        return lax.map(f, xs, batch_size=batch_size)
+
+    def run(keys: Keys | None) -> Any:
+        if keys is None:
+            return lax.map(f, xs, batch_size=batch_size)
+        numbers = jnp.arange(len(jax.tree.leaves(xs)[0]), dtype=np.uint32)
+        return lax.map(
+            lambda row: on_keys(f, varied(keys, row[0]), row[1]),
+            (numbers, xs),
+            batch_size=batch_size,
+        )
+
+    return with_own_stream(run)
+
+
+def branches(run: Callable[..., Any], functions: Sequence[Function], *args: Any) -> Any:
+    """`run(functions, *args)`, which calls one of the functions."""
+    carried = carried_here()
+    if carried is None:
+        return run(functions, *args)
+
+    def carrying(function: Function) -> Function:
+        return lambda counts, *args: carried.run(counts, function, *args)
+
+    counts, out = run(tuple(carrying(f) for f in functions), carried.counts, *args)
+    carried.end(counts)
+    return out
+
+
+def checkpoint(transform: Callable[[Function], Function], f: Function, x: Any) -> Any:
+    """`transform(f)(x)`."""
+    carried = carried_here()
+    if carried is None:
+        return transform(f)(x)
+    # Captured: JAX can be told what to do with each argument.
+    counts, out = transform(lambda x: carried.run(carried.counts, f, x))(x)
+    carried.end(counts)
+    return out
