@@ -10,6 +10,8 @@ in compiled code too, and one seed repeats all. It prints a table and saves a pi
 
 import time
 import warnings
+from collections.abc import Callable
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,6 @@ from typing import Any
 import haiku as hk
 import matplotlib as mpl
 import numpy as np
-import torch
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -31,9 +32,26 @@ Weights = list[dict[str, jnp.Array]]
 PICTURE = Path("tour.png")
 TEST = 360  # how many digits are kept for the test
 
-# PyTorch's own cross-entropy, inside of JAX, with its gradient.
-torch.set_num_threads(1)  # so small a network is slower on several
-cross_entropy = jnp.from_torch(torch.nn.functional.cross_entropy)
+HAS_TORCH = find_spec("torch") is not None
+
+
+def make_cross_entropy() -> Callable[..., jnp.Array]:
+    """PyTorch's own cross-entropy, inside of JAX, with its gradient."""
+    if not HAS_TORCH:
+        return in_jfi
+    import torch
+
+    torch.set_num_threads(1)  # so small a network is slower on several
+    return jnp.from_torch(torch.nn.functional.cross_entropy)
+
+
+def in_jfi(scores: jnp.Array, labels: jnp.Array) -> jnp.Array:
+    """The same without PyTorch."""
+    scores = jnp.nn.log_softmax(scores)
+    return -jnp.take_along_axis(scores, labels[:, None], axis=1).mean()
+
+
+cross_entropy = make_cross_entropy()
 
 
 class Network:
@@ -182,6 +200,12 @@ def main() -> None:
     console = Console()
     jnp.manual_seed(0)  # of all that is drawn below
 
+    if not HAS_TORCH:
+        console.print(
+            "[dim]PyTorch is not installed: the tour leaves out from_torch. "
+            "To see it: pip install 'jfi[torch]'[/]"
+        )
+
     data: Any = load_digits()
     images = (data.data / 16).astype(np.float32)
     order = jnp.to_numpy(jnp.randperm(len(images)))
@@ -209,8 +233,9 @@ def main() -> None:
 
     table = Table("way", "accuracy", title=f"{TEST} test digits")
     predicted = network.predict(test_x)
+    tools = "autojit, from_torch" if HAS_TORCH else "autojit"
     ways = {
-        "network of plain classes (autojit, from_torch)": predicted,
+        f"network of plain classes ({tools})": predicted,
         "dm-haiku (from_haiku)": haiku_net.apply(haiku_params, test_x).argmax(-1),
         "nearest neighbour (KDTree)": train_y[nearest],
         "the first network, attacked": fooled,

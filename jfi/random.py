@@ -101,3 +101,6 @@ else:
         if name.startswith("_"):
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         return getattr(_theirs, name)  # what later versions of JAX add
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *dir(_theirs)})

@@ -1,11 +1,15 @@
 """Compare a function of jfi with PyTorch's: values, shapes, dtypes and derivatives."""
 
+from importlib.util import find_spec
+
 import jax
 import numpy as np
-import torch
 
 
-torch.set_num_threads(1)
+if find_spec("torch"):
+    import torch
+
+    torch.set_num_threads(1)
 
 NARROW = {"int64": "int32", "float64": "float32", "complex128": "complex64"}
 

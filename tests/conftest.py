@@ -19,6 +19,12 @@ def _fresh_state():
     jax.config.update("jax_default_device", before[1])
 
 
+@pytest.fixture(scope="session")
+def torch():
+    """PyTorch, to compare with; without it the test is skipped."""
+    return pytest.importorskip("torch")
+
+
 @pytest.fixture(params=[True, False], ids=["x64", "x32"])
 def x64(request):
     """Run the test with 64-bit types allowed and not."""

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 import jfi as jnp
 
@@ -181,7 +180,7 @@ def nested(value):
     return np.asarray(value).tolist() if hasattr(value, "shape") else repr(value)
 
 
-def test_names_of_torch_are_the_rows():
+def test_names_of_torch_are_the_rows(torch):
     rows = sections(PAGE)["Names of PyTorch with another meaning"]
     assert set(rows) == set(EXPRESSIONS)
     for name in rows:
@@ -190,13 +189,13 @@ def test_names_of_torch_are_the_rows():
 
 
 @pytest.mark.parametrize("name", EXPRESSIONS)
-def test_names_of_torch_mean_something_else(name):
+def test_names_of_torch_mean_something_else(torch, name):
     ours = outcome(EXPRESSIONS[name], jnp, jnp.numpy.asarray)
     theirs = outcome(EXPRESSIONS[name], torch, lambda x: torch.from_numpy(x.copy()))
     assert ours != theirs
 
 
-def test_equal_meanings_would_be_seen():
+def test_equal_meanings_would_be_seen(torch):
     ours = outcome("lib.stack([x, x])", jnp, jnp.numpy.asarray)
     theirs = outcome("lib.stack([x, x])", torch, lambda x: torch.from_numpy(x.copy()))
     assert ours == theirs != "refused"

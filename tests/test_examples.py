@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,7 @@ def test_example(run):
         plain, haiku, nearest, attacked = accuracies[-4:]
         assert min(plain, haiku, nearest) > 90
         assert attacked < 10
+        assert ("PyTorch is not installed" in output) == (find_spec("torch") is None)
         assert (folder / "tour.png").stat().st_size > 10_000
     if name == "optimal_control":
         assert "the same numbers" in output

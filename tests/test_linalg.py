@@ -4,7 +4,6 @@ import jax
 import numpy as np
 import pytest
 import scipy.linalg
-import torch
 from against_torch import assert_same
 
 import jfi as jnp
@@ -66,7 +65,7 @@ def test_cho_factor_of_an_indefinite_matrix_is_nan():
 @pytest.mark.parametrize(
     ("batch", "rhs"), [(b, b) for b in BATCHES] + [((4,), ()), ((), (4,))]
 )
-def test_cholesky_solve_is_torchs(batch, rhs, upper, dtype):
+def test_cholesky_solve_is_torchs(torch, batch, rhs, upper, dtype):
     factor = np.linalg.cholesky(positive(batch, 3, dtype))
     factor = factor.conj().swapaxes(-1, -2).copy() if upper else factor
     b = matrix((*rhs, 3, 2), dtype)
@@ -126,7 +125,7 @@ def test_cholesky_itself_is_numpys():
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 4), (1, 1)])
-def test_lu_factor_is_scipys(shape, dtype):
+def test_lu_factor_is_scipys_and_torchs(torch, shape, dtype):
     a = matrix(shape, dtype)
     lu, pivots = jnp.linalg.lu_factor(a)
     if shape[0] == shape[1]:
@@ -141,7 +140,7 @@ def test_lu_factor_is_scipys(shape, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("batch", BATCHES)
-def test_lu_solve_is_torchs(batch, dtype):
+def test_lu_solve_is_torchs(torch, batch, dtype):
     a, b = matrix((*batch, 3, 3), dtype), matrix((*batch, 3, 2), dtype, seed=1)
     a = (a + 4 * np.eye(3)).astype(dtype)
     pair = jnp.linalg.lu_factor(a)

@@ -13,9 +13,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import torch
-import torch.nn.functional as F
-from torch._subclasses.fake_tensor import FakeTensor
 
 import jfi
 from jfi import CallbackError, from_torch
@@ -23,7 +20,9 @@ from jfi import CallbackError, from_torch
 from .subprocesses import output_of
 
 
+torch = pytest.importorskip("torch")
 torch.set_num_threads(1)
+F = torch.nn.functional
 
 # The second is what a program raises that ran in the background.
 JIT_ERRORS = (jax.errors.JaxRuntimeError, ValueError)

@@ -3,12 +3,13 @@
 import jax
 import numpy as np
 import pytest
-import torch
 from against_torch import assert_same, compare, compare_gradient, numbers
 from hypothesis import given, settings, strategies as st
 
 import jfi as jnp
 
+
+torch = pytest.importorskip("torch")
 
 DTYPES = [
     "float32",

@@ -6,11 +6,12 @@ import jax
 import ml_dtypes
 import numpy as np
 import pytest
-import torch
 from against_torch import assert_same, compare, compare_gradient, numbers
 
 import jfi as jnp
 
+
+torch = pytest.importorskip("torch")
 
 DTYPES = [
     "float32",

@@ -3,11 +3,12 @@
 import jax
 import numpy as np
 import pytest
-import torch
 from against_torch import assert_same, compare, compare_gradient, numbers
 
 import jfi as jnp
 
+
+torch = pytest.importorskip("torch")
 
 INF, NAN = np.inf, np.nan
 ORDERS = ["fro", None, 0, 1, 2, 3, 0.5, 1.5, -1, -2, INF, -INF]

@@ -3,7 +3,6 @@
 import jax
 import numpy as np
 import pytest
-import torch
 from scipy import stats
 
 import jfi as jnp
@@ -77,7 +76,7 @@ def test_multinomial_without_replacement_follows_what_is_left():
     assert stats.chisquare(pairs[off], expected[off]).pvalue > 1e-3
 
 
-def test_multinomial_shapes():
+def test_multinomial_shapes(torch):
     weights = torch.rand(2, 5).numpy()
     for row in (weights, weights[0]):
         for count, replacement in ((5, False), (9, True)):
@@ -107,7 +106,7 @@ def test_multinomial_shapes():
     ],
 )
 def test_multinomial_refuses_what_torch_refuses(
-    probs, count, replacement, error, message
+    torch, probs, count, replacement, error, message
 ):
     with pytest.raises(error, match=message):
         jnp.multinomial(probs, count, replacement)

@@ -217,8 +217,9 @@ def multinomial(
     rest = jnp.clip(1 - pvals[..., :-1].sum(-1, keepdims=True), 0)
     pvals = jnp.concatenate([pvals[..., :-1], rest], -1)
     n = spread(n, kind, shape)
-    whole_shape = (*shape, pvals.shape[-1])
-    drawn = jax.random.multinomial(key, n, pvals, shape=whole_shape, dtype=kind)
+    # Spread here: with `shape=` JAX 0.10 takes that of the result, 0.12 of the draws.
+    pvals = spread(pvals, kind, (*shape, pvals.shape[-1]))
+    drawn = jax.random.multinomial(key, n, pvals, dtype=kind)
     return whole(drawn, dtype)
 
 

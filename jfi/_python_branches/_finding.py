@@ -97,9 +97,31 @@ def _expression(
     if not inside:
         return None, None, {}
     node: Any = inside[-1]
+    if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp)):
+        node = _only_condition(node) or node
     while isinstance(parents.get(node), (ast.BoolOp, ast.UnaryOp)):
         node = parents[node]
     return node, parents.get(node), parents
+
+
+def _only_condition(comprehension: ast.expr) -> ast.expr | None:
+    """The one condition in a comprehension; None if there are more.
+
+    Since Python 3.12 the frame of a comprehension is that of the function around it,
+    and an error in it tells no place but the whole.
+    """
+    found: list[ast.expr] = []
+    for node in ast.walk(comprehension):
+        match node:
+            case ast.comprehension():
+                found += node.ifs
+            case ast.IfExp():
+                found.append(node.test)
+            case ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
+                found.append(node)
+            case _:
+                pass
+    return found[0] if len(found) == 1 else None
 
 
 def _covers(node: ast.AST, span: _Span) -> bool:
