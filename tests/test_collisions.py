@@ -4,6 +4,7 @@ import importlib
 import re
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 
@@ -11,6 +12,8 @@ import jfi as jnp
 
 
 PAGE = (Path(__file__).parents[1] / "docs" / "collisions.md").read_text()
+# Rows that say so are of later releases than the installed one.
+IS_OLDER = jax.__version_info__ < (0, 12)
 PAIR = re.compile(r"`([\w.]+)` and `([\w.]+)`")
 ROW = re.compile(r"^\| `(\w+)` \|(.*)\|$", re.MULTILINE)
 
@@ -51,7 +54,11 @@ def sections(page):
     """The rows of each section: heading -> {name: rest of the row}."""
     parts = re.split(r"^## (.*)$", page, flags=re.MULTILINE)[1:]
     return {
-        heading: dict(ROW.findall(text))
+        heading: {
+            name: rest
+            for name, rest in ROW.findall(text)
+            if not (IS_OLDER and "since JAX 0.12" in rest)
+        }
         for heading, text in zip(parts[::2], parts[1::2], strict=True)
     }
 
@@ -95,7 +102,7 @@ def test_a_missing_and_a_wrong_row_are_seen():
 
 
 def test_the_counts_are_those_of_the_installed_jax():
-    assert len(collisions("jax.numpy", "jax.lax")) == 63
+    assert len(collisions("jax.numpy", "jax.lax")) == (63 if IS_OLDER else 65)
     assert collisions("jax.numpy", "jax.random") == {"split"}
 
 

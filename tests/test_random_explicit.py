@@ -144,27 +144,24 @@ BODIES = {
     ),
     "condition and body": Body(in_condition, stream=(1, 3), draws=5),
     "cond": Body(lambda x: jfi.cond(x > 0, draw_3, draw_none, x)),
-    "cond with operand=": Body(
-        lambda x: jfi.cond(x > 0, draw_3, draw_none, operand=x)
-    ),
+    "cond with operand=": Body(lambda x: jfi.cond(x > 0, draw_3, draw_none, operand=x)),
     "switch": Body(lambda x: jfi.switch((x > 0).astype(int), [draw_none, draw_3], x)),
     "map": Body(lambda x: jfi.map(draw_1, X3)),
     "associative_scan": Body(
         lambda x: [
-            jfi.associative_scan(lambda a, b: a + b + 0 * jfi.randn(), X3[:2])[0]
-            * 0 + jfi.randn(), *draw_3()
+            jfi.associative_scan(lambda a, b: a + b + 0 * jfi.randn(), X3[:2])[0] * 0
+            + jfi.randn(),
+            *draw_3(),
         ],
         stream=(2, 3, 4, 5),
         draws=6,
-    ),  # fmt: skip
+    ),
     "checkpoint": Body(lambda x: jfi.checkpoint(draw_3)(x)),
     "value_and_grad": Body(in_gradient),
     "linearize": Body(lambda x: jfi.linearize(draw_3, x)[0]),
     "jvp": Body(lambda x: jfi.jvp(draw_3, (x,), (x,))[0]),
-    "between loops": Body(
-        between_loops, stream=tuple(range(7)), draws=7
-    ),
-}  # fmt: skip
+    "between loops": Body(between_loops, stream=tuple(range(7)), draws=7),
+}
 
 
 # ------------------------------------------------------------ ways to call

@@ -23,6 +23,7 @@ from .subprocesses import output_of
 torch = pytest.importorskip("torch")
 torch.set_num_threads(1)
 F = torch.nn.functional
+FakeTensor = pytest.importorskip("torch._subclasses.fake_tensor").FakeTensor
 
 # The second is what a program raises that ran in the background.
 JIT_ERRORS = (jax.errors.JaxRuntimeError, ValueError)

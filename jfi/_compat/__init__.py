@@ -30,7 +30,7 @@ from ._numpy_names import (
     deprecated_numpy as deprecated_numpy,
     from_numpy as from_numpy,
 )
-from ._pieces import rows as rows, without as without
+from ._pieces import TESTED as TESTED, rows as rows, without as without
 from ._pytrees import (
     WholeStructure as WholeStructure,
     pytree_from_node as pytree_from_node,

@@ -29,6 +29,10 @@ def batch_tracers() -> type | None:
     from jax._src.interpreters.batching import BatchTracer
 
     seen: list[type] = []
-    ones = np.ones(2, np.float32)
-    outside_of_tracing(lambda: jax.vmap(lambda x: seen.append(type(x)) or x)(ones))
+
+    def row(x: Any) -> Any:
+        seen.append(type(x))
+        return x
+
+    outside_of_tracing(lambda: jax.vmap(row)(np.ones(2, np.float32)))
     return BatchTracer if seen == [BatchTracer] else None

@@ -54,12 +54,12 @@ _COLLECTIVES = {
 )
 def axis_effects() -> bool | None:
     def seen() -> Any:
-        axes: dict[str, Any] = {"axis_env": [("i", 2)]}
-        return jax.make_jaxpr(lambda x: jax.lax.psum(x, "i"), **axes)(np.float32(1))
+        make: Any = jax.make_jaxpr
+        return make(lambda x: jax.lax.psum(x, "i"), axis_env=[("i", 2)])(np.float32(1))
 
-    closed = outside_of_tracing(seen)
-    equation = closed.jaxpr.eqns[0]
-    return True if _effects(closed.jaxpr) == _effects(equation) == {"i"} else None
+    jaxpr = outside_of_tracing(seen).jaxpr
+    found = [_effects(jaxpr), _effects(jaxpr.eqns[0])]
+    return True if found == [frozenset({"i"})] * 2 else None
 
 
 def _effects(x: Any) -> frozenset[Any]:

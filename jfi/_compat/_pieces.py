@@ -19,6 +19,9 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 T = TypeVar("T")
 State = Literal["in use", "fallback", "refused"]
 
+# The releases of JAX in constraints.txt, with which all of the tests pass.
+TESTED = ("0.10.2", "0.12.0.1")
+
 _UNTRIED: Any = object()
 _pieces: dict[str, "Piece[Any]"] = {}
 _caches: list[Callable[[], object]] = []  # what to call when a piece comes or goes

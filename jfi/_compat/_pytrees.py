@@ -44,7 +44,8 @@ def pytree_from_node(cls: type, data: Any, children: Sequence[Any]) -> Any:
 )
 def pytree_nodes() -> bool | None:
     pair: Any = tree_util.tree_structure((0, 0))
-    return True if _structure_of(*pair.node_data(), 2) == pair else None
+    cls, data = pair.node_data()
+    return True if _structure_of(cls, data, 2) == pair else None
 
 
 def _structure_of(cls: type, data: Any, size: int) -> Any:

@@ -89,8 +89,8 @@ def backend_state() -> Callable[[], bool] | None:
     # No public function tells without starting the backend.
     from jax._src.xla_bridge import backends_are_initialized
 
-    known = isinstance(backends_are_initialized(), bool)
-    return backends_are_initialized if known else None
+    started: Callable[[], Any] = backends_are_initialized
+    return started if started() in (False, True) else None
 
 
 def jit_options(jitted: Any) -> tuple[object, ...] | None:

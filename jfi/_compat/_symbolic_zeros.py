@@ -41,7 +41,7 @@ def symbolic_zeros() -> Callable[[Any], Any] | None:
     (cls,) = _classes()
 
     def make(kind: Any) -> Any:
-        return cls(kind.to_tangent_aval())  # type: ignore[call-arg]
+        return cls(kind.to_tangent_aval())
 
     return make if outside_of_tracing(lambda: _costs_nothing(make)) else None
 

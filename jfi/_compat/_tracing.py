@@ -29,17 +29,17 @@ def _top_level_test() -> Callable[[], bool]:
 def trace_context() -> Callable[[], bool] | None:
     from jax._src.core import eval_trace, trace_ctx
 
-    def kinds() -> list[str]:
-        return _kinds(trace_ctx.trace, eval_trace)
+    seen: list[list[str]] = []
+
+    def row(x: Any) -> Any:
+        seen.append(_kinds(trace_ctx.trace, eval_trace))
+        return x
 
     is_top_level: Callable[[], bool] = trace_ctx.is_top_level
-    seen: list[list[str]] = []
     one = jax.ShapeDtypeStruct((2,), "float32")
-    outside_of_tracing(
-        lambda: jax.eval_shape(jax.vmap(lambda x: seen.append(kinds()) or x), one)
-    )
-    works = _tells_tracing(is_top_level) and len(seen[0]) == 2
-    return is_top_level if works else None
+    outside_of_tracing(lambda: jax.eval_shape(jax.vmap(row), one))
+    known = [["BatchTrace", "DynamicJaxprTrace"]]
+    return is_top_level if seen == known and _tells_tracing(is_top_level) else None
 
 
 def _kinds(trace: Any, outermost: Any) -> list[str]:

@@ -33,18 +33,20 @@ def varying_over(x: Any, axes: frozenset[Any]) -> Any:
     refuses=True,
 )
 def varying_types() -> bool | None:
-    P = jax.sharding.PartitionSpec
+    split, same = jax.sharding.PartitionSpec("i"), jax.sharding.PartitionSpec()
     seen: list[frozenset[Any]] = []
 
     def shard(x: Any, y: Any) -> Any:
         seen.extend([_axes(x), _axes(y)])
         return x
 
-    mesh = jax.sharding.AbstractMesh((1,), ("i",))
+    # Said aloud: JAX 0.12 takes explicit axes if nothing is said.
+    types = (jax.sharding.AxisType.Auto,)
+    mesh = jax.sharding.AbstractMesh((1,), ("i",), axis_types=types)
     mapped: Any = jax.shard_map(
-        shard, mesh=mesh, in_specs=(P("i"), P()), out_specs=P("i")
+        shard, mesh=mesh, in_specs=(split, same), out_specs=split
     )
-    one = jax.ShapeDtypeStruct((1,), np.float32)
+    one: Any = jax.ShapeDtypeStruct((1,), np.float32)
     outside_of_tracing(lambda: jax.eval_shape(mapped, one, one))
     return True if seen[:2] == [frozenset({"i"}), frozenset()] else None
 

@@ -72,8 +72,9 @@ def vjp(
     """
     how = check_nondiff(nondiff)
     call = DividedCall(fun, primals, has_aux=has_aux)
+    transform: Any = jax.vjp
     values, pull, carried = differentiate(
-        jax.vjp, call.of_floats(), *call.floats, has_aux=True
+        transform, call.of_floats(), *call.floats, has_aux=True
     )
     out, aux = call.returned(values, carried)
     info = _Linear(function_name(fun), call.outputs(values), call.blank_rest(), how)
@@ -171,8 +172,9 @@ def linearize(
     """
     how = check_nondiff(nondiff)
     call = DividedCall(fun, primals, has_aux=has_aux)
+    transform: Any = jax.linearize
     values, push, carried = differentiate(
-        jax.linearize, call.of_floats(), *call.floats, has_aux=True
+        transform, call.of_floats(), *call.floats, has_aux=True
     )
     out, aux = call.returned(values, carried)
     info = _Linear(function_name(fun), call.inputs(), call.blank_rest_of_output(), how)

@@ -25,7 +25,7 @@ from jax.core import Tracer
 from .._compat import at_top_level, hidden_state, in_uneven_loop
 from .._errors import RandomError
 from .._generator import current, draw_key, folded
-from . import _explicit
+from ._explicit import Explicit, explicit_key
 from ._finding import FoundDraws, found_draw, is_refusing, tracing
 from ._refusals import LOST_DERIVATIVES, refusal, refuse_around
 from ._sources import StreamSource, key_size, source_of
@@ -59,7 +59,7 @@ def _typed(data: jax.Array, impl: Any) -> jax.Array:
 def _traced_key(source: StreamSource) -> jax.Array:
     hidden = hidden_state()
     if hidden is None:
-        return _explicit.next_key(source)
+        return explicit_key(source)
     key: jax.Array = hidden.next_key(_cells(source), _Rules(source.impl))
     return key
 
@@ -105,7 +105,7 @@ def functionalize(
     With `refuses` the first draw raises `FoundDraws`, unless it was traced before.
     """
     hidden = hidden_state()
-    staged: Any = _explicit.Explicit if hidden is None else hidden.Staged
+    staged: Any = Explicit if hidden is None else hidden.Staged
     with tracing(refuses=refuses):
         return Functional(staged(f, args))
 
@@ -138,7 +138,7 @@ class Functional:
         communicates: Whether it has a collective operation such as `psum`.
     """
 
-    def __init__(self, staged: "_hidden_state.Staged | _explicit.Explicit") -> None:
+    def __init__(self, staged: "_hidden_state.Staged | Explicit") -> None:
         self._staged = staged
         self.sources: list[StreamSource] = staged.sources
         self.communicates = staged.communicates
@@ -219,4 +219,5 @@ def _ambient_cells(source: StreamSource) -> Any:
 
 
 def _new_cells(source: StreamSource) -> Any:
-    return hidden_state().new_cells(source, 2 * key_size(source.impl))
+    hidden: Any = hidden_state()
+    return hidden.new_cells(source, 2 * key_size(source.impl))

@@ -134,7 +134,7 @@ def _around() -> tuple[Scope | None, bool]:
     return scope, not in_jax or (scope is not None and scope.is_everywhere)
 
 
-def next_key(source: StreamSource) -> jax.Array:
+def explicit_key(source: StreamSource) -> jax.Array:
     """The data of the key for the next draw of a source, in code that is traced."""
     scope = scope_here()
     if scope is None:  # in eager code that is being differentiated
@@ -192,6 +192,7 @@ class Explicit:
 
     def __init__(self, f: Callable[..., Any], args: Sequence[Any]) -> None:
         self.sources: list[StreamSource] = []
+        self._taken: dict[StreamSource, int | None] = {}
         while True:
             try:
                 with tracing(refuses=is_refusing()):
