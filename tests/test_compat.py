@@ -1,24 +1,152 @@
-"""What jfi needs of JAX beyond its documentation, with it and without it."""
+"""What jfi needs of JAX beyond its documentation, with it and without it.
 
+Random numbers without it have a file of their own, test_random_explicit.py.
+"""
+
+import re
 import threading
+from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
+from jax.sharding import PartitionSpec
 from subprocesses import output_of, run_python
 
+import jfi as jnp
 from jfi import _compat
+from jfi._compat import _key_state, _tracing
 from jfi._fingerprint import fingerprint
 
 
+ROOT = Path(__file__).parents[1]
+NAMES = [row.name for row in _compat.rows()]
+X = np.linspace(1, 2, 3, dtype="float32")
+
+
+# ------------------------------------------------------------ pieces
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_piece_is_in_use_here(name):
+    (row,) = [row for row in _compat.rows() if row.name == name]
+    assert row.state == "in use"
+    assert row.uses
+    assert row.without
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_piece_can_be_switched_off(name):
+    with _compat.without(name):
+        states = {row.name: row.state for row in _compat.rows()}
+        assert states.pop(name) in ("fallback", "refused")
+        assert set(states.values()) == {"in use"}
+    assert {row.state for row in _compat.rows()} == {"in use"}
+
+
+def test_an_unknown_piece_is_refused():
+    told = pytest.raises(ValueError, match=r"'hidden_stat'.*hidden_state")
+    with told, _compat.without("hidden_stat"):
+        pass
+    done = run_python("import jfi", env={"JFI_WITHOUT": "hidden_stat"}, check=False)
+    assert "'hidden_stat'" in done.stderr
+    assert "hidden_state" in done.stderr
+
+
+def test_the_tested_releases_are_those_of_the_constraints():
+    lines = (ROOT / "constraints.txt").read_text()
+    assert set(re.findall(r"^jax==([\d.]+)", lines, re.MULTILINE)) == {*_compat.TESTED}
+    assert jax.__version__ in _compat.TESTED
+
+
+def report_of(**env):
+    code = "import runpy, sys; runpy.run_module('jfi', run_name='__main__')"
+    done = run_python(code, env=env, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_report_of_a_bug_has_all_it_needs():
+    text = report_of(JFI_SERVER_DIR="/nowhere/at/all")
+    for part in (
+        f"jax          {jax.__version__}  tested: ", "cpu:0", "default_dtype",
+        "float32", "not running in /nowhere/at/all", "no cache on disk", "numpy",
+        "JFI_SERVER_DIR",
+    ):  # fmt: skip
+        assert part in text
+    for name in NAMES:
+        assert re.search(rf"^  {name} +in use +\w", text, re.MULTILINE)
+    assert "what that costs you" not in text
+
+
+def test_the_report_tells_what_a_missing_piece_costs():
+    text = report_of(JFI_WITHOUT="hidden_state, symbolic_zeros")
+    assert re.search(r"^  hidden_state +refused ", text, re.MULTILINE)
+    assert re.search(r"^  symbolic_zeros +fallback ", text, re.MULTILINE)
+    costs = text[text.index("what that costs you") :]
+    assert "no random draws under plain jax.jit" in costs
+    assert "a None cotangent" in costs
+
+
+# ------------------------------------------------------------ all of them missing
+
+readme = (ROOT / "README.md").read_text()
+THIRTY_SECONDS = readme[readme.index("```python") + 9 :].partition("```")[0]
+
+
+def test_the_readme_runs_on_documented_jax_alone():
+    assert "why fit()" in output_of(THIRTY_SECONDS, env={"JFI_WITHOUT": "all"})
+
+
+DRAWS = """
+import jax, jfi as jnp
+jnp.manual_seed(0)
+drawn = [float(jnp.randn()) for _ in range(3)]
+jnp.manual_seed(0)
+f = jnp.jit(lambda: jnp.scan(lambda c, _: (c, jnp.randn()), 0, length=3)[1])
+assert f().tolist() == drawn, drawn
+assert len(set(jnp.vmap(lambda x: x + jnp.randn())(jnp.zeros(5)).tolist())) == 5
+jnp.manual_seed(0)
+branches = lambda: jnp.randn(), lambda: jnp.zeros(())
+value = jnp.grad(lambda x: x * jnp.cond(x > 0, *branches))(1.0)
+assert float(value) == drawn[0]
+try:
+    jax.vmap(lambda x: x + jnp.randn())(jnp.zeros(5))
+except jnp.RandomError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize(
+    "missing",
+    ["all", "hidden_state,trace_context", "hidden_state,trace_context,trace_state"],
+)
+def test_draws_are_right_or_refused(missing):
+    assert "hides from jfi" in output_of(DRAWS, env={"JFI_WITHOUT": missing})
+
+
+def test_draws_under_plain_jax_need_no_trace_context():
+    # The hidden state of an eager gradient is a stream of its own.
+    code = DRAWS.replace("assert float(value) == drawn[0]\n", "")
+    code = code.replace("except jnp.RandomError as error:", "finally:")
+    code = code.replace("print(error)", "print('drawn')")
+    for missing in ("trace_context", "trace_context,trace_state,trace_options"):
+        assert output_of(code, env={"JFI_WITHOUT": missing}) == "drawn"
+
+
+# ------------------------------------------------------------ user_contexts
+
+
 @pytest.fixture(params=["documented", "clearing"])
-def state(request, monkeypatch):
+def state(request):
     """`jit_key_state` as JAX gives it, and on public functions alone."""
-    if request.param == "clearing":
-        monkeypatch.delattr(jax, "make_user_context")
-    made = _compat.jit_key_state("a")
-    assert isinstance(made, _compat._ClearingState) == (request.param == "clearing")
-    return made
+    if request.param == "documented":
+        yield _compat.jit_key_state("a")
+        return
+    with _compat.without("user_contexts"):
+        made = _compat.jit_key_state("a")
+        assert isinstance(made, _key_state._ClearingState)
+        yield made
 
 
 def test_a_compiled_function_sees_the_state_change(state):
@@ -48,82 +176,186 @@ def test_the_state_of_a_block_belongs_to_its_thread(state):
     assert state.value == "a"
 
 
+# ------------------------------------------------------------ whether code is traced
+
+
 @pytest.mark.parametrize(
-    "test", [_compat._trace_context_test, _compat._trace_state_test]
+    "missing", [(), ("trace_context",), ("trace_context", "trace_state")]
 )
-def test_both_ways_tell_tracing(test):
-    at_top_level = test()
-    assert _compat._tells_tracing(at_top_level)
-    assert at_top_level()
-    seen = []
-    jax.vmap(lambda x: seen.append(at_top_level()) or x)(np.ones(2))
-    jax.jit(lambda x: seen.append(at_top_level()) or x)(1)
-    jax.grad(lambda x: seen.append(at_top_level()) or x)(1.0)
-    assert seen == [False] * 3
+def test_each_way_tells_tracing(missing):
+    with _compat.without(*missing):
+        test = _tracing._top_level_test()
+        assert (test is _tracing._calls_no_jax) == (len(missing) == 2)
+        assert _tracing._tells_tracing(test)
+        assert _compat.at_top_level()
+        seen = []
+
+        def probe(x):
+            told = _compat.at_top_level, _compat.is_staged, _compat.is_outermost
+            seen.append([tell() for tell in told])
+            return x
+
+        jax.vmap(probe)(X)
+        jax.grad(probe)(1.0)
+        jax.jit(probe)(1)
+        jax.vmap(jax.jit(lambda x: probe(x)))(X)
+        jax.jit(jax.vmap(lambda x: probe(x)))(X)
+        jax.tree.map(probe, [1])
+    assert [row[:2] for row in seen] == [
+        [False, False], [False, False], [False, True], [False, True], [False, True],
+        [True, False],
+    ]  # fmt: skip
+    assert seen[2][2]
+
+
+def test_a_program_inside_of_a_program_is_not_the_outermost():
+    for missing in ((), ("trace_context",)):
+        seen = []
+        inner = jnp.jit(lambda x, seen=seen: seen.append(_compat.is_outermost()) or x)
+        with _compat.without(*missing):
+            jax.jit(lambda x, inner=inner: inner(x))(1)
+            jax.vmap(lambda x, inner=inner: inner(x))(X)
+            jnp.jit(lambda x, seen=seen: seen.append(_compat.is_outermost()) or x)(1)
+        assert seen == [False, False, True]
 
 
 def test_a_test_that_tells_nothing_is_not_taken():
-    assert not _compat._tells_tracing(lambda: True)
-    assert not _compat._tells_tracing(lambda: False)
+    assert not _tracing._tells_tracing(lambda: True)
+    assert not _tracing._tells_tracing(lambda: False)
 
 
-WITHOUT_TRACE_CONTEXT = """
-import jfi._compat as compat
-def gone(): raise ImportError
-compat._trace_context_test = gone
-import jfi as jnp
-jnp.randn(2)
-try:
-    draw = jnp.jit(jnp.randn)
-    print(draw() != draw())
-except jnp.RandomError:
-    print("refused")
-"""
-WITHOUT_HIDDEN_STATE = """
-import sys
-sys.modules["jfi._compat._hidden_state"] = None
-import jax, jfi as jnp
-for transform in (jax.jit, jnp.jit, jnp.autojit, jnp.vmap, jnp.hessian):
-    try:
-        print(transform(lambda x: x * jnp.randn())(jnp.ones(())))
-    except jnp.RandomError as error:
-        assert "release of JAX" in str(error), error
-    except ValueError:
-        assert transform is jnp.vmap  # of a scalar
-assert jnp.randn() != jnp.randn()
-print("refused")
-"""
+# ------------------------------------------------------------ settings
 
 
-def test_random_numbers_under_jit_without_the_trace_context():
-    assert output_of(WITHOUT_TRACE_CONTEXT) == "True"
+def test_settings_without_the_list_of_them():
+    every = _compat.all_settings()
+    with _compat.without("config_values"):
+        some = _compat.all_settings()
+    assert len(some) < len(every)
+    assert some.items() <= every.items()
 
 
-def test_draws_in_traced_code_are_refused_where_jax_has_no_way_for_them():
-    assert output_of(WITHOUT_HIDDEN_STATE) == "refused"
+def test_draws_of_eager_code_without_trace_options():
+    first = [float(jnp.randn()) for _ in range(40)]
+    jnp.manual_seed(0)
+    with _compat.without("trace_options"):
+        assert _compat.compilation_context() is None
+        assert [float(jnp.randn()) for _ in range(40)] == first
+        with jax.default_matmul_precision("highest"):
+            jnp.randn()
 
 
-def test_without_either_way_nothing_is_drawn():
-    code = WITHOUT_TRACE_CONTEXT.replace(
-        "import jfi as jnp", "compat._trace_state_test = gone\nimport jfi as jnp"
-    )
-    done = run_python(code, check=False)
-    assert "this release of JAX hides from jfi whether a function" in done.stderr
+def test_whether_the_backend_runs_is_not_known_without_its_state():
+    jnp.zeros(1)
+    assert _compat.backend_started()
+    with _compat.without("backend_state"):
+        assert not _compat.backend_started()
 
 
-def test_settings_without_the_list_of_them(monkeypatch):
-    assert _compat.all_settings()["jax_enable_x64"] == jax.config.jax_enable_x64
-    monkeypatch.setattr(type(jax.config), "values", None)
-    assert _compat.all_settings()["jax_enable_x64"] == jax.config.jax_enable_x64
-
-
-def test_unreadable_options_of_a_jitted_function_are_refused(monkeypatch):
+def test_unreadable_options_of_a_jitted_function_are_refused():
     inner = jax.jit(lambda x: x)
     assert fingerprint(lambda x: inner(x))
-    monkeypatch.setattr("jfi._fingerprint._identity.jit_options", lambda jitted: None)
-    with pytest.raises(ValueError, match="whose options can't be read"):
+    told = pytest.raises(ValueError, match="whose options can't be read")
+    with told, _compat.without("jit_state"):
         fingerprint(lambda x: inner(x))
     assert _compat.jit_options(object()) is None
+
+
+# ------------------------------------------------------------ batches, loops, shards
+
+
+@pytest.mark.parametrize(
+    "name", ["batch_tracers", "transformation_names", "ruled_calls"]
+)
+def test_branches_in_a_batch(name):
+    def f(x, w):
+        return jnp.cond(x > 1.2, lambda: (w * x).sum(), lambda: x)
+
+    rows = jnp.vmap(f, (0, None))
+    in_scan = jax.vmap(lambda x: jax.lax.scan(lambda c, _: (f(c, X), x), x, length=2))
+    slope = jnp.vmap(jnp.grad(f), (0, None))
+    expected = rows(X, X), in_scan(X), slope(X, X)
+    with _compat.without(name):
+        jax.clear_caches()
+        found = (
+            jnp.vmap(lambda x, w: f(x, w), (0, None))(X, X),
+            jax.vmap(
+                lambda x: jax.lax.scan(lambda c, _: (f(c, X), x), x, length=2)
+            )(X),
+            jnp.vmap(jnp.grad(lambda x, w: f(x, w)), (0, None))(X, X),
+        )  # fmt: skip
+    jax.tree.map(np.testing.assert_allclose, found, expected)
+
+
+def test_loops_that_exchange_values_without_axis_effects():
+    def f(x):
+        def body(x):
+            return x + jax.lax.psum(x, "i") / 10, x
+
+        return jnp.scan_while(lambda x: x < 2, body, x, 3)
+
+    values = jax.vmap(f, axis_name="i")
+    slopes = jax.vmap(jax.grad(f_carry(f)), axis_name="i")
+    expected = values(X)
+    with pytest.raises(jnp.LoopError):
+        slopes(X)
+    with _compat.without("axis_effects"):
+        found = jax.vmap(lambda x: f(x), axis_name="i")(X)
+        with pytest.raises(jnp.LoopError):  # refused as ever, and not wrong
+            jax.vmap(jax.grad(f_carry(f)), axis_name="i")(X)
+    jax.tree.map(np.testing.assert_allclose, found, expected)
+
+
+def f_carry(f):
+    return lambda x: f(x).carry
+
+
+def test_loops_in_shards_without_varying_types():
+    mesh = jax.make_mesh((1,), ("i",), axis_types=(jax.sharding.AxisType.Auto,))
+    spec = PartitionSpec("i")
+
+    def shard(x):
+        out = jnp.scan_while(lambda c: c.sum() < 9, lambda c: (c * 2, c), x, 3)
+        return out.carry
+
+    def mapped(**options):
+        f = jax.shard_map(shard, mesh=mesh, in_specs=spec, out_specs=spec, **options)
+        return f(X)
+
+    expected = mapped()
+    with _compat.without("varying_types"):
+        np.testing.assert_array_equal(mapped(check_vma=False), expected)
+        with pytest.raises(Exception, match=r"vary|type"):
+            mapped()
+
+
+# ------------------------------------------------------------ messages
+
+
+def test_a_wrong_carry_without_source_lines():
+    def wrong(c, _):
+        return c.astype(int), None
+
+    with pytest.raises(jnp.LoopError, match=r"test_compat\.py, line"):
+        jnp.scan(wrong, jnp.ones(2), length=2)
+    with _compat.without("source_lines"), pytest.raises(jnp.LoopError) as caught:
+        jnp.scan(lambda c, _: (c.astype(int), None), jnp.ones(2), length=2)
+    assert "test_compat.py, line" not in str(caught.value)
+
+
+def test_compile_times_are_left_out_without_compile_events():
+    code = """
+import jfi as jnp
+f = jnp.autojit(lambda x: x + 1)
+f(jnp.ones(2))
+print(f.explain())
+"""
+    assert len(re.findall(r"\d s ", output_of(code))) == 2  # of tracing, of compiling
+    untimed = output_of(code, env={"JFI_WITHOUT": "compile_events"})
+    assert len(re.findall(r"\d s ", untimed)) == 1
+
+
+# ------------------------------------------------------------ pytrees
 
 
 @jax.tree_util.register_pytree_node_class
@@ -139,26 +371,22 @@ class Point:
         return cls(*children, name)
 
 
-class _Bare:
-    """A tree structure of a JAX without `node_data`."""
-
-    def __init__(self, structure):
-        self._structure = structure
-
-    def unflatten(self, leaves):
-        return self._structure.unflatten(leaves)
-
-
-@pytest.mark.parametrize("whole", [False, True])
-def test_a_pytree_node_is_taken_apart_and_put_together(whole, monkeypatch):
-    structure = jax.tree.structure(Point(0, "p"))
-    if whole:
-        monkeypatch.setattr(jax.tree_util, "treedef_is_leaf", lambda structure: False)
-        structure = _Bare(structure)
-    _, data = _compat.pytree_node(structure)
-    assert isinstance(data, _compat.WholeStructure) == whole
-    made = _compat.pytree_from_node(Point, data, [3])
+@pytest.mark.parametrize("missing", [(), ("pytree_nodes",)])
+def test_a_pytree_node_is_taken_apart_and_put_together(missing):
+    with _compat.without(*missing):
+        _, data = _compat.pytree_node(jax.tree.structure(Point(0, "p")))
+        assert isinstance(data, _compat.WholeStructure) == bool(missing)
+        made = _compat.pytree_from_node(Point, data, [3])
     assert (made.x, made.name) == (3, "p")
+
+
+def test_an_object_with_settings_without_pytree_nodes():
+    @jnp.autojit
+    def f(point):
+        return Point(point.x * len(point.name), point.name)
+
+    with _compat.without("pytree_nodes"):
+        assert [float(f(Point(2.0, name)).x) for name in ("a", "abc", "a")] == [2, 6, 2]
 
 
 def test_a_leaf_has_no_node():

@@ -14,8 +14,8 @@ from contracting import (
 )  # fmt: skip
 from jax import lax
 
-from jfi import LoopError, ScanWhileResult, scan_while
-from jfi._loops import _engine, _programs, _rules
+from jfi import LoopError, ScanWhileResult, _compat, scan_while
+from jfi._loops import _programs
 
 
 @pytest.mark.parametrize("x", X)
@@ -323,11 +323,16 @@ def test_a_body_with_a_gradient_of_its_own():
         jax.jvp(f, (2.0,), (1.0,))
 
 
-def test_without_undocumented_jax_reverse_mode_is_left(monkeypatch, request):
-    monkeypatch.setattr(_engine, "linear_calls", lambda: None)
-    monkeypatch.setattr(_rules, "ruled_calls", lambda: None)
-    _programs._place_of.cache_clear()  # what is compiled with it, and without it
-    request.addfinalizer(_programs._place_of.cache_clear)
+@pytest.fixture
+def _without_rules():
+    with _compat.without("linear_calls", "ruled_calls"):
+        _programs._place_of.cache_clear()  # what is compiled with it, and without it
+        yield
+    _programs._place_of.cache_clear()
+
+
+@pytest.mark.usefixtures("_without_rules")
+def test_without_undocumented_jax_reverse_mode_is_left():
     expected = jax.grad(loss_in_python, (0, 1))(A, X[0])
     close(jax.grad(loss, (0, 1))(jnp.asarray(A), X[0]), expected)
     both = jax.jit(jax.vmap(jax.grad(loss, (0, 1)), (None, 0)))(A, X)

@@ -30,7 +30,12 @@ from ._numpy_names import (
     deprecated_numpy as deprecated_numpy,
     from_numpy as from_numpy,
 )
-from ._pieces import TESTED as TESTED, rows as rows, without as without
+from ._pieces import (
+    TESTED as TESTED,
+    check_names as _check_names,
+    rows as rows,
+    without as without,
+)
 from ._pytrees import (
     WholeStructure as WholeStructure,
     pytree_from_node as pytree_from_node,
@@ -69,3 +74,5 @@ if TYPE_CHECKING:
         process_index: int
 else:
     Device = jax.Device
+
+_check_names()

@@ -3,7 +3,7 @@
 A piece is found and proved when it is first needed. Where that fails, in a release that
 jfi was not tested with, jfi does without it: `python -m jfi` prints what that costs.
 
-To see it before such a release comes, `JFI_WITHOUT=hidden_state,monitoring` in the
+To see it before such a release comes, `JFI_WITHOUT=hidden_state,trace_state` in the
 environment hides pieces from jfi (`all` hides all of them), and so does `without` in a
 test.
 """
@@ -11,7 +11,7 @@ test.
 import functools
 import os
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
@@ -112,15 +112,25 @@ def rows() -> list[Row]:
 @contextmanager
 def without(*names: str) -> Generator[None]:
     """Do without some pieces in a `with` block, in all threads; "all" of them."""
-    unknown = set(names) - {*_pieces, "all"}
-    if unknown:
-        raise ValueError(f"{sorted(unknown)} are no pieces; there are {list(_pieces)}")
+    check_names(names)
     before = set(_hidden)
     _hide({*before, *names})
     try:
         yield
     finally:
         _hide(before)
+
+
+def check_names(names: Iterable[str] = _hidden) -> None:
+    """Refuse names that are no pieces, those of `JFI_WITHOUT` by default.
+
+    Raises:
+        ValueError: There are some.
+    """
+    unknown = sorted(set(names) - {*_pieces, "all"})
+    if unknown:
+        message = f"JFI_WITHOUT: no pieces are {unknown}. There are: {list(_pieces)}."
+        raise ValueError(message)
 
 
 def _hide(names: set[str]) -> None:

@@ -45,6 +45,8 @@ def trace_context() -> Callable[[], bool] | None:
 def _kinds(trace: Any, outermost: Any) -> list[str]:
     kinds: list[str] = []
     while trace is not outermost:
+        if not hasattr(trace, "parent_trace"):
+            return ["unknown"]  # that of jax.shard_map does not tell what is around it
         kinds.append(type(trace).__name__)
         trace = trace.parent_trace
     return kinds

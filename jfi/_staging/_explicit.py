@@ -18,10 +18,10 @@ from jax.core import eval_jaxpr
 
 from .._compat import call_around, communicates
 from .._errors import RandomError
-from .._generator import draw_key
+from .._generator import current, draw_key
 from ._finding import FoundDraws, found_draw, is_refusing, tracing
 from ._refusals import NOT_IN_THIS_JAX
-from ._sources import StreamSource, key_size
+from ._sources import StreamSource, key_size, source_of
 
 
 T = TypeVar("T")
@@ -37,6 +37,7 @@ class Scope:
     Attributes:
         counts: The counts now.
         taken: How many draws were made of each since; None if that depends on data.
+        used: Of which streams any were made, also inside of loops and branches.
         is_everywhere: Whether it serves code that JAX alone traces, too.
     """
 
@@ -46,6 +47,7 @@ class Scope:
         self._words = {source: words for source, (words, _) in states.items()}
         self.counts = {source: count for source, (_, count) in states.items()}
         self.taken: dict[StreamSource, int | None] = dict.fromkeys(states, 0)
+        self.used: set[StreamSource] = set()
 
     def next_key(self, source: StreamSource) -> jax.Array:
         """The data of the key for the next draw of a source."""
@@ -72,11 +74,14 @@ class Scope:
     def inside(self, counts: Counts) -> "Scope":
         """The same streams from other counts on: of a loop's body, of a branch."""
         pairs = zip(self._words.items(), counts, strict=True)
-        return Scope({source: (words, count) for (source, words), count in pairs})
+        scope = Scope({source: (words, count) for (source, words), count in pairs})
+        scope.used = self.used
+        return scope
 
     def _require(self, source: StreamSource) -> None:
         if source not in self.counts:  # whoever opened the scope begins again, with it
             found_draw(source)
+        self.used.add(source)
 
 
 class Finding(Scope):
@@ -191,30 +196,31 @@ class Explicit:
     loses_derivatives = False
 
     def __init__(self, f: Callable[..., Any], args: Sequence[Any]) -> None:
-        self.sources: list[StreamSource] = []
-        self._taken: dict[StreamSource, int | None] = {}
+        self._inputs = [source_of(current())]  # in all but few functions all there is
         while True:
             try:
                 with tracing(refuses=is_refusing()):
                     return self._trace(f, args)
             except FoundDraws as found:
-                new = [s for s in found.sources if s not in self.sources]
+                new = [s for s in found.sources if s not in self._inputs]
                 if is_refusing() or not new:
                     raise
-                self.sources += new
+                self._inputs += new
 
     def _trace(self, f: Callable[..., Any], args: Sequence[Any]) -> None:
-        sources = self.sources
+        sources, last = self._inputs, Scope({})
 
         def run(states: Sequence[tuple[Any, Any]], *args: Any) -> tuple[Any, Counts]:
-            scope = Scope(dict(zip(sources, states, strict=True)))
-            out = in_scope(scope, f, *args)
-            self._taken = scope.taken
-            return out, list(scope.counts.values())
+            nonlocal last
+            last = Scope(dict(zip(sources, states, strict=True)))
+            out = in_scope(last, f, *args)
+            return out, list(last.counts.values())
 
         traced: Any = jax.make_jaxpr(run, return_shape=True)
         self._jaxpr, types = traced(list(map(_types, sources)), *args)
         self._out: Any = jax.tree.structure(types)
+        self._taken = last.taken
+        self.sources = [source for source in sources if source in last.used]
 
     def draws(self, source: StreamSource) -> int | None:
         """How many keys it takes of a source; None if that depends on the data."""
@@ -229,17 +235,25 @@ class Explicit:
         self, states: Mapping[StreamSource, tuple[Any, Any]], args: Sequence[Any]
     ) -> tuple[Any, dict[StreamSource, Any]]:
         """Run it from the states (words and count) given: results and last counts."""
-        leaves = [x for source in self.sources for x in states[source]]
+        leaves = [
+            x
+            for source in self._inputs
+            for x in states.get(source) or map(_zeros, _types(source))
+        ]
         closed = self._jaxpr
         outs: Any = eval_jaxpr(closed.jaxpr, closed.consts, *leaves, *args)
         out, counts = jax.tree.unflatten(self._out, outs)
-        return out, dict(zip(self.sources, counts, strict=True))
+        return out, dict(zip(self._inputs, counts, strict=True))
 
 
 def _types(source: StreamSource) -> tuple[Any, Any]:
     size = 2 * key_size(source.impl)
     words = jax.ShapeDtypeStruct((size,), np.uint32)
     return words, jax.ShapeDtypeStruct((), np.uint32)
+
+
+def _zeros(kind: Any) -> jax.Array:
+    return jnp.zeros(kind.shape, kind.dtype)
 
 
 @functools.partial(jax.jit, static_argnums=0)
