@@ -29,6 +29,7 @@ ROWS = [
     {"linalg", "fft", "nn", "random", "scipy"},
     {"_numpy"},
     {"__init__"},
+    {"__main__"},
 ]  # fmt: skip
 ROW = {name: i for i, names in enumerate(ROWS) for name in names}
 PRIVATE_JAX = ("jax._src", "jax.extend", "jax.interpreters", "jaxlib")
