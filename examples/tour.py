@@ -203,7 +203,7 @@ def main() -> None:
     if not HAS_TORCH:
         console.print(
             "[dim]PyTorch is not installed: the tour leaves out from_torch. "
-            "To see it: pip install 'jfi[torch]'[/]"
+            "To see it: pip install 'jfi\\[torch]'[/]"
         )
 
     data: Any = load_digits()

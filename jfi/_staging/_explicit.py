@@ -159,6 +159,7 @@ class Carried:
 
     def __init__(self, scope: Scope) -> None:
         self._scope, self.counts = scope, list(scope.counts.values())
+        self._draws = False
 
     def run(
         self, counts: Counts, f: Callable[..., T], /, *args: Any, **kwargs: Any
@@ -166,10 +167,13 @@ class Carried:
         """Call a function inside of it: the counts after that, and its result."""
         inside = self._scope.inside(counts)
         out = in_scope(inside, f, *args, **kwargs)
+        self._draws |= any(taken != 0 for taken in inside.taken.values())
         return list(inside.counts.values()), out
 
     def end(self, counts: Counts) -> None:
         """Go on after it, from the counts where it ends."""
+        if not self._draws:  # and the number of draws stays known
+            return
         for source, count in zip(self._scope.counts, counts, strict=True):
             self._scope.settle(source, None, count)
 
