@@ -55,6 +55,29 @@ def test_every_name_is_there_and_the_same(theirs):
     assert public_names(module) <= set(dir(ours))
 
 
+def deprecated_names():
+    """Names that modules of JAX give on demand, with a warning."""
+    for theirs, ours in {**OURS, "jax.numpy": "jfi"}.items():
+        table = getattr(importlib.import_module(theirs), "_deprecations", {})
+        for name, (_, value) in table.items():
+            if value is not None:
+                yield theirs, ours, name
+
+
+def test_deprecated_names_warn_at_the_line_of_the_user():
+    for theirs, ours, name in deprecated_names():
+        module = importlib.import_module(theirs)
+        module.__getattr__.cache_clear()  # JAX warns once
+        with pytest.warns(DeprecationWarning, match=f"{theirs}.{name} is dep") as told:
+            value = getattr(importlib.import_module(ours), name)
+        assert value is getattr(module, name)
+        assert [warning.filename for warning in told] == [__file__]
+
+
+def test_some_names_are_deprecated():
+    assert ("jax.scipy.special", "jfi.scipy.special", "lpmn") in set(deprecated_names())
+
+
 def test_the_submodules_were_found():
     assert {
         "jax.scipy.linalg",

@@ -29,6 +29,7 @@ from ._loop_calls import linear_calls as linear_calls, ruled_calls as ruled_call
 from ._numpy_names import (
     deprecated_numpy as deprecated_numpy,
     from_numpy as from_numpy,
+    on_demand as on_demand,
 )
 from ._pieces import (
     TESTED as TESTED,

@@ -1,18 +1,37 @@
-"""Names that `jax.numpy` gives on demand: those that are deprecated there."""
+"""Names that a module of JAX gives on demand: those that are deprecated there."""
 
+import warnings
+from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import jax.numpy as jnp
 
 
-def from_numpy(name: str) -> Any:
-    """A name that `jax.numpy` gives on demand."""
-    try:
-        return getattr(jnp, name)
-    except AttributeError as error:
-        message = f"module 'jfi' has no attribute {name!r}"
-        raise AttributeError(message, name=name) from error
+def on_demand(ours: str, theirs: ModuleType) -> Callable[[str], Any]:
+    """The `__getattr__` of a module that has what a module of JAX has.
 
+    Args:
+        ours: The name of the module.
+        theirs: The module of JAX.
+    """
+
+    def get(name: str) -> Any:
+        try:
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                value = getattr(theirs, name)
+        except AttributeError as error:
+            message = f"module {ours!r} has no attribute {name!r}"
+            raise AttributeError(message, name=name) from error
+        for warning in told:  # Python shows deprecations of the user's own lines
+            warnings.warn(str(warning.message), warning.category, stacklevel=2)
+        return value
+
+    return get
+
+
+from_numpy = on_demand("jfi", jnp)
 
 # The table behind those names, so that `dir(jfi)` holds all that `dir(jax.numpy)` does:
 # JAX 0.12 has none.

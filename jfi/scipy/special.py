@@ -24,3 +24,9 @@ if _typing.TYPE_CHECKING:
         return_sign: bool = False,
         where: ArrayLike | None = None,
     ) -> _typing.Any: ...
+else:
+    import jax.scipy.special as _theirs
+
+    from .._compat import on_demand as _on_demand
+
+    __getattr__ = _on_demand(__name__, _theirs)  # deprecated names
