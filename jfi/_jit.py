@@ -30,6 +30,7 @@ from ._staging import (
     traced_sources,
     tracing,
 )
+from ._trees import mark_static
 
 
 OPTIONS = "_jfi_jit_options"
@@ -71,7 +72,9 @@ def jit(fun: Callable[..., Any], options: Mapping[str, Any]) -> Callable[..., An
     }
     for name, value in attributes.items():
         setattr(jitted, name, value)
-    return jitted
+    # As of jax.jit: what it captured is a constant of what it compiled, also inside of
+    # autojit, which would else run it with a clone of `program`.
+    return mark_static(jitted)
 
 
 def is_jitted(value: Any) -> bool:

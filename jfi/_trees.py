@@ -4,6 +4,7 @@ import functools
 import inspect
 import os
 import sys
+import types
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeGuard
 
@@ -180,3 +181,18 @@ def is_library(cls: type) -> bool:
 
 
 _STANDARD_FOLDER = os.path.dirname(os.__file__) + os.sep
+
+
+# On a class of jfi: its instances pass through `autojit` as they are. On a function:
+# see `mark_static`.
+STATIC_MARK = "__jfi_static__"
+
+
+def mark_static(fn: types.FunctionType) -> types.FunctionType:
+    """Let a function made by jfi pass through `autojit` as it is, by identity.
+
+    For functions whose captured values are read on the host, at run time. The mark
+    names the code, so that a wrapper which copies the attributes is not marked.
+    """
+    setattr(fn, STATIC_MARK, fn.__code__)
+    return fn

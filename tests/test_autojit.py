@@ -36,7 +36,7 @@ from jfi import (
     autojit,
 )
 from jfi._autojit import _calls, _programs
-from jfi._autojit._classify import mark_static
+from jfi._trees import mark_static
 
 
 @pytest.fixture(autouse=True, params=["layouts", "opened"])

@@ -312,6 +312,23 @@ def test_each_row_of_a_loop_of_variable_length_draws_its_own():
     ))  # fmt: skip
 
 
+@pytest.mark.parametrize("missing", [(), ("hidden_state",)])
+def test_rows_in_batches_draw_the_same_in_batches_of_any_size(missing):
+    def rows(batch_size):
+        jfi.manual_seed(0)
+        return jfi.map(draw_1, X23.ravel(), batch_size=batch_size), count()
+
+    with _compat.without(*missing):
+        found = [rows(size) for size in (2, 3, 4, 6)]
+        with_jit = jfi.jit(lambda: jfi.map(draw_1, X23.ravel(), batch_size=4))
+        jfi.manual_seed(0)
+        found.append((with_jit(), count()))
+    for drawn, draws in found:
+        assert_same(drawn, found[0][0])
+        assert draws == 1
+    assert_all_different(found[0][0])
+
+
 def test_dropout_keys_and_rows_in_batches():
     kept = jfi.jit(lambda x: jfi.dropout(x, 0.5))(np.ones(1000, "float32"))
     assert 300 < int((kept == 0).sum()) < 700
@@ -339,10 +356,19 @@ def test_a_class_that_draws_in_its_methods():
     np.testing.assert_allclose(model.w, jfi.randn(3), rtol=1e-6)
 
 
-def test_a_map_over_a_tree_is_no_transformation():
-    tree = {"a": X3, "b": X23}
-    drawn = jfi.jit(lambda t: jax.tree.map(jfi.randn_like, t))(tree)
-    assert_all_different(drawn)
+ONLY_CALL = {
+    "tree.map": lambda x: jax.tree.map(jfi.randn_like, {"a": x, "b": x}),
+    "named_scope": jax.named_scope("layer")(jfi.randn_like),
+    "named_call": lambda x: jax.named_call(jfi.randn_like)(x),
+    "annotate_function": jax.profiler.annotate_function(jfi.randn_like),
+    "Sequential": lambda x: eqx.nn.Sequential([eqx.nn.Lambda(jfi.randn_like)])(x),
+}
+
+
+@pytest.mark.parametrize("name", ONLY_CALL)
+def test_what_only_calls_a_function_is_no_transformation(name):
+    run = jfi.jit(ONLY_CALL[name])
+    assert_all_different(run(X3), run(X3))
 
 
 # ------------------------------------------------------------ what is refused

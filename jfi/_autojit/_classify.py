@@ -18,6 +18,7 @@ from jax.core import Tracer
 from jax.tree_util import all_leaves
 
 from .._trees import (
+    STATIC_MARK,
     is_array,
     is_library,
     is_named,
@@ -145,21 +146,6 @@ def kind_of(x: Any) -> kinds.Kind:
     if isinstance(kind, objects.ObjectKind) and _is_sentinel(x, cls):
         return SENTINEL
     return kind
-
-
-# On a class of jfi: its instances pass through `autojit` as they are. On a function:
-# see `mark_static`.
-STATIC_MARK = "__jfi_static__"
-
-
-def mark_static(fn: types.FunctionType) -> types.FunctionType:
-    """Let a function made by jfi pass through `autojit` as it is, by identity.
-
-    For functions whose captured values are read on the host, at run time. The mark
-    names the code, so that a wrapper which copies the attributes is not marked.
-    """
-    setattr(fn, STATIC_MARK, fn.__code__)
-    return fn
 
 
 def _kind_of_value(x: Any) -> kinds.Kind | None:

@@ -6,6 +6,8 @@ can't take random state, and say so in words that help nobody; what is not recog
 left to JAX, whose error comes a moment later.
 """
 
+import contextlib
+import functools
 import inspect
 import itertools
 import sys
@@ -67,14 +69,26 @@ def calls_of_jax() -> int:
 
 def _is_of_jax(frame: FrameType) -> bool:
     module = str(frame.f_globals.get("__name__"))
-    return module.partition(".")[0] == "jax" and module not in _MAPS
+    return module.partition(".")[0] == "jax" and module not in _that_only_call()
 
 
-# Functions of these modules call the user's, and trace nothing.
-_MAPS = {
-    inspect.unwrap(f).__globals__["__name__"]
-    for f in (jax.tree.map, jax.tree_util.tree_map)
-}
+@functools.cache
+def _that_only_call() -> frozenset[str]:
+    """The modules of functions that call the user's, and trace nothing.
+
+    Those of maps over trees, and of names in profiles, which haiku and equinox use.
+    """
+    wrappers: list[Callable[[], Any]] = [
+        lambda: jax.tree.map,
+        lambda: jax.tree_util.tree_map,
+        lambda: jax.named_scope("jfi")(_that_only_call),
+        lambda: jax.profiler.annotate_function(_that_only_call),
+    ]
+    found: set[str] = set()
+    for wrapper in wrappers:
+        with contextlib.suppress(AttributeError, TypeError):
+            found.add(wrapper().__globals__["__name__"])
+    return frozenset(found)
 
 
 def enclosing_transformations(until: Callable[..., Any]) -> Iterator[str]:

@@ -7,13 +7,10 @@ function gets the user's as they are.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-import numpy as np
 from jax import lax
 
-from .._own_stream import Function, on_keys, varied, with_own_stream
-from .._staging import Keys, carried_here
+from .._own_stream import Function
+from .._staging import carried_here
 
 
 def scan(run: Callable[[Function, Any], Any], f: Function, init: Any) -> Any:
@@ -49,24 +46,6 @@ def map(f: Function, xs: Any) -> Any:
     if carried_here() is None:
         return lax.map(f, xs)
     return scan(lambda f, c: lax.scan(f, c, xs), lambda c, x: (c, f(x)), None)[1]
-
-
-def map_in_batches(f: Function, xs: Any, batch_size: int) -> Any:
-    """`lax.map` of some rows at a time, each with a stream of its own."""
-    if carried_here() is None:
-        return lax.map(f, xs, batch_size=batch_size)
-
-    def run(keys: Keys | None) -> Any:
-        if keys is None:
-            return lax.map(f, xs, batch_size=batch_size)
-        numbers = jnp.arange(len(jax.tree.leaves(xs)[0]), dtype=np.uint32)
-        return lax.map(
-            lambda row: on_keys(f, varied(keys, row[0]), row[1]),
-            (numbers, xs),
-            batch_size=batch_size,
-        )
-
-    return with_own_stream(run)
 
 
 def branches(run: Callable[..., Any], functions: Sequence[Function], *args: Any) -> Any:

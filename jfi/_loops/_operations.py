@@ -11,10 +11,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .._own_stream import while_loop as drawing_while_loop
+from .._own_stream import (
+    on_keys,
+    varied,
+    while_loop as drawing_while_loop,
+    with_own_stream,
+)
 from .._progress import title_of
 from .._python_branches import told
 from .._staging import (
+    Keys,
     as_outside,
     differentiate,
     functionalize,
@@ -137,9 +143,21 @@ def _is_scalar(x: Any, kind: Any) -> bool:
 def map(functions: tuple[Any], xs: Any, batch_size: Any) -> Any:
     (f,) = functions
     with told():
-        if batch_size is not None:
-            return _carrying.map_in_batches(f, xs, batch_size)
-        return _carrying.map(f, xs)
+        if batch_size is None:
+            return _carrying.map(f, xs)
+        return with_own_stream(functools.partial(_map_in_batches, f, xs, batch_size))
+
+
+def _map_in_batches(f: Any, xs: Any, batch_size: int, keys: Keys | None) -> Any:
+    """`lax.map` of some rows at a time, each with a stream of its own."""
+    if keys is None:
+        return lax.map(f, xs, batch_size=batch_size)
+    numbers = jnp.arange(len(jax.tree.leaves(xs)[0]), dtype=np.uint32)
+    return lax.map(
+        lambda row: on_keys(f, varied(keys, row[0]), row[1]),
+        (numbers, xs),
+        batch_size=batch_size,
+    )
 
 
 def associative_scan(functions: tuple[Any], elems: Any, reverse: Any, axis: Any) -> Any:
