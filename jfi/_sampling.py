@@ -20,7 +20,7 @@ from ._generator import current
 from ._kinds_of_draws import KindOfDraw
 from ._placement import dtype_of_data, own_dtypes, place, put
 from ._seeding import one_key
-from ._staging import next_key
+from ._staging import next_key_data
 from ._trees import is_numeric
 
 
@@ -48,8 +48,12 @@ def draw(
         except BaseException:
             stream.settle(number + 1, number)  # a refused draw changes nothing
             raise
-    key = next_key() if key is None else _one_key(key, caller)
-    drawn: jax.Array = _with_key(sampler, static, key, dynamic)
+    drawn: jax.Array
+    if key is None:
+        data, impl = next_key_data()
+        drawn = _with_key_data(sampler, static, impl, data, dynamic)
+    else:
+        drawn = _with_key(sampler, static, _one_key(key, caller), dynamic)
     return drawn
 
 
@@ -81,6 +85,18 @@ def _kind(sampler: Sampler, static: tuple[Any, ...], impl: Any) -> KindOfDraw:
 def _with_key(
     sampler: Sampler, static: tuple[Any, ...], key: jax.Array, dynamic: tuple[Any, ...]
 ) -> jax.Array:
+    return sampler(key, *static, *dynamic)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1, 2))
+def _with_key_data(
+    sampler: Sampler,
+    static: tuple[Any, ...],
+    impl: Any,
+    data: jax.Array,
+    dynamic: tuple[Any, ...],
+) -> jax.Array:
+    key = jax.random.wrap_key_data(data, impl=impl)
     return sampler(key, *static, *dynamic)
 
 

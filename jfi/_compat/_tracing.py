@@ -1,5 +1,6 @@
 """Whether the caller is being traced, and inside how many transformations."""
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -33,6 +34,7 @@ def trace_context() -> Callable[[], bool] | None:
 
     def row(x: Any) -> Any:
         seen.append(_kinds(trace_ctx.trace, eval_trace))
+        weakref.ref(trace_ctx.trace)
         return x
 
     is_top_level: Callable[[], bool] = trace_ctx.is_top_level
@@ -109,6 +111,18 @@ def is_staged() -> bool:
 
 # Eager differentiation and batching compute as they go: no number is kept in a program.
 _COMPUTING = {"JVPTrace", "LinearizeTrace", "BatchTrace"}
+
+
+def current_trace() -> Any | None:
+    """What stands for the innermost transformation; None without `trace_context`.
+
+    While it lives, and is the current one, the transformations around are the same.
+    """
+    if trace_context() is None:
+        return None
+    from jax._src.core import trace_ctx
+
+    return trace_ctx.trace
 
 
 def _traces_around() -> list[str]:

@@ -7,6 +7,7 @@ from ._draws import (
     draw_keys as draw_keys,
     functionalize as functionalize,
     next_key as next_key,
+    next_key_data as next_key_data,
     refuse_sources as refuse_sources,
     trace_call as trace_call,
     traced_sources as traced_sources,

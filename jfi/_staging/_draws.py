@@ -40,20 +40,22 @@ if TYPE_CHECKING:
 
 def next_key() -> jax.Array:
     """A typed key for the next draw of the current stream."""
+    data, impl = next_key_data()
+    key: jax.Array = jax.random.wrap_key_data(data, impl=impl)
+    return key
+
+
+def next_key_data() -> tuple[jax.Array, Any]:
+    """The data of the key for the next draw of a stream, and its algorithm."""
     stream = current()
     if at_top_level():
-        return _typed(stream.draw_key(), stream.impl)
+        return stream.draw_key(), stream.impl
     source = source_of(stream)
     if is_refusing():
         found_draw(source)
     if hidden_state() is not None:
         refuse_around(until=functionalize)
-    return _typed(_traced_key(source), source.impl)
-
-
-def _typed(data: jax.Array, impl: Any) -> jax.Array:
-    key: jax.Array = jax.random.wrap_key_data(data, impl=impl)
-    return key
+    return _traced_key(source), source.impl
 
 
 def _traced_key(source: StreamSource) -> jax.Array:
@@ -135,13 +137,16 @@ class Functional:
 
     Attributes:
         sources: Where its draws come from; empty if there are none.
-        communicates: Whether it has a collective operation such as `psum`.
     """
 
     def __init__(self, staged: "_hidden_state.Staged | Explicit") -> None:
         self._staged = staged
         self.sources: list[StreamSource] = staged.sources
-        self.communicates = staged.communicates
+
+    @property
+    def communicates(self) -> bool:
+        """Whether it has a collective operation such as `psum`."""
+        return self._staged.communicates
 
     def draws(self, source: StreamSource) -> int | None:
         """How many draws it makes; None if that depends on the data."""

@@ -1,9 +1,11 @@
 """Refusals of draws where JAX can't give random state, in words that help."""
 
+import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
-from .._compat import condition_draws, enclosing_transformations
+from .._compat import condition_draws, current_trace, enclosing_transformations
 from .._errors import RandomError
 
 
@@ -44,6 +46,27 @@ NOT_IN_THIS_JAX = (
 
 def refuse_around(until: Callable[..., Any]) -> None:
     """Refuse, by name, what JAX would refuse in words that help nobody."""
+    trace = current_trace()
+    if trace is not None and _allowed.trace() is trace:
+        return  # the draw before was in the same trace: a walk less up the call stack
+    _refuse_around(until)
+    _allowed.trace = weakref.ref(trace) if trace is not None else _no_trace
+
+
+def _no_trace() -> None:
+    """A weak reference to nothing."""
+
+
+class _Allowed(threading.local):
+    """The trace of this thread in which draws were allowed last."""
+
+    trace: Callable[[], object] = staticmethod(_no_trace)
+
+
+_allowed = _Allowed()
+
+
+def _refuse_around(until: Callable[..., Any]) -> None:
     if condition_draws():
         raise RandomError(
             "Random numbers are drawn in the condition and in the body of "
