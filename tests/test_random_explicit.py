@@ -31,6 +31,9 @@ def _documented_jax():
 
 # ------------------------------------------------------------ ways to draw
 
+# Not those of the other matrix: JAX remembers what it traced of a function, here that
+# would be hidden state.
+
 
 def draw_3(_=None):
     return [jfi.randn() for _ in range(3)]
