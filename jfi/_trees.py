@@ -4,13 +4,15 @@ import functools
 import inspect
 import os
 import sys
-import types
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar
 
 import jax
 import numpy as np
 from jax.tree_util import KeyEntry, keystr
+
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Constant:
@@ -188,11 +190,12 @@ _STANDARD_FOLDER = os.path.dirname(os.__file__) + os.sep
 STATIC_MARK = "__jfi_static__"
 
 
-def mark_static(fn: types.FunctionType) -> types.FunctionType:
+def mark_static(fn: F) -> F:
     """Let a function made by jfi pass through `autojit` as it is, by identity.
 
     For functions whose captured values are read on the host, at run time. The mark
     names the code, so that a wrapper which copies the attributes is not marked.
     """
-    setattr(fn, STATIC_MARK, fn.__code__)
+    function: Any = fn
+    setattr(fn, STATIC_MARK, function.__code__)
     return fn
