@@ -24,7 +24,9 @@ Python user would expect, so that either can be caught:
     ├── LateDefaultsWarning                 jfi was imported too late to set a default
     ├── LocalFallbackWarning                a persistent function runs in this process
     ├── PlainJitWarning                     a program of plain JAX draws random numbers
-    └── RecompileWarning                    autojit compiles again and again
+    ├── RecompileWarning                    autojit compiles again and again
+    ├── SlowCallWarning                     a large array is copied at each call
+    └── UncompiledWarning                   code reads what can't be watched
 """
 
 __all__ = [
@@ -139,3 +141,11 @@ class RecompileWarning(JfiWarning):
 # The errors print, pickle and document as `jfi.AutoJitError`, where users find them.
 for _name in __all__:
     globals()[_name].__module__ = "jfi"
+
+
+class SlowCallWarning(JfiWarning):
+    """Compiled code reads a large NumPy array outside: it is copied at each call."""
+
+
+class UncompiledWarning(JfiWarning):
+    """A function is not compiled: it reads what can change without being seen."""

@@ -11,7 +11,7 @@ FILES = sorted((ROOT / "jfi").rglob("*.py")) + sorted((ROOT / "server").rglob("*
 
 # From the bottom up: a module imports only from the rows above its own in this list.
 ROWS = [
-    {"_errors", "_compat"},
+    {"_code", "_errors", "_compat"},
     {"_lazy", "_devices", "_arguments", "_distributions"},
     {"_config"},
     {"_trees", "_placement", "_generator", "_python_branches"},

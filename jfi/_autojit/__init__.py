@@ -12,6 +12,11 @@ user's words, `_history` why a function was compiled, `_ahead` what is made of i
 of time; `_options` and `_shardings` hold what users may ask for.
 """
 
+from ._watching import (
+    GlobalWritesError as GlobalWritesError,
+    UnwatchedError as UnwatchedError,
+    warn_uncompiled as warn_uncompiled,
+)
 from ._wrapper import AutoJIT as AutoJIT, CacheInfo as CacheInfo, autojit as autojit
 
 

@@ -9,7 +9,7 @@ import jax
 from .._errors import AutoJitError
 from .._trees import own_copy
 from ._calls import Calls
-from ._opening import Graph
+from ._graphs import Graph
 from ._outcomes import Outcome
 
 

@@ -10,15 +10,20 @@ from typing import Any
 from .._compat import setting
 from .._staging import FoundDraws
 from .._trees import function_name, own_copy
+from ._effects import EffectsError
 from ._function_kinds import Body
+from ._graphs import Opened
 from ._history import History
 from ._layouts import MAX_NODES, Layout, Written, write_down
 from ._messages import needed_numbers, retell
-from ._opening import Mode, Opened, open_values
+from ._modes import Mode
+from ._opening import open_values
 from ._options import Options, named_in, read_options
 from ._outcomes import Outcome
-from ._programs import Function, Program, Programs
+from ._programs import Function, Program, Programs, UnreadError
+from ._reading import Read
 from ._shardings import constrain, leaf_options, split_options
+from ._watching import UnwatchedError, refuse_unwatched, warn_of_copies, warn_once
 
 
 MAX_LAYOUTS = 16  # per function: they are tried one after the other
@@ -61,6 +66,9 @@ class Calls:
             k for k, p in enumerate(self.parameters, start=1) if p.kind in stars
         ]
         self._layouts: dict[Any, Layout] = {}
+        self._read: Read | None = None  # by the calls so far
+        self._whole = False
+        self._effects: frozenset[tuple[int, str]] = frozenset()
         self._lock = threading.Lock()
         self._failure = threading.local()
 
@@ -75,8 +83,15 @@ class Calls:
         """
         if setting("jax_disable_jit"):
             return self.call_plainly((self.fn, *args))
-        opened, program, out = self.perform(args, _run)
+        try:
+            opened, program, out = self.perform(args, _run)
+        except UnwatchedError as error:
+            if not self.options.uncompiled:
+                raise
+            warn_once(self.history, error)
+            return self.call_plainly((self.fn, *args))
         self._learn(opened, program)
+        warn_of_copies(self.history, opened, self._names)
         return out.deliver(opened.objects) if isinstance(out, Outcome) else out
 
     def perform(
@@ -99,6 +114,7 @@ class Calls:
             The opened call, its program and what `act` returned.
         """
         given = self._open(args, abstract=abstract)
+        refuse_unwatched(self.history.function, given, writes=self.options.uncompiled)
         known = frozen = self.programs.frozen(given.graph)
         while True:
             opened = given.frozen(frozen) if frozen else given
@@ -107,6 +123,14 @@ class Calls:
             try:
                 out = act(program, [own_copy(leaf) for leaf in opened.leaves])
                 break
+            except (UnreadError, EffectsError) as error:
+                self._failure.last = None
+                self.programs.drop(opened.graph)
+                if isinstance(error, EffectsError):
+                    self._effects |= error.variables
+                else:
+                    self._whole = True
+                return self.perform(args, act, abstract=abstract)
             except Exception as error:
                 if not program.succeeded:
                     self.programs.drop(opened.graph)
@@ -135,13 +159,18 @@ class Calls:
         if abstract:
             modes = [Mode.ABSTRACT if m is Mode.TRACED else m for m in modes]
         values = (self._root, *args)
-        return open_values(
+        opened = open_values(
             values,
             self._names,
             modes=modes,
             spread=self._spread,
             strict=bool(self.options.donate),  # no array can be given away twice
+            known=self._read,
+            whole=self._whole,
+            effects=self._effects,
         )
+        self._read = opened.read
+        return opened
 
     def retries(self, error: BaseException) -> bool:
         """Whether an error came from tracing, so that nothing has run yet."""
@@ -163,7 +192,7 @@ class Calls:
     def _program(self, opened: Opened) -> Program:
         parameters = [p.name for p in self.parameters]
         options = leaf_options(self.options, parameters, opened)
-        return Program(opened.graph, self._function, options)
+        return Program(opened, self._function, options)
 
     def _learn(self, opened: Opened, program: Program) -> None:
         """Let calls like this one be recognised from now on, if they come often."""

@@ -1,15 +1,15 @@
 """What the body of a function changed, and how it is written back."""
 
-from collections.abc import Collection, Iterable, Sequence
-from itertools import islice
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import islice, takewhile
 from typing import Any, NamedTuple, TypeAlias
 
-from jax.core import Tracer
-
+from .._errors import AutoJitError
 from .._trees import number_key
 from ._classify import CLASS, PYTREE, STATIC_ARRAY
-from ._kinds import Kind, Split
-from ._opening import MISSING, Graph, Mode, Opened, open_values
+from ._graphs import Graph
+from ._kinds import MISSING, Kind, Split
+from ._object_kinds import UNREAD, touch
 
 
 Contents: TypeAlias = dict[int, Split]
@@ -28,18 +28,28 @@ def contents(graph: Graph, built: Sequence[Any]) -> Contents:
 class Change(NamedTuple):
     """New contents of an argument, of a captured variable, or of something inside.
 
+    What the body changed is written, and nothing else: another thread may have changed
+    the rest meanwhile, which plain Python would keep.
+
     Attributes:
         node: Its node among the arguments.
         kind: Its kind.
         part: What it is now.
-        positions: Which of its children are new; None: all are to be replaced.
+        keys: Under which keys there are new children; None: they stand in a row.
+        removed: The keys that are gone.
+        ends: How many values are gone at both ends of a row, to whose end the new
+            children come; None: all are to be replaced.
+        before: How many values there were in the row.
         size: How many children are new.
     """
 
     node: int
     kind: Kind
     part: Any
-    positions: tuple[int, ...] | None
+    keys: tuple[Any, ...] | None
+    removed: tuple[Any, ...]
+    ends: tuple[int, int] | None
+    before: int
     size: int
 
 
@@ -69,19 +79,82 @@ def _find(
     values: list[Any] = []
     for i, (old_part, old) in before.items():
         kind = graph[i][0]
-        part, children = kind.contents(built[i])
-        given = [k for k, child in enumerate(children) if id(child) in donated]
-        if not given and _equal((old_part, old), (part, children)):
+        if kind is CLASS:  # what is new there is an effect: all else was undone
             continue
-        positions = None
-        if part == old_part and len(children) == len(old):
-            pairs = enumerate(zip(old, children, strict=True))
-            new = [k for k, (a, b) in pairs if k in given or not _same(a, b)]
-            if all(kind.puts(part, k) for k in new):
-                positions, children = tuple(new), [children[k] for k in new]
-        changes.append(Change(i, kind, part, positions, len(children)))
-        values += children
+        part, children = kind.contents(built[i])
+        given = any(id(child) in donated for child in children)
+        if not given and equal((old_part, old), (part, children)):
+            continue
+        was = old_part, old, kind.keys(old_part, old)
+        now = part, children, kind.keys(part, children)
+        change, new = _difference(i, kind, was, now, donated)
+        if any(value is UNREAD for value in new):
+            touch()
+        changes.append(change)
+        values += new
     return changes, values
+
+
+# A part, children, and their keys.
+_State: TypeAlias = tuple[Any, Sequence[Any], Sequence[Any] | None]
+
+
+def _difference(
+    node: int, kind: Kind, was: _State, now: _State, donated: Collection[int]
+) -> tuple[Change, list[Any]]:
+    """What was done to one value."""
+    part, children, _ = now
+    n, m = len(was[1]), len(children)
+    if was[2] is not None and now[2] is not None:
+        old = dict(zip(was[2], was[1], strict=True))
+        new = dict(zip(now[2], children, strict=True))
+        kept = _in_place(old, new) if kind.ordered else [k for k in new if k in old]
+        gone = tuple(k for k in old if k not in kept)
+        fresh = {
+            k: x
+            for k, x in new.items()
+            if k not in kept or id(x) in donated or not same(old[k], x)
+        }
+        size = len(fresh)
+        return Change(node, kind, part, tuple(fresh), gone, None, n, size), [
+            *fresh.values()
+        ]
+    if _is_row(kind):
+        first, count = _overlap(was[1], children)
+        if n == m and not (first and count == n - first):  # and no full deque
+            pairs = enumerate(zip(was[1], children, strict=True))
+            keys = tuple(k for k, (a, b) in pairs if id(b) in donated or not same(a, b))
+            found = [children[k] for k in keys]
+            return Change(node, kind, part, keys, (), None, n, len(found)), found
+        if (count or not n) and not donated:
+            ends, found = (first, n - first - count), list(children[count:])
+            return Change(node, kind, part, None, (), ends, n, len(found)), found
+    return Change(node, kind, part, None, (), None, n, m), list(children)
+
+
+def _is_row(kind: Kind) -> bool:
+    return type(kind).join is not Kind.join
+
+
+def _overlap(old: Sequence[Any], new: Sequence[Any]) -> tuple[int, int]:
+    """From where on, and for how many values, `new` begins as `old` goes on."""
+    for first in range(len(old)):
+        pairs = zip(old[first:], new, strict=False)
+        count = sum(1 for _ in takewhile(lambda pair: same(*pair), pairs))
+        if count:
+            return first, count
+    return 0, 0
+
+
+def _in_place(old: Mapping[Any, Any], new: Mapping[Any, Any]) -> list[Any]:
+    """The keys that stand as they stood, from the first on."""
+    rest = iter(old)
+    kept: list[Any] = []
+    for key in new:
+        if key not in rest:  # looks from the last found on
+            break
+        kept.append(key)
+    return kept
 
 
 def write_back(
@@ -93,92 +166,40 @@ def write_back(
         changes: What has changed.
         values: The new children, of one change after the other.
         objects: The arguments, by node.
+
+    Raises:
+        AutoJitError: Another thread has written to what is replaced.
     """
     rest = iter(values)
-    for node, kind, part, positions, size in changes:
+    for node, kind, part, keys, removed, ends, before, size in changes:
         children = list(islice(rest, size))
-        if positions is None:
-            kind.replace(objects[node], part, children)
+        x = objects[node]
+        if keys is not None:
+            for key in removed:
+                kind.remove(x, key)
+            for key, child in zip(keys, children, strict=True):
+                kind.put(x, key, child)
+        elif ends is not None:
+            kind.join(x, *ends, children)
         else:
-            for k, child in zip(positions, children, strict=True):
-                kind.put(objects[node], part, k, child)
+            if _is_row(kind) and len(x) != before:
+                raise AutoJitError(_OVERLAP.format(type(x).__name__))
+            kind.replace(x, part, children)
 
 
-def refused_change(
-    graph: Graph, before: Contents, built: Sequence[Any]
-) -> tuple[int, str] | None:
-    """The first change that can't be written back: the node, and the step from it."""
-    for i, (old_part, old) in before.items():
-        kind = graph[i][0]
-        if kind is CLASS or kind is STATIC_ARRAY:
-            part, new = kind.contents(built[i])
-            if not _equal((old_part, old), (part, new)):
-                old_steps = [
-                    (kind.step(old_part, k, old), c) for k, c in enumerate(old)
-                ]
-                new_steps = [(kind.step(part, k, new), c) for k, c in enumerate(new)]
-                return i, _changed_step(old_steps, new_steps)
-    return None
+_OVERLAP = (
+    "a compiled function has changed a {0} that another thread changed meanwhile: what "
+    "that one wrote would be lost.\nUse a lock around both calls: with lock: ..."
+)
 
 
-def restore_classes(graph: Graph, built: Sequence[Any], before: Contents) -> None:
-    """Undo what the body did to classes, which it met themselves."""
-    for i, (names, values) in before.items():
-        if graph[i][0] is CLASS:
-            CLASS.restore(built[i], names, values)
-
-
-def held_by_classes(graph: Graph, built: Sequence[Any]) -> Opened:
-    """What the attributes of classes hold, which the body meets itself."""
-    classes = [built[i] for i, (kind, _, _) in enumerate(graph) if kind is CLASS]
-    return open_values((None, *classes), list, mode=Mode.LOOKED_AT)
-
-
-def take_back_tracers(held: Opened, before: Contents) -> tuple[Opened, int] | None:
-    """Undo changes of what classes hold if the body left data there.
-
-    Other changes are effects, which happen when the function is compiled.
-
-    Returns:
-        What the classes held, and the node of the data among it; None without any.
-    """
-    now = open_values(held.objects[0], list, mode=Mode.LOOKED_AT)
-    known = set(map(id, held.objects))
-    left = (
-        i
-        for i, x in enumerate(now.objects)
-        if isinstance(x, Tracer) and id(x) not in known
-    )
-    node = next(left, None)
-    if node is None:
-        return None
-    for i, was in before.items():
-        kind, part, children = held.graph[i]
-        x = held.objects[i]
-        if kind.changeable and not _equal(was, kind.contents(x)):
-            kind.replace(x, part, [held.objects[c] for c in children])
-    return now, node
-
-
-def _equal(one: Split, two: Split) -> bool:
+def equal(one: Split, two: Split) -> bool:
     (part, old), (new_part, new) = one, two
-    same = len(old) == len(new) and all(map(_same, old, new))
-    return same and bool(part == new_part)
+    alike = len(old) == len(new) and all(map(same, old, new))
+    return alike and bool(part == new_part)
 
 
-def _changed_step(old: list[tuple[str, Any]], new: list[tuple[str, Any]]) -> str:
-    for (old_step, a), (new_step, b) in zip(old, new, strict=False):
-        if old_step != new_step:
-            return old_step if len(new) < len(old) else new_step
-        if not _same(a, b):
-            return new_step
-    if len(old) == len(new):
-        return ""
-    step = max(old, new, key=len)[min(len(old), len(new))][0]
-    return "" if step[1:-1].isdigit() else step  # a list: say it of the whole
-
-
-def _same(a: Any, b: Any) -> bool:
+def same(a: Any, b: Any) -> bool:
     if a is b:
         return True
     if type(a) is type(b) and isinstance(a, (int, float, complex)):

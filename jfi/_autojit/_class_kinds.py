@@ -2,28 +2,60 @@
 
 import inspect
 import types
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from .._trees import Constant, identity, is_library
 from ._function_kinds import is_autojitted
 from ._kinds import Expression, Kind, Source, Split
+from ._modes import Mode
+from ._outside_kinds import variables_of
+from ._reading import Read
 
 
 class ClassKind(Kind):
     """A class of the user: itself, with what instances read from it, by value.
 
     Plain functions are told by identity and code; the captured values and defaults of
-    others are looked at.
+    others are looked at. So is what functions read from their module, of those that
+    code may call, by their names.
     """
 
-    named = keyed = True
+    named = keyed = constant = True
+
+    def open(self, x: Any, read: Read, mode: Mode) -> Split:
+        part, values = self._split(x, read.effects)
+        if mode is Mode.UNREAD:
+            return part, values
+        found = {
+            id(f.__globals__): variables
+            for f in self.functions(x, read)
+            for variables in variables_of(f)
+        }
+        return part, [*values, *found.values()]
+
+    def functions(self, x: Any, read: Read) -> Iterable[types.FunctionType]:
+        for (_, name), value in class_data(x).items():
+            if read.follows(name, x):
+                yield from _functions_behind(value)
+
+    def unread(self, part: Any, read: Read) -> Collection[int]:
+        return [
+            k
+            for k, (_, name) in enumerate(part[1])
+            if not read.follows(name, part[0].value)
+        ]
 
     def split(self, x: Any) -> Split:
+        return self._split(x, ())
+
+    def _split(self, x: Any, effects: Collection[tuple[int, str]]) -> Split:
         plain: list[Any] = []
         names: list[tuple[type, str]] = []
         values: list[Any] = []
         for key, value in class_data(x).items():
+            if effects and (id(key[0]), key[1]) in effects:
+                continue
             functions = _functions_behind(value)
             # A dataclass makes `__repr__` with a closure: slow to look at each time.
             if functions and (
@@ -43,17 +75,27 @@ class ClassKind(Kind):
         data = class_data(x)
         return tuple(data), tuple(data.values())
 
-    def restore(self, cls: type, names: Sequence[Any], values: Sequence[Any]) -> None:
-        """Undo what code did to the attributes of a class."""
+    def restore(
+        self,
+        cls: type,
+        names: Sequence[Any],
+        values: Sequence[Any],
+        effects: Collection[tuple[int, str]],
+    ) -> None:
+        """Undo what code did to the attributes of a class, but for effects."""
         before, now = dict(zip(names, values, strict=True)), class_data(cls)
         for base, name in now.keys() - before.keys():
-            delattr(base, name)
+            if (id(base), name) not in effects:
+                delattr(base, name)
         for (base, name), value in before.items():
-            if now.get((base, name)) is not value:
+            if now.get((base, name)) is not value and (id(base), name) not in effects:
                 setattr(base, name, value)
 
     def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
-        base, name = (part[1] if isinstance(part[0], Constant) else part)[k]
+        names = part[1] if isinstance(part[0], Constant) else part
+        if k >= len(names):
+            return ""
+        base, name = names[k]
         return f"{base.__qualname__}.{name}"
 
     def guard(
@@ -78,7 +120,8 @@ class ClassKind(Kind):
         for (base, key), value in class_data(cls).items():
             if (base, key) not in names:
                 _guard_plain(source, base, key, value, look_up=base in data)
-        return [f"{source.constant(base)}.__dict__[{key!r}]" for base, key in names]
+        own = [f"{source.constant(base)}.__dict__[{key!r}]" for base, key in names]
+        return [*own, *source.variables_from(len(own))]
 
 
 def class_data(cls: type) -> dict[tuple[type, str], Any]:

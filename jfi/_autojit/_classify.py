@@ -17,6 +17,7 @@ import numpy as np
 from jax.core import Tracer
 from jax.tree_util import all_leaves
 
+from .._code import is_user_module
 from .._trees import (
     STATIC_MARK,
     is_array,
@@ -32,11 +33,17 @@ from . import (
     _function_kinds as functions,
     _kinds as kinds,
     _object_kinds as objects,
+    _outside_kinds as outside,
 )
+from ._reading import is_users
 
 
 class RefusedError(Exception):
     """A value that can't be an argument; `{path}` in the text stands for its place."""
+
+
+class ReaderError(RefusedError):
+    """A value that changes when it is read."""
 
 
 ARRAY = kinds.ArrayKind()
@@ -53,7 +60,6 @@ TUPLE = containers.TupleKind()
 NAMED_TUPLE = containers.NamedTupleKind()
 PYTREE = objects.PytreeKind()
 FUNCTION = functions.FunctionKind()
-NAMED_FUNCTION = functions.NamedFunctionKind()
 AUTOJITTED = functions.AutojittedKind()
 CLASS = classes.ClassKind()
 PARTIAL = functions.PartialKind()
@@ -67,8 +73,10 @@ CUSTOM_RULES = {
     for cls in (jax.custom_jvp, jax.custom_vjp)
 }
 
-# A function without captured values needs no clone: the code and the globals are all.
-CODE = functions.CodeKind()
+PLAIN = functions.PlainKind()
+CELL = functions.CellKind()
+VARIABLES = outside.VariablesKind()
+MODULE = outside.ModuleKind()
 # Values of Python's library: 1.0 and 1.00 of Decimal are equal, their texts are not.
 TEXTUAL = kinds.ConstantKind(lambda x: (type(x), x, repr(x)))
 OF_USERS_CLASS = kinds.OfUsersClassKind(
@@ -79,7 +87,7 @@ HASHABLE = kinds.HashableKind()
 
 _BUILTIN: dict[type, kinds.Kind] = {
     **dict.fromkeys((str, int, bool, bytes, type(None)), VALUE),
-    **dict.fromkeys((type(...), type(NotImplemented), types.ModuleType), ITSELF),
+    **dict.fromkeys((type(...), type(NotImplemented)), ITSELF),
     **dict.fromkeys((float, complex), SCALAR),
     tuple: TUPLE,
     list: LIST,
@@ -88,7 +96,8 @@ _BUILTIN: dict[type, kinds.Kind] = {
     frozenset: containers.FrozensetKind(),
     bytearray: containers.BytearrayKind(),
     collections.deque: containers.DequeKind(),
-    types.CellType: functions.CellKind(),
+    types.CellType: CELL,
+    outside.Variables: VARIABLES,
     range: kinds.ConstantKind(lambda r: (range, r.start, r.stop, r.step)),
     slice: containers.PartsKind(
         lambda s: (s.start, s.stop, s.step),
@@ -134,6 +143,9 @@ def kind_of(x: Any) -> kinds.Kind:
         RefusedError: The value could change without being seen, or can't be read twice.
     """
     cls = type(x)
+    if cls is objects.Unread:
+        objects.touch()
+        raise RefusedError("an attribute for {path} that is not read")
     kind = _BUILTIN.get(cls) or _by_class.get(cls)
     if kind is None:
         kind = _kind_of_value(x)
@@ -161,6 +173,8 @@ def _kind_of_value(x: Any) -> kinds.Kind | None:
         return SCALAR if is_scalar(x) else NUMBER
     if isinstance(x, type):
         return ITSELF if is_library(x) else CLASS
+    if isinstance(x, types.ModuleType):
+        return MODULE if outside.is_users_module(x) else ITSELF
     if isinstance(x, enum.Enum):
         return ITSELF
     if isinstance(x, types.FunctionType):
@@ -197,15 +211,18 @@ def _kind_of_odd_array(x: np.ndarray[Any, Any]) -> kinds.Kind:
 
 
 def _kind_of_function(fn: types.FunctionType) -> kinds.Kind:
-    if functions.is_autojitted(fn) and not is_named(fn):
+    if functions.is_autojitted(fn):
         return AUTOJITTED
     if fn.__dict__.get(STATIC_MARK) is fn.__code__:
         return ITSELF
-    if fn.__closure__ is None and is_named(fn):
-        return NAMED_FUNCTION
+    named = is_named(fn)
+    if named and not is_users(fn):
+        return ITSELF
+    if fn.__closure__ is None and named:
+        return PLAIN
     if fn.__closure__ or fn.__defaults__ or fn.__kwdefaults__ or fn.__dict__:
         return FUNCTION
-    return CODE
+    return PLAIN
 
 
 def _kind_of_builtin(x: Any) -> kinds.Kind:
@@ -244,25 +261,33 @@ def _kind_of_class(x: Any, cls: type) -> kinds.Kind:
     data = registered or dataclasses.is_dataclass(cls)
     frozen = hashes and compares and not data
     static = objects.static_names(x) if registered else ()
-    return objects.ObjectKind(cls, frozen=frozen, base=base, static=static)
+    # Code of a library, which nobody looks at, may read any attribute.
+    of_others = any(_is_of_others(b) for b in cls.__mro__)
+    whole = registered or of_others
+    return objects.ObjectKind(cls, frozen=frozen, base=base, static=static, whole=whole)
+
+
+def _is_of_others(cls: type) -> bool:
+    """Whether a class comes from an installed library."""
+    return not (is_library(cls) or is_user_module(cls.__module__))
 
 
 def _refuse_readers(x: Any, cls: type) -> None:
     """Refuse what changes when it is read: iterators, files, random generators."""
     if isinstance(x, Iterator):  # generators are
         what = "generator" if isinstance(x, types.GeneratorType) else cls.__name__
-        raise RefusedError(
+        raise ReaderError(
             f"an iterator for {{path}} (a {what}), which can be read only once.\n"
             "Pass a list or an array instead: {path} = list({path})"
         )
     if isinstance(x, (types.CoroutineType, types.AsyncGeneratorType)):
-        raise RefusedError(
+        raise ReaderError(
             "a coroutine for {path}, which must be awaited first.\n"
             "Pass its result instead: {path} = await {path}"
         )
     generators = (np.random.Generator, np.random.RandomState, np.random.BitGenerator)
     if isinstance(x, (*generators, random.Random)):
-        raise RefusedError(
+        raise ReaderError(
             f"the random generator {{path}} (a {cls.__name__}), whose draws would be "
             "constants of the compiled function.\n"
             "Draw outside and pass the numbers, or draw inside with jnp.randn(...)."

@@ -1,14 +1,18 @@
 """How builtin containers are taken apart and put together again."""
 
 import collections
+import operator
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from .._trees import Constant, number_key
 from ._kinds import Expression, Kind, Source, Split
 
 
 class TupleKind(Kind):
     """A tuple."""
+
+    constant = True
 
     def split(self, x: Any) -> Split:
         return tuple, x
@@ -28,6 +32,8 @@ class TupleKind(Kind):
 
 class NamedTupleKind(Kind):
     """A named tuple, or another class derived from tuple, with what its class holds."""
+
+    constant = tells_class = True
 
     def split(self, x: Any) -> Split:
         return type(x), (*tuple.__iter__(x), type(x))
@@ -54,6 +60,8 @@ class NamedTupleKind(Kind):
 
 class PartsKind(Kind):
     """A value that a class makes of a fixed list of parts (a slice, a bound method)."""
+
+    constant = True
 
     def __init__(
         self,
@@ -105,14 +113,17 @@ class ListKind(Kind):
     def empty(self, x: Any) -> None:
         list.clear(x)
 
-    def puts(self, part: Any, k: int) -> bool:
+    def put(self, x: Any, key: Any, value: Any) -> None:
+        list.__setitem__(x, key, value)
+
+    def target(self, key: Any) -> str:
+        return f"[{key}]"
+
+    def join(self, x: Any, first: int, last: int, values: Sequence[Any]) -> bool:
+        del x[:first]
+        del x[len(x) - last :]
+        list.extend(x, values)
         return True
-
-    def put(self, x: Any, part: Any, k: int, value: Any) -> None:
-        list.__setitem__(x, k, value)
-
-    def target(self, part: Any, k: int) -> str:
-        return f"[{k}]"
 
     def guard(
         self, source: Source, name: str, part: Any, n: int
@@ -141,6 +152,17 @@ class DequeKind(Kind):
     def empty(self, x: Any) -> None:
         x.clear()
 
+    def put(self, x: Any, key: Any, value: Any) -> None:
+        x[key] = value
+
+    def join(self, x: Any, first: int, last: int, values: Sequence[Any]) -> bool:
+        for _ in range(first):
+            x.popleft()
+        for _ in range(last):
+            x.pop()
+        x.extend(values)
+        return True
+
 
 class BytearrayKind(Kind):
     """A bytearray, static by content."""
@@ -163,7 +185,9 @@ class BytearrayKind(Kind):
 class DictKind(Kind):
     """A dict: its order of keys counts, as in Python. Keys that are no text are nodes.
 
-    The methods are those of the builtin class, below what a subclass makes of them.
+    The children are in the order of their keys: dicts that were filled in another order
+    (`jax.tree.map` sorts keys) share what was compiled. The methods are those of the
+    builtin class, below what a subclass makes of them.
     """
 
     changeable = True
@@ -172,9 +196,11 @@ class DictKind(Kind):
         self._cls = cls
 
     def split(self, x: Any) -> Split:
-        keys, values = tuple(self._cls.keys(x)), self._cls.values(x)
+        items = tuple(self._cls.items(x))  # at once: another thread may write to it
+        keys = tuple(key for key, _ in items)
+        values = tuple(value for _, value in items)
         if all(type(key) is str for key in keys):
-            return keys, tuple(values)
+            return keys, [values[k] for k in in_order(keys)]
         return len(keys), (*keys, *values)
 
     def make(self, part: Any, children: Sequence[Any]) -> Any:
@@ -183,25 +209,35 @@ class DictKind(Kind):
     def fill(self, shell: Any, part: Any, children: Sequence[Any]) -> None:
         if isinstance(part, int):
             part, children = children[:part], children[part:]
+        else:
+            children = as_given(part, children)
         self._cls.update(shell, zip(part, children, strict=True))
 
     def empty(self, x: Any) -> None:
         self._cls.clear(x)
 
-    def puts(self, part: Any, k: int) -> bool:
-        return not isinstance(part, int)
+    def contents(self, x: Any) -> Split:
+        items = tuple(self._cls.items(x))
+        return tuple(Constant(_typed(k), k) for k, _ in items), [v for _, v in items]
 
-    def put(self, x: Any, part: Any, k: int, value: Any) -> None:
-        self._cls.__setitem__(x, part[k], value)
+    def keys(self, part: Any, children: Sequence[Any]) -> Sequence[Any] | None:
+        return part
 
-    def target(self, part: Any, k: int) -> str:
-        return f"[{part[k]!r}]"
+    def put(self, x: Any, key: Any, value: Any) -> None:
+        self._cls.__setitem__(x, key.value, value)
+
+    def remove(self, x: Any, key: Any) -> None:
+        self._cls.pop(x, key.value, None)
+
+    def target(self, key: Any) -> str:
+        return f"[{key.value!r}]" if type(key.value) in (str, int) else ""
 
     def frozen(self, part: Any, n: int) -> Collection[int]:
         return range(part if isinstance(part, int) else 0)
 
     def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
-        key = repr(children[k % part] if isinstance(part, int) else part[k])
+        text = not isinstance(part, int)
+        key = repr(part[in_order(part)[k]] if text else children[k % part])
         return f"[{key}]" if len(key) < 60 else f"[{key[:60]}...]"
 
     def guard(
@@ -217,19 +253,51 @@ class DictKind(Kind):
         form = "({0} is {1} or type({0}) is str and {0} == {1})"
         texts = map(source.constant, part)
         source.require(" and ".join(map(form.format, keys, texts)))
-        return [(f"{name}.values()", n)] if n > 4 else [f"{name}[{k}]" for k in keys]
+        if n > 4:
+            return items_of(source, name, part, sorted(part))
+        return [f"{name}[{keys[k]}]" for k in in_order(part)]
 
     def display(self, part: Any, children: Sequence[str]) -> str:
         if isinstance(part, int):
             return ""
-        pairs = zip(part, children, strict=True)
+        pairs = zip(part, as_given(part, children), strict=True)
         return f"{{{', '.join(f'{key!r}: {child}' for key, child in pairs)}}}"
+
+
+def in_order(keys: Sequence[str]) -> list[int]:
+    """The positions of keys in the order of the keys."""
+    return sorted(range(len(keys)), key=keys.__getitem__)
+
+
+def as_given(keys: Sequence[str], children: Sequence[Any]) -> list[Any]:
+    """Children that are in the order of their keys, in the order of the dict."""
+    values = dict(zip(in_order(keys), children, strict=True))
+    return [values[k] for k in range(len(keys))]
+
+
+def items_of(
+    source: Source, name: str, keys: Sequence[str], wanted: Sequence[str]
+) -> Sequence[Expression]:
+    """Where some items of a dict with these keys are found."""
+    if tuple(keys) == tuple(wanted):
+        return [(f"{name}.values()", len(keys))]
+    if len(wanted) < 2:
+        return [f"{name}[{key!r}]" for key in wanted]
+    get = source.constant(operator.itemgetter(*wanted), ("items", *wanted))
+    return [(f"{get}({name})", len(wanted))]
+
+
+def _typed(key: Any) -> Any:
+    return (
+        number_key(key) if isinstance(key, (int, float, complex)) else (type(key), key)
+    )
 
 
 class SetKind(Kind):
     """A set: static by its elements and their types."""
 
     changeable = True
+    ordered = False
 
     def split(self, x: Any) -> Split:
         # Sorted, since two equal sets may list their elements in different orders.
@@ -244,6 +312,15 @@ class SetKind(Kind):
     def empty(self, x: Any) -> None:
         set.clear(x)
 
+    def keys(self, part: Any, children: Sequence[Any]) -> Sequence[Any] | None:
+        return [Constant(_typed(child), child) for child in children]
+
+    def put(self, x: Any, key: Any, value: Any) -> None:
+        set.add(x, value)
+
+    def remove(self, x: Any, key: Any) -> None:
+        set.discard(x, key.value)
+
     def frozen(self, part: Any, n: int) -> Collection[int]:
         return range(n)
 
@@ -252,6 +329,7 @@ class FrozensetKind(SetKind):
     """A frozenset."""
 
     changeable = False
+    constant = True
 
     def make(self, part: Any, children: Sequence[Any]) -> Any:
         return frozenset(children)

@@ -3,11 +3,13 @@
 import builtins
 import functools
 import types
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .._trees import Constant, identity, is_named
-from ._kinds import ConstantKind, Expression, Kind, Source, Split
+from ._kinds import Expression, Kind, Source, Split
+from ._outside_kinds import Variables, variables_of
+from ._reading import Read
 
 
 class CellKind(Kind):
@@ -31,6 +33,15 @@ class CellKind(Kind):
     def empty(self, x: Any) -> None:
         del x.cell_contents
 
+    def keys(self, part: Any, children: Sequence[Any]) -> Sequence[Any] | None:
+        return ("",) if part else ()
+
+    def put(self, x: Any, key: Any, value: Any) -> None:
+        x.cell_contents = value
+
+    def remove(self, x: Any, key: Any) -> None:
+        del x.cell_contents
+
     def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
         return ""
 
@@ -42,105 +53,144 @@ class CellKind(Kind):
         return [f"{name}.cell_contents"]
 
 
-class CodeKind(ConstantKind):
-    """A function without captured values: its code and its globals are all."""
+class PlainKind(Kind):
+    """A function that captures nothing: by its code, its module, its defaults.
 
-    def __init__(self) -> None:
-        super().__init__(
-            lambda f: (
-                f.__code__,
-                identity(f.__globals__),
-                f.__name__,
-                f.__qualname__,
-                f.__module__,
-            )
+    It is passed itself, unless global variables that it reads are data.
+    """
+
+    constant = True
+
+    def split(self, x: Any) -> Split:
+        variables = variables_of(x)
+        part = (
+            x.__code__,
+            Constant(id(x.__globals__), x),
+            (x.__name__, x.__qualname__, x.__module__),
+            len(variables),
         )
+        return part, (*variables, x.__defaults__, x.__kwdefaults__, x.__dict__ or None)
+
+    def functions(self, x: Any, read: Read) -> Iterable[types.FunctionType]:
+        return (x,)
+
+    def looked_at(self, part: Any, n: int) -> int:
+        return int(part[3])
+
+    def make(self, part: Any, children: Sequence[Any]) -> Any:
+        fn, own = part[1].value, part[3]
+        variables = as_variables(children[0]) if own else fn.__globals__
+        return fn if variables is fn.__globals__ else in_module(fn, variables)
+
+    def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
+        return ("", ".__defaults__", ".__kwdefaults__", "")[k + 1 - part[3]]
 
     def guard(
         self, source: Source, name: str, part: Any, n: int
     ) -> Sequence[Expression]:
-        code, globals_, *names = part.key
-        _guard_code(source, name, code, globals_.value, names)
+        code, constant, names, own = part
+        function = constant.value
+        # The name of the constant must be the same for all functions of this code.
+        known = source.constant(function, (code, constant.key, names))
+        same = _code_checks(source, name, code, function.__globals__, names)
+        source.require(f"{name} is {known} or {same}")
+        source.require(f"{name}.__code__ is {source.constant(code)}")
+        variables = [source.variables(function.__globals__)] if own else []
+        if function.__defaults__ or function.__kwdefaults__ or function.__dict__:
+            attributes = f"{name}.__defaults__", f"{name}.__kwdefaults__"
+            return [*variables, *attributes, f"({name}.__dict__ or None)"]
         source.require(
-            f"{name}.__closure__ is None and {name}.__defaults__ is None and "
-            f"{name}.__kwdefaults__ is None and not {name}.__dict__"
+            f"not ({name}.__defaults__ or {name}.__kwdefaults__ or {name}.__dict__)"
         )
-        return ()
+        return [*variables, f"{name}.__defaults__", f"{name}.__kwdefaults__", "None"]
+
+
+def as_variables(found: Any) -> dict[str, Any]:
+    """The dict of variables; where a call gives them back they come as the module's."""
+    variables: dict[str, Any] = found.all if isinstance(found, Variables) else found
+    return variables
+
+
+def in_module(fn: types.FunctionType, variables: dict[str, Any]) -> types.FunctionType:
+    """The same function with other global variables."""
+    clone = types.FunctionType(
+        fn.__code__, variables, fn.__name__, fn.__defaults__, fn.__closure__
+    )
+    clone.__kwdefaults__, clone.__qualname__ = fn.__kwdefaults__, fn.__qualname__
+    clone.__module__, clone.__doc__ = fn.__module__, fn.__doc__
+    clone.__annotations__ = fn.__annotations__
+    clone.__dict__.update(fn.__dict__)
+    return clone
 
 
 class FunctionKind(Kind):
     """A function made at run time: code and globals count, captured values are opened.
 
-    The shell holds the cells; defaults and attributes come when it is filled.
+    The shell holds the variables of its module and the cells; defaults and attributes
+    come when it is filled.
     """
 
     changeable = True
 
     def split(self, x: Any) -> Split:
-        cells = x.__closure__ or ()
+        cells, variables = x.__closure__ or (), variables_of(x)
         part = (
             x.__code__,
             Constant(id(x.__globals__), (x.__globals__, x.__doc__, x.__annotations__)),
             (x.__name__, x.__qualname__, x.__module__),
+            len(variables),
             len(cells),
         )
-        return part, (*cells, x.__defaults__, x.__kwdefaults__, x.__dict__ or None)
+        own = x.__defaults__, x.__kwdefaults__, x.__dict__ or None
+        return part, (*variables, *cells, *own)
+
+    def functions(self, x: Any, read: Read) -> Iterable[types.FunctionType]:
+        return (x,)
 
     def make(self, part: Any, children: Sequence[Any]) -> Any:
-        code, constant, (name, qualname, module), _ = part
+        code, constant, (name, qualname, module), own, _ = part
         variables, doc, annotations = constant.value
-        clone = types.FunctionType(code, variables, name, None, tuple(children))
+        if own:
+            variables = as_variables(children[0])
+        clone = types.FunctionType(code, variables, name, None, tuple(children[own:]))
         clone.__qualname__, clone.__module__, clone.__doc__ = qualname, module, doc
         clone.__annotations__ = annotations
         return clone
 
     def cells(self, part: Any) -> int:
-        return int(part[3])
+        return int(part[3] + part[4])
 
     def fill(self, shell: Any, part: Any, children: Sequence[Any]) -> None:
         *_, shell.__defaults__, shell.__kwdefaults__, attributes = children
         if attributes is not None:
             shell.__dict__ = attributes
 
+    def contents(self, x: Any) -> Split:
+        return None, (x.__defaults__, x.__kwdefaults__, x.__dict__ or None)
+
+    def keys(self, part: Any, children: Sequence[Any]) -> Sequence[Any] | None:
+        return ("__defaults__", "__kwdefaults__", "__dict__")
+
+    def put(self, x: Any, key: Any, value: Any) -> None:
+        setattr(x, key, {} if key == "__dict__" and value is None else value)
+
     def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
-        code, _, _, n = part
-        if k < n:
-            return str(code.co_freevars[k])
-        return (".__defaults__", ".__kwdefaults__", "")[k - n]
+        code, _, _, own, n = part
+        if k < own:
+            return ""
+        if k < own + n:
+            return str(code.co_freevars[k - own])
+        return (".__defaults__", ".__kwdefaults__", "")[k - n - own]
 
     def guard(
         self, source: Source, name: str, part: Any, n: int
     ) -> Sequence[Expression]:
-        code, constant, names, cells = part
-        _guard_code(source, name, code, constant.value[0], names)
+        code, constant, names, own, cells = part
+        variables = constant.value[0]
+        source.require(_code_checks(source, name, code, variables, names))
         return [
+            *([source.variables(variables)] if own else []),
             (f"{name}.__closure__", cells),
-            f"{name}.__defaults__",
-            f"{name}.__kwdefaults__",
-            f"({name}.__dict__ or None)",
-        ]
-
-
-class NamedFunctionKind(Kind):
-    """A function that its module holds by name: itself; its defaults by value."""
-
-    named = keyed = True
-
-    def split(self, x: Any) -> Split:
-        part = identity(x), x.__code__  # some editors replace the code in place
-        return part, (x.__defaults__, x.__kwdefaults__, x.__dict__ or None)
-
-    def make(self, part: Any, children: Sequence[Any]) -> Any:
-        return part[0].value
-
-    def guard(
-        self, source: Source, name: str, part: Any, n: int
-    ) -> Sequence[Expression]:
-        function, code = part[0].value, part[1]
-        constant = source.constant(function)
-        source.require(f"{name} is {constant}")
-        source.require(f"{name}.__code__ is {source.constant(code)}")
-        return [
             f"{name}.__defaults__",
             f"{name}.__kwdefaults__",
             f"({name}.__dict__ or None)",
@@ -155,13 +205,16 @@ class Body:
 
 
 class BodyKind(FunctionKind):
-    """Its code and captured values; all its parameters are given at every call."""
+    """Its code and what it captured; all its parameters are given at every call."""
 
     named = True
 
     def split(self, x: Any) -> Split:
         part, children = super().split(x.fn)
-        return (part, is_named(x.fn)), children[: part[3]]
+        return (part, is_named(x.fn)), children[: part[3] + part[4]]
+
+    def functions(self, x: Any, read: Read) -> Iterable[types.FunctionType]:
+        return (x.fn,)
 
     def make(self, part: Any, children: Sequence[Any]) -> Any:
         return super().make(part[0], children)
@@ -181,10 +234,11 @@ class BodyKind(FunctionKind):
     def guard(
         self, source: Source, name: str, part: Any, n: int
     ) -> Sequence[Expression]:
-        (code, *_), named = part
+        (code, constant, _, own, cells), named = part
         if named:  # an editor may replace its code in place
             source.require(f"{name}.__code__ is {source.constant(code)}")
-        return [(f"{name}.__closure__", n)]
+        variables = [source.variables(constant.value[0])] if own else []
+        return [*variables, (f"{name}.__closure__", cells)]
 
 
 LRU_CACHED = type(functools.cache(lambda: None))
@@ -256,15 +310,29 @@ def is_autojitted(value: Any) -> bool:
 
 
 class AutojittedKind(Kind):
-    """A function under `autojit` made at run time: its own function is opened."""
+    """A function under `autojit`: its own function is opened.
+
+    That which its module holds by name is passed itself, unless it reads data there.
+    """
 
     changeable = True
+    constant = True
 
     def split(self, x: Any) -> Split:
         mark: AutojitMark = x.__dict__[AutojitMark.ATTRIBUTE]
         own = {k: v for k, v in x.__dict__.items() if k not in mark.attributes}
-        children = (x.__wrapped__, x.__defaults__, x.__kwdefaults__, own)
-        return (mark.template, mark.fill), children
+        children = (x.__wrapped__, x.__defaults__, x.__kwdefaults__, own or None)
+        return (
+            mark.template,
+            mark.fill,
+            identity(x) if is_named(x) else None,
+        ), children
+
+    def stays(self, part: Any) -> bool:
+        return part[2] is not None
+
+    def itself(self, part: Any) -> Any:
+        return part[2].value
 
     def make(self, part: Any, children: Sequence[Any]) -> Any:
         return types.FunctionType(part[0], {"__builtins__": builtins})
@@ -272,13 +340,27 @@ class AutojittedKind(Kind):
     def fill(self, shell: Any, part: Any, children: Sequence[Any]) -> None:
         part[1](shell, children[0])
         _, shell.__defaults__, shell.__kwdefaults__, own = children
-        shell.__dict__.update(own)
+        shell.__dict__.update(own or {})
 
     def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
         return ("", ".__defaults__", ".__kwdefaults__", "")[k]
 
     def contents(self, x: Any) -> Split:
         return None, ()
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        if part[2] is None:
+            return super().guard(source, name, part, n)
+        function = part[2].value
+        size, known = len(function.__dict__), source.constant(function)
+        source.require(f"{name} is {known} and len({name}.__dict__) == {size}")
+        mark: AutojitMark = function.__dict__[AutojitMark.ATTRIBUTE]
+        if function.__dict__.keys() - mark.attributes:
+            return super().guard(source, name, part, n)
+        steps = ("__wrapped__", "__defaults__", "__kwdefaults__")
+        return [*(f"{name}.{step}" for step in steps), "None"]
 
 
 class EmptyKind(Kind):
@@ -291,12 +373,13 @@ class EmptyKind(Kind):
         return object.__new__(part)
 
 
-def _guard_code(
+def _code_checks(
     source: Source, name: str, code: Any, globals_: Any, names: Sequence[str]
-) -> None:
+) -> str:
+    """What is true of all functions with this code, of this module."""
     plain, qualname, module = names
-    source.require(f"type({name}) is {source.constant(types.FunctionType)}")
-    source.require(
+    return (
+        f"type({name}) is {source.constant(types.FunctionType)} and "
         f"{name}.__code__ is {source.constant(code)} and "
         f"{name}.__globals__ is {source.constant(globals_)} and "
         f"{name}.__name__ == {plain!r} and {name}.__qualname__ == {qualname!r} and "

@@ -14,7 +14,8 @@ from .._compat import is_outermost, on_compiled, user_level
 from .._errors import AutoJitError, RecompileWarning
 from ._class_kinds import class_data
 from ._classify import CLASS, VALUE
-from ._opening import LEAVES, MISSING, Graph, paths
+from ._graphs import LEAVES, Graph, paths
+from ._kinds import MISSING
 
 
 MAX_RECORDS = 1000  # compilations that are remembered
@@ -124,6 +125,7 @@ class History:
         self.function = function
         self._warn_after, self._max_traces = warn_after, max_traces
         self._lock = threading.Lock()
+        self._said: set[str] = set()
         self.clear()
 
     def clear(self) -> None:
@@ -179,6 +181,13 @@ class History:
                 RecompileWarning,
                 stacklevel=user_level(),
             )
+
+    def says(self, what: str) -> bool:
+        """Whether to say something now: once for each function."""
+        with self._lock:
+            new = what not in self._said
+            self._said.add(what)
+        return new
 
     def explanation(self) -> Explanation:
         """What is remembered."""

@@ -5,13 +5,16 @@ from the same part and new children. Kinds of values that Python code can change
 place make an empty shell first and fill it later, so that cycles can be rebuilt.
 """
 
-from collections.abc import Collection, Sequence
+import types
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Protocol, TypeAlias
 
 import jax
 import numpy as np
 
 from .._trees import Constant, contents_key, identity, number_key
+from ._modes import Mode
+from ._reading import Read
 
 
 # The part is hashable; a checker can't tell that classes and `Any` are.
@@ -42,6 +45,22 @@ class Source(Protocol):
         """Give a name to a value; the key tells it from others, its id by default."""
         ...
 
+    def is_constant(self, name: str, value: Any) -> bool:
+        """Whether a name is that of a constant."""
+        ...
+
+    def kinds(self) -> Sequence["Kind"]:
+        """The kinds of the children of the value that is being written."""
+        ...
+
+    def variables(self, variables: dict[str, Any]) -> str:
+        """The name of the variables of a module."""
+        ...
+
+    def variables_from(self, k: int) -> Sequence[str]:
+        """The names of the children from the k-th on, which are variables."""
+        ...
+
     def setting(self, expression: str, value: Any) -> None:
         """Tell programs apart by what an expression gives; here it is `value`."""
 
@@ -56,10 +75,37 @@ class Kind:
     changeable: bool = False  # by the code that holds it: shell first, filled later
     reads: bool = False  # making it reads what is in the children
     keyed: bool = False  # children are only looked at: the value itself is passed
+    constant: bool = False  # stays what it is while all its children do
+    ordered: bool = True  # its keys have an order, which Python code can see
+    tells_class: bool = False  # its own class is among its children
 
     def split(self, x: Any) -> Split:
         """Take a value apart: what must be equal to share a program, and children."""
         raise NotImplementedError
+
+    def open(self, x: Any, read: Read, mode: Mode) -> Split:
+        """The same, as far as code reads it."""
+        return self.split(x)
+
+    def functions(self, x: Any, read: Read) -> Iterable[types.FunctionType]:
+        """The functions that may run where code uses the value."""
+        return ()
+
+    def looked_at(self, part: Any, n: int) -> int:
+        """From which of n children on they only count, and are not passed."""
+        return 0 if self.keyed else n
+
+    def unread(self, part: Any, read: Read) -> Collection[int]:
+        """Which children no code reads, of those that are only looked at."""
+        return ()
+
+    def stays(self, part: Any) -> bool:
+        """Whether this value stays what it is, if those of its kind do."""
+        return self.constant
+
+    def itself(self, part: Any) -> Any:
+        """The value itself, which is passed where it and its children stay."""
+        return MISSING
 
     def make(self, part: Any, children: Sequence[Any]) -> Any:
         """Put a value together; for changeable kinds an empty one, without children."""
@@ -88,17 +134,25 @@ class Kind:
         """What the body of a function might change in a clone: a part and children."""
         return self.split(x)
 
-    def puts(self, part: Any, k: int) -> bool:
-        """Whether the k-th child can be replaced alone."""
-        return False
+    def keys(self, part: Any, children: Sequence[Any]) -> Sequence[Any] | None:
+        """Under which keys a value holds its contents; None: it has a length alone."""
+        return None
 
-    def put(self, x: Any, part: Any, k: int, value: Any) -> None:
-        """Replace the k-th child alone."""
+    def put(self, x: Any, key: Any, value: Any) -> None:
+        """Put a new value under a key."""
         raise NotImplementedError
 
-    def target(self, part: Any, k: int) -> str:
-        """What to write behind a name to assign its k-th child; "" where `put` must."""
+    def remove(self, x: Any, key: Any) -> None:
+        """Remove what is under a key, if it is there."""
+        raise NotImplementedError
+
+    def target(self, key: Any) -> str:
+        """What to write behind a name to assign a key; "" where `put` must."""
         return ""
+
+    def join(self, x: Any, first: int, last: int, values: Sequence[Any]) -> bool:
+        """Drop so many values at both ends and append others, if the kind can."""
+        return False
 
     def replace(self, x: Any, part: Any, children: Sequence[Any]) -> None:
         """Replace the contents of a changeable value."""
@@ -125,6 +179,9 @@ class Kind:
         source.setting(f"{split}[0]", part)
         source.require(f"len({split}[1]) == {n}")
         return [(f"{split}[1]", n)]
+
+
+MISSING = object()
 
 
 class ArrayKind(Kind):
@@ -163,6 +220,8 @@ class IntegerKind(ArrayKind):
 class ValueKind(Kind):
     """A value of a simple builtin type, static by type and value."""
 
+    constant = True
+
     def split(self, x: Any) -> Split:
         return (type(x), x), ()
 
@@ -174,7 +233,8 @@ class ValueKind(Kind):
     ) -> Sequence[Expression]:
         cls, value = part
         if value is None:
-            source.require(f"{name} is None")
+            if name != "None":
+                source.require(f"{name} is None")
         else:
             source.require(f"type({name}) is {cls.__name__}")
             source.setting(name, value)
@@ -183,6 +243,8 @@ class ValueKind(Kind):
 
 class ConstantKind(Kind):
     """Any other static value, under a key made by a function."""
+
+    constant = True
 
     def __init__(self, key: Any) -> None:
         self._key = key
@@ -205,9 +267,7 @@ class HashableKind(ConstantKind):
     def guard(
         self, source: Source, name: str, part: Any, n: int
     ) -> Sequence[Expression]:
-        # The part keeps the value alive: no other can have its id.
-        source.setting(f"id({name})", id(part.value))
-        return ()
+        return _guard_identity(source, name, part.value)
 
 
 class NumberKind(ConstantKind):
@@ -235,15 +295,21 @@ class IdentityKind(ConstantKind):
     def guard(
         self, source: Source, name: str, part: Any, n: int
     ) -> Sequence[Expression]:
-        # The part keeps the value alive: no other can have its id.
-        source.setting(f"id({name})", id(part.value))
-        return ()
+        return _guard_identity(source, name, part.value)
+
+
+def _guard_identity(source: Source, name: str, value: Any) -> Sequence[Expression]:
+    # Not where the name stands for the value, as that of a global variable can. The
+    # part keeps the value alive: no other can have its id.
+    if not source.is_constant(name, value):
+        source.setting(f"id({name})", id(value))
+    return ()
 
 
 class SentinelKind(IdentityKind):
     """An object without contents that is told by `is`, with what its class holds."""
 
-    keyed = True
+    keyed = tells_class = True
 
     def split(self, x: Any) -> Split:
         return identity(x), (type(x),)
@@ -257,7 +323,7 @@ class SentinelKind(IdentityKind):
 class OfUsersClassKind(ConstantKind):
     """A value of a user's class derived from a number or text, and its class."""
 
-    keyed = True
+    keyed = tells_class = True
 
     def split(self, x: Any) -> Split:
         part, _ = super().split(x)
@@ -266,6 +332,13 @@ class OfUsersClassKind(ConstantKind):
 
 class StaticArrayKind(Kind):
     """A NumPy array that is not traced (text, dates, results), static by contents."""
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        source.require(f"type({name}) is {source.constant(type(part.value))}")
+        source.setting(f"contents_key({name})", part.key)
+        return ()
 
     def split(self, x: Any) -> Split:
         return Constant(contents_key(x), x.copy()), ()
@@ -276,6 +349,8 @@ class StaticArrayKind(Kind):
 
 class KnownArrayKind(Kind):
     """A JAX array that is declared to be static: by contents."""
+
+    constant = True
 
     def split(self, x: Any) -> Split:
         numbers = x

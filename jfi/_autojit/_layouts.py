@@ -34,12 +34,15 @@ from typing import Any, NamedTuple
 
 import jax
 
-from .._trees import number_key, own_copy
+from .._trees import contents_key, number_key, own_copy
 from ._classify import ARRAY, SCALAR
 from ._function_kinds import Body
-from ._kinds import Expression, Source
-from ._opening import LEAVES, Mode, Opened, kind_in_mode, told_apart
+from ._graphs import LEAVES, Opened
+from ._kinds import Expression, Kind, Source
+from ._modes import Mode
+from ._opening import kind_in_mode, told_apart
 from ._outcomes import Outcome
+from ._outside_kinds import Variables
 
 
 MAX_PAIRED = 8  # objects of one class that are compared one by one
@@ -88,6 +91,7 @@ class Layout:
             "integer": integer,
             "is_kind": is_kind,
             "number_key": number_key,
+            "contents_key": contents_key,
             "Array": type(jax.numpy.zeros(())),
             **{f"c{k}": value for k, value in enumerate(written.constants)},
         }
@@ -156,6 +160,21 @@ class _Source(Source):
         key = id(value) if key is None else key
         number = self._constants.setdefault(key, (len(self._constants), value))[0]
         return f"c{number}"
+
+    def is_constant(self, name: str, value: Any) -> bool:
+        known = self._constants.get(id(value))
+        return known is not None and name == f"c{known[0]}"
+
+    def kinds(self) -> Sequence[Kind]:
+        children = self._opened.graph[self.node][2]
+        return [self._opened.graph[child][0] for child in children]
+
+    def variables(self, variables: dict[str, Any]) -> str:
+        return self.constant(Variables(variables), ("variables", id(variables)))
+
+    def variables_from(self, k: int) -> Sequence[str]:
+        children = self._opened.graph[self.node][2][k:]
+        return [self.variables(self._opened.objects[child].all) for child in children]
 
     def setting(self, expression: str, value: Any) -> None:
         self._settings.append((expression, value))

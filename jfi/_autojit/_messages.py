@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
+from jax.core import Tracer
 
 from .._errors import AutoJitError, JfiError
 from .._python_branches import advice, is_told, mark_told
 from .._trees import function_name
-from ._classify import SCALAR
-from ._opening import Graph, Mode, Opened, paths, place
+from ._classify import ARRAY, SCALAR
+from ._graphs import Graph, Opened, paths, place
+from ._modes import Mode
 
 
 def refuse_uncompilable(fn: Any) -> None:
@@ -69,7 +71,9 @@ _MAY_BE_CHECKS = (
 
 
 def needed_numbers(error: Exception, opened: Opened) -> list[int]:
-    """The traced numbers, by node, of which the code that failed may need the value.
+    """The traced values, by node, of which the code that failed may need the value.
+
+    Numbers, and arrays that functions read outside.
 
     JAX names them; what Python says of `(0.1).is_integer()` or of `table[str(x)]`, and
     what the user's own code says after a check with `isinstance(x, float)`, does not.
@@ -87,8 +91,19 @@ def needed_numbers(error: Exception, opened: Opened) -> list[int]:
     return [
         i
         for i in nodes
-        if opened.graph[i][0] is SCALAR and opened.modes[i] is not Mode.DATA
+        if opened.modes[i] is not Mode.DATA
+        if opened.graph[i][0] is SCALAR or _is_outside(opened, i)
     ]
+
+
+def _is_outside(opened: Opened, i: int) -> bool:
+    """Whether a node is an array that functions read outside, as a constant of theirs.
+
+    It is data as long as their code does not mind: `np.sin(GRID)` is the habit of who
+    takes what stands in a module for constant.
+    """
+    known = not isinstance(opened.objects[i], (Tracer, jax.Ref))
+    return opened.graph[i][0] is ARRAY and opened.outside[i] and known
 
 
 def _named_leaves(error: Exception) -> list[int]:

@@ -2,24 +2,30 @@
 
 import collections
 import contextlib
+import threading
 import types
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from typing import Any
 
 from jax import tree_util
 
 from .._compat import pytree_from_node, pytree_node
+from ._container_kinds import items_of
 from ._kinds import Expression, Kind, Source, Split
+from ._modes import PASSED, Mode
+from ._reading import Read
 
 
 class ObjectKind(Kind):
     """An object of a Python class: attributes, and the items of a builtin base class.
 
     The clone is made without calling the class. Its attributes are set below any
-    `__setattr__` of the class (frozen dataclasses have one).
+    `__setattr__` of the class (frozen dataclasses have one). Attributes that no code
+    reads don't count; in the clone `UNREAD` stands for their values.
     """
 
     changeable = True
+    tells_class = True
 
     def __init__(
         self,
@@ -28,14 +34,33 @@ class ObjectKind(Kind):
         frozen: bool,
         base: Kind | None = None,
         static: Collection[str] = (),
+        whole: bool = False,
     ) -> None:
         self._frozen, self._base, self._static = frozen, base, static
         self._slots = slots(cls)
+        self._whole = whole or bool(base) or hasattr(cls, "__getattr__")
 
     def split(self, x: Any) -> Split:
+        return self._split(x, None)
+
+    def open(self, x: Any, read: Read, mode: Mode) -> Split:
+        whole = self._whole or read.whole or mode not in PASSED
+        return self._split(x, None if whole else read.attributes)
+
+    def _split(self, x: Any, read: Collection[str] | None) -> Split:
+        attributes, own = self._attributes(x)
+        names = tuple(attributes)
+        # In the order of their names: objects whose attributes were set in another
+        # order share what was compiled.
+        opened = tuple(sorted(n for n in names if read is None or n in read))
+        base, items = self._base.split(x) if self._base else (None, ())
+        part = (type(x), names, base, own, opened)
+        return part, (type(x), *(attributes[name] for name in opened), *items)
+
+    def _attributes(self, x: Any) -> tuple[dict[str, Any], bool]:
+        """The attributes; whether the dict of attributes is the object itself."""
         attributes = dict(getattr(x, "__dict__", ()))
-        # An attribute dict that is the object itself (`self.__dict__ = self`).
-        own = getattr(x, "__dict__", None) is x
+        own = getattr(x, "__dict__", None) is x  # self.__dict__ = self
         if own:
             attributes = {}
         for name, slot in self._slots.items():
@@ -43,25 +68,28 @@ class ObjectKind(Kind):
                 attributes[name] = slot.__get__(x)
             except AttributeError:  # the slot is empty
                 continue
+        return attributes, own
+
+    def contents(self, x: Any) -> Split:
+        attributes, own = self._attributes(x)
+        names = tuple(attributes)
         base, items = self._base.split(x) if self._base else (None, ())
-        part = (type(x), tuple(attributes), base, own)
+        part = (type(x), names, base, own, names)
         return part, (type(x), *attributes.values(), *items)
 
     def make(self, part: Any, children: Sequence[Any]) -> Any:
         return new(part[0])
 
     def fill(self, shell: Any, part: Any, children: Sequence[Any]) -> None:
-        _, names, base, own = part
-        n = 1 + len(names)
+        _, names, base, own, opened = part
+        n = 1 + len(opened)
         if self._base:
             self._base.fill(shell, base, children[n:])
         if own:
             shell.__dict__ = shell
-        for name, value in zip(names, children[1:n], strict=True):
-            if name in self._slots:
-                self._slots[name].__set__(shell, value)
-            else:
-                shell.__dict__[name] = value
+        values = dict(zip(opened, children[1:n], strict=True))
+        for name in names:
+            self.put(shell, name, values.get(name, UNREAD))
 
     def empty(self, x: Any) -> None:
         getattr(x, "__dict__", {}).clear()
@@ -71,21 +99,28 @@ class ObjectKind(Kind):
         if self._base:
             self._base.empty(x)
 
-    def puts(self, part: Any, k: int) -> bool:
-        _, names, _, own = part
-        return 0 < k <= len(names) and not own
+    def keys(self, part: Any, children: Sequence[Any]) -> Sequence[Any] | None:
+        _, _, _, own, opened = part
+        return None if own or self._base else ("", *opened)
 
-    def target(self, part: Any, k: int) -> str:
-        name = part[1][k - 1]
-        plain = type(name) is str and name not in self._slots
-        return f".__dict__[{name!r}]" if plain else ""
+    def target(self, key: Any) -> str:
+        plain = type(key) is str and key and key not in self._slots
+        return f".__dict__[{key!r}]" if plain else ""
 
-    def put(self, x: Any, part: Any, k: int, value: Any) -> None:
-        name = part[1][k - 1]
-        if name in self._slots:
-            self._slots[name].__set__(x, value)
+    def put(self, x: Any, key: Any, value: Any) -> None:
+        if key == "":
+            x.__class__ = value
+        elif key in self._slots:
+            self._slots[key].__set__(x, value)
         else:
-            x.__dict__[name] = value
+            x.__dict__[key] = value
+
+    def remove(self, x: Any, key: Any) -> None:
+        with contextlib.suppress(AttributeError, KeyError):
+            if key in self._slots:
+                self._slots[key].__delete__(x)
+            else:
+                del x.__dict__[key]
 
     def replace(self, x: Any, part: Any, children: Sequence[Any]) -> None:
         if type(x) is not part[0]:
@@ -95,12 +130,12 @@ class ObjectKind(Kind):
     def frozen(self, part: Any, n: int) -> Collection[int]:
         if self._frozen:
             return range(n)
-        return [k for k, name in enumerate(part[1], start=1) if name in self._static]
+        return [k for k, name in enumerate(part[4], start=1) if name in self._static]
 
     def guard(
         self, source: Source, name: str, part: Any, n: int
     ) -> Sequence[Expression]:
-        cls, names, _, own = part
+        cls, names, _, own, opened = part
         plain = all(type(name) is str for name in names)
         if self._base or own or not names or not plain or self._slots:
             return super().guard(source, name, part, n)
@@ -108,22 +143,72 @@ class ObjectKind(Kind):
         source.require(f"type({name}) is {constant}")
         attributes = source.local(f"{name}.__dict__")
         source.require(f"tuple({attributes}) == {names!r}")
-        return [constant, (f"{attributes}.values()", n - 1)]
+        return [constant, *items_of(source, attributes, names, opened)]
 
     def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
-        _, names, base, _ = part
+        _, _, base, _, opened = part
         if k == 0:
             return ".__class__"
-        if k <= len(names):
-            return f".{names[k - 1]}"
-        n = 1 + len(names)
+        if k <= len(opened):
+            return f".{opened[k - 1]}"
+        n = 1 + len(opened)
         return self._base.step(base, k - n, children[n:]) if self._base else ""
+
+
+class Unread:
+    """Stands for the values of attributes that no code reads, as far as jfi can see.
+
+    Code that does something with it all the same is noted, and raises an error: the
+    call is then made again, with all values.
+    """
+
+    def __getattribute__(self, name: str) -> Any:
+        touch()
+        raise AttributeError(name)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        touch()
+        raise TypeError("unread")
+
+
+def _touching(self: Any, *args: Any) -> Any:
+    touch()
+    raise TypeError("unread")
+
+
+for _name in (
+    "abs add and bool bytes call complex contains delitem divmod enter eq exit float "
+    "floordiv format ge getitem gt hash index int invert iter le len lshift lt matmul "
+    "mod mul ne neg next or pos pow radd rand rdivmod repr reversed rfloordiv rlshift "
+    "rmatmul rmod rmul ror round rpow rrshift rshift rsub rtruediv rxor setitem str "
+    "sub truediv xor"
+).split():
+    setattr(Unread, f"__{_name}__", _touching)
+
+UNREAD: Any = Unread()
+_here = threading.local()
+
+
+def touch() -> None:
+    """Note that what stands for an attribute was used."""
+    _here.touched = True
+
+
+@contextlib.contextmanager
+def touching() -> Generator[Callable[[], bool]]:
+    """While code runs on clones: whether it has used what stands for attributes."""
+    before, _here.touched = getattr(_here, "touched", False), False
+    try:
+        yield lambda: bool(_here.touched)
+    finally:
+        _here.touched = before
 
 
 class PytreeKind(Kind):
     """An object registered as a pytree with JAX: its children, and its static data."""
 
     reads = True
+    tells_class = True
 
     def split(self, x: Any) -> Split:
         children, structure = tree_util.tree_flatten(x, is_leaf=lambda y: y is not x)
@@ -147,9 +232,14 @@ class PytreeKind(Kind):
         attributes = dict(getattr(x, "__dict__", ()))
         return tuple(attributes), tuple(attributes.values())
 
-    def replace(self, x: Any, part: Any, children: Sequence[Any]) -> None:
-        x.__dict__.clear()
-        x.__dict__.update(zip(part, children, strict=True))
+    def keys(self, part: Any, children: Sequence[Any]) -> Sequence[Any] | None:
+        return part
+
+    def put(self, x: Any, key: Any, value: Any) -> None:
+        x.__dict__[key] = value
+
+    def remove(self, x: Any, key: Any) -> None:
+        x.__dict__.pop(key, None)
 
 
 def static_names(x: Any) -> frozenset[str]:

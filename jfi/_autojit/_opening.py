@@ -1,13 +1,12 @@
-"""Opening the arguments of a call: a hashable graph of what they are, and the arrays.
+"""Opening the arguments of a call: the walk over all that they hold.
 
-A graph is a tuple of nodes; a node is its kind, its hashable part and the numbers of
-its children. The same object reached twice is one node, so that sharing and cycles
-are part of the graph. Two calls with equal graphs differ in their arrays alone.
+Functions read global variables and attributes besides. Which, is told by their code,
+which may be found anywhere in what is opened: the walk begins with what it knows of
+that, and is made again until it finds nothing new.
 """
 
-import enum
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 import jax
 import numpy as np
@@ -16,85 +15,32 @@ from jax.core import Tracer
 from .._errors import AutoJitError
 from ._classify import (
     ARRAY,
+    CELL,
     DICT,
     INTEGER,
     ITSELF,
     KNOWN_ARRAY,
     LIST,
+    MODULE,
     NAMED_TUPLE,
     NUMBER,
     PYTREE,
     SCALAR,
     STATIC_ARRAY,
     TUPLE,
+    VARIABLES,
+    ReaderError,
     RefusedError,
     kind_of,
 )
-from ._kinds import InputKind, Kind
+from ._graphs import INPUT, LEAVES, Node, Opened, place
+from ._kinds import Kind
+from ._modes import KEYS, WITH_DATA, Mode
+from ._outside_kinds import Variables
+from ._reading import Read
 
 
-Node: TypeAlias = tuple[Kind, Any, tuple[int, ...]]
-Graph: TypeAlias = tuple[Node, ...]
-
-INPUT = InputKind()
-LEAVES = (ARRAY, SCALAR, INTEGER)
 UNSHARED = (int, float, complex, str, bool, bytes, type(None))  # `is` says nothing
-
-
-class Mode(enum.Enum):
-    """What becomes of the numbers and arrays that are met."""
-
-    TRACED = enum.auto()  # arguments: arrays and floats are traced
-    ABSTRACT = enum.auto()  # arguments: so are shapes and dtypes without an array
-    DATA = enum.auto()  # arguments: so are ints and bools
-    FROZEN = enum.auto()  # parts of which the code must know the floats
-    STATIC = enum.auto()  # arguments of which the code must know all values
-    RESULT = enum.auto()  # results: what is no JAX array is returned as it is
-    LOOKED_AT = enum.auto()  # data of a class: passed itself, only its key is taken
-
-
-class Opened(NamedTuple):
-    """Arguments taken apart.
-
-    Attributes:
-        graph: What they are, without the arrays.
-        leaves: The arrays and traced scalars, in the order of their nodes.
-        objects: The value behind each node.
-        modes: How the numbers and arrays in each node are taken.
-        single: Whether each node is another object than all others.
-    """
-
-    graph: Graph
-    leaves: list[Any]
-    objects: list[Any]
-    modes: list[Mode]
-    single: list[bool]
-
-    def leaf_nodes(self) -> list[int]:
-        """The number of the node of each leaf."""
-        return [i for i, (kind, _, _) in enumerate(self.graph) if kind in LEAVES]
-
-    def roots_of_leaves(self) -> list[int]:
-        """For each leaf, through which root it is reached: 0, 1, ..."""
-        (_, _, roots), *_ = self.graph
-        found = [-1] * len(self.graph)
-        for k, root in enumerate(roots):
-            if found[root] < 0:
-                found[root] = k
-        for i, (_, _, children) in enumerate(self.graph[1:], start=1):
-            for child in children:
-                if found[child] < 0:
-                    found[child] = found[i]
-        return [found[i] for i in self.leaf_nodes()]
-
-    def frozen(self, nodes: Collection[int]) -> "Opened":
-        """The same arguments with some of their traced numbers as plain values."""
-        graph = list(self.graph)
-        for i in nodes:
-            graph[i] = (NUMBER, NUMBER.split(self.objects[i])[0], ())
-        kept = zip(self.leaf_nodes(), self.leaves, strict=True)
-        leaves = [leaf for i, leaf in kept if i not in nodes]
-        return Opened(tuple(graph), leaves, self.objects, self.modes, self.single)
 
 
 def open_values(
@@ -107,6 +53,9 @@ def open_values(
     strict: bool = False,
     inputs: Mapping[int, int] | None = None,
     refused: str = "got",
+    known: Read | None = None,
+    whole: bool = False,
+    effects: frozenset[tuple[int, str]] = frozenset(),
 ) -> Opened:
     """Take values apart, breadth first.
 
@@ -119,40 +68,45 @@ def open_values(
         strict: Whether the identity of arrays counts everywhere.
         inputs: In results, the node of each argument that may come back, by its id.
         refused: The beginning of the sentence that refuses a value.
+        known: What code reads, as far as it is known; a call like this one may have
+            found it.
+        whole: Whether all attributes count, whatever the code seems to read.
+        effects: As of `Read`.
 
     Raises:
         AutoJitError: A value can't be opened; the message has its path.
     """
-    walk = _Walk(tuple(values), mode)
-    nodes: list[Node] = []
-    leaves: list[Any] = []
-    arguments: set[int] = {0}  # whose children are arguments of the user
-    for i, x in enumerate(walk.objects):  # the list grows meanwhile
-        if inputs is not None and id(x) in inputs:
-            nodes.append((INPUT, inputs[id(x)], ()))
-            continue
+
+    def opened(read: Read) -> Opened:
+        walk = _Walk(read, tuple(values), mode, modes, spread, strict, inputs)
+        walk.found.whole, walk.found.effects = whole, effects
         try:
-            kind = kind_in_mode(x, walk.modes[i])
+            walk.run()
         except RefusedError as error:
-            path = place(nodes, walk.objects, i, names())
+            i = len(walk.nodes)
+            path = place(walk.nodes, walk.objects, i, names())
             text = str(error).replace("{path}", path)
             raise AutoJitError(f"{names()[0]}() {refused} {text}") from None
-        if kind in LEAVES:
-            leaves.append(x)
-        part, children = kind.split(x)
-        if kind.keyed and mode is Mode.RESULT:
-            children = ()
-        below: Sequence[Mode] = _modes_below(kind, part, len(children), walk.modes[i])
-        if modes and i == 0:
-            below = modes
-        of_values = kind in _OF_VALUES and i not in arguments and not strict
-        numbers = tuple(
-            walk.number(c, m, of_values) for c, m in zip(children, below, strict=True)
-        )
-        if i == 0:
-            arguments |= {numbers[k] for k in spread}
-        nodes.append((kind, part, numbers))
-    return Opened(tuple(nodes), leaves, walk.objects, walk.modes, walk.single)
+        return walk.opened()
+
+    if mode is Mode.RESULT:
+        return opened(Read())
+    found = opened(known or Read())
+    if known is not None and found.read != known:
+        known = Read()
+        found = opened(known)
+    known = known or Read()
+    while found.read != known:
+        known = found.read
+        found = opened(known)
+    return found
+
+
+def look_at(values: Sequence[object], read: Read) -> Opened:
+    """Take apart what is only looked at, as far as known code reads it."""
+    walk = _Walk(read, tuple(values), Mode.LOOKED_AT, None, (), False, None)
+    walk.run()
+    return walk.opened()._replace(read=read)
 
 
 # In these, arrays are values: whether two of them are one object does not count.
@@ -162,22 +116,110 @@ _OF_VALUES = (TUPLE, LIST, DICT, NAMED_TUPLE, PYTREE)
 class _Walk:
     """What was met so far, by node."""
 
-    def __init__(self, root: object, mode: Mode) -> None:
+    def __init__(
+        self,
+        read: Read,
+        root: object,
+        mode: Mode,
+        modes: Sequence[Mode] | None,
+        spread: Collection[int],
+        strict: bool,
+        inputs: Mapping[int, int] | None,
+    ) -> None:
+        self._read, self.found = read, Read()
+        self._modes, self._spread = modes, spread
+        self._strict, self._inputs = strict, inputs
         self.objects, self.modes, self.single = [root], [mode], [True]
+        self.outside = [False]
+        self.nodes: list[Node] = []
+        self.leaves: list[Any] = []
         self._known: dict[tuple[Any, int], int] = {}
+        self._arguments: set[int] = {0}  # whose children are arguments of the user
 
-    def number(self, x: Any, mode: Mode, of_values: bool) -> int:
+    def opened(self) -> Opened:
+        return Opened(
+            tuple(self.nodes),
+            self.leaves,
+            self.objects,
+            self.modes,
+            self.single,
+            self.outside,
+            self.found,
+        )
+
+    def run(self) -> None:
+        for i, x in enumerate(self.objects):  # the list grows meanwhile
+            key = id(x.all) if isinstance(x, Variables) else id(x)
+            if self._inputs is not None and key in self._inputs:
+                self.nodes.append((INPUT, self._inputs[key], ()))
+            else:
+                self._visit(i, x)
+
+    def _visit(self, i: int, x: Any) -> None:
+        mode = self.modes[i]
+        kind = self._kind(i, x, mode)
+        if kind in LEAVES:
+            self.leaves.append(x)
+        part, children = kind.open(x, self._read, mode)
+        if kind.keyed and mode is Mode.RESULT:
+            children = ()
+        if mode is not Mode.RESULT and mode is not Mode.UNREAD:
+            self._follow(kind, x, mode)
+        below = modes_below(kind, part, len(children), mode, self._read)
+        if self._modes and i == 0:
+            below = self._modes
+        strict = i in self._arguments or self._strict
+        of_values = kind in _OF_VALUES and not strict
+        own = type(x) if kind.tells_class else None
+        numbers: list[int] = []
+        for child, below_mode in zip(children, below, strict=True):
+            # `super()` captures the class; it makes no objects of it.
+            if isinstance(child, type) and child is not own and kind is not CELL:
+                self.found.made.add(child)
+            outside = self.outside[i] or kind is VARIABLES
+            numbers.append(self._number(child, below_mode, of_values, outside))
+        if i == 0:
+            self._arguments |= {numbers[k] for k in self._spread}
+        self.nodes.append((kind, part, tuple(numbers)))
+
+    def _kind(self, i: int, x: Any, mode: Mode) -> Kind:
+        try:
+            return kind_in_mode(x, mode)
+        except ReaderError as error:
+            if not self.outside[i]:
+                raise
+            what = str(error).partition(",")[0].replace("{path}", "").rstrip()
+            self.found.unseen[what] = None
+        except RefusedError:
+            # Refused as an argument; code may not use it, or only what never changes.
+            if not self.outside[i]:
+                raise
+        return ITSELF
+
+    def _follow(self, kind: Kind, x: Any, mode: Mode) -> None:
+        """Note what code reads that may run where this value is used."""
+        if kind is MODULE:
+            self.found.add_module(x, self._read, _of_variables(mode))
+        below = Mode.LOOKED_AT if kind.keyed else _of_variables(mode)
+        for function in kind.functions(x, self._read):
+            self.found.add(function, below)
+
+    def _number(self, x: Any, mode: Mode, of_values: bool, outside: bool) -> int:
         """The node of an object, new unless it was met before."""
         single = type(x) not in UNSHARED and not (
             of_values and mode in WITH_DATA and isinstance(x, _ARRAYS)
         )
-        key = (told_apart(x, mode), id(x))
+        if type(x) is Variables:
+            mode = _of_variables(mode)
+        same = id(x.all) if type(x) is Variables else id(x)
+        key = (told_apart(x, mode), same)
         found = self._known.get(key) if single else None
         if found is None:
             found = len(self.objects)
             self.objects.append(x)
             self.modes.append(mode)
             self.single.append(single)
+            self.outside.append(outside)
             if single:
                 self._known[key] = found
         return found
@@ -186,13 +228,18 @@ class _Walk:
 _ARRAYS = (jax.Array, np.ndarray, np.generic)
 
 
+def _of_variables(mode: Mode) -> Mode:
+    """How the variables are taken of a function that is taken so."""
+    return Mode.TRACED if mode in WITH_DATA else mode
+
+
 def told_apart(x: Any, mode: Mode) -> Any:
     """The same object is one node, unless it is taken in two ways."""
     if isinstance(x, type):
-        return None
-    if isinstance(x, _ARRAYS):
+        return mode is Mode.UNREAD
+    if isinstance(x, (*_ARRAYS, Variables)):
         return mode
-    return mode is Mode.LOOKED_AT
+    return mode if mode in KEYS else None
 
 
 def kind_in_mode(x: Any, mode: Mode) -> Kind:
@@ -206,7 +253,7 @@ def kind_in_mode(x: Any, mode: Mode) -> Kind:
     try:
         kind = kind_of(x)
     except RefusedError:
-        if mode is Mode.LOOKED_AT:  # a constant for the code, like a global
+        if mode in KEYS:  # a constant for the code
             return ITSELF
         raise
     if mode is Mode.TRACED or mode is Mode.ABSTRACT:
@@ -223,7 +270,7 @@ def kind_in_mode(x: Any, mode: Mode) -> Kind:
 def _kind_of_untraced_array(x: Any, mode: Mode) -> Kind:
     if isinstance(x, np.ndarray):
         return STATIC_ARRAY
-    if mode is Mode.LOOKED_AT:
+    if mode in KEYS:
         return ITSELF
     if mode is Mode.RESULT:
         return ARRAY
@@ -235,132 +282,17 @@ def _kind_of_untraced_array(x: Any, mode: Mode) -> Kind:
     return KNOWN_ARRAY
 
 
-WITH_DATA = (Mode.TRACED, Mode.ABSTRACT, Mode.DATA)
-
-
-def _modes_below(kind: Kind, part: Any, n: int, mode: Mode) -> list[Mode]:
-    if kind.keyed:
-        return [Mode.LOOKED_AT] * n
-    if mode not in WITH_DATA:
-        return [mode] * n
-    below = [mode] * n
-    for k in kind.frozen(part, n):
-        below[k] = Mode.FROZEN
+def modes_below(kind: Kind, part: Any, n: int, mode: Mode, read: Read) -> list[Mode]:
+    """How the children of a value are taken."""
+    passed = kind.looked_at(part, n)
+    below = [mode] * passed
+    if passed < n:
+        below += [Mode.UNREAD if mode is Mode.UNREAD else Mode.LOOKED_AT] * (n - passed)
+        if mode is not Mode.RESULT:
+            for k in kind.unread(part, read):
+                below[k] = Mode.UNREAD
+    if mode in WITH_DATA:
+        for k in kind.frozen(part, n):
+            if k < passed:
+                below[k] = Mode.FROZEN
     return below
-
-
-def paths(
-    graph: Sequence[Node], objects: Sequence[Any], names: Sequence[str]
-) -> list[str]:
-    """Where each node is, as the user would write it, from the names of the roots.
-
-    A root whose name begins with `**` is the dict of the keyword arguments.
-    """
-    found = [""] * len(objects)
-    for i, (kind, part, children) in enumerate(graph):
-        known = [objects[c] for c in children]
-        for k, child in enumerate(children):
-            if not found[child]:
-                if i == 0:
-                    found[child] = names[k] if k < len(names) else ""
-                else:
-                    found[child] = _path(found[i], kind.step(part, k, known))
-    return [path.removeprefix("**") for path in found]
-
-
-def _path(above: str, step: str) -> str:
-    if above.startswith("**") and step[2:-2].isidentifier():  # a keyword argument
-        return step[2:-2]
-    if step and step[0] not in ".[(":  # a captured variable: a new root
-        return step
-    return above + step
-
-
-def place(
-    graph: Sequence[Node], objects: Sequence[Any], i: int, names: Sequence[str]
-) -> str:
-    """The path of one node."""
-    return paths(graph, objects, names)[i]
-
-
-MISSING = object()
-
-
-def rebuild(
-    graph: Graph, leaves: Iterable[Any], inputs: Sequence[Any] = ()
-) -> list[Any]:
-    """Make the values that a graph describes, around new leaves: one per node.
-
-    Args:
-        graph: The graph of `open_values`.
-        leaves: One value per leaf.
-        strict: Whether the identity of arrays counts everywhere.
-        inputs: In results, the arguments that may come back.
-
-    Raises:
-        AutoJitError: A cycle runs through a value that Python can't make empty.
-    """
-    leaf = iter(leaves)
-    built = [MISSING] * len(graph)
-    for i, (kind, part, _) in enumerate(graph):
-        if kind in LEAVES:
-            built[i] = next(leaf)
-        elif kind is INPUT:
-            built[i] = inputs[part]
-    started, done = (
-        [b is not MISSING for b in built],
-        [b is not MISSING for b in built],
-    )
-
-    late: list[int] = []
-
-    def shell(i: int) -> Any:
-        kind, part, children = graph[i]
-        if built[i] is MISSING:
-            built[i] = kind.make(part, [shell(c) for c in children[: kind.cells(part)]])
-        return built[i]
-
-    def finish(i: int) -> None:
-        kind, part, children = graph[i]
-        if kind.reads and not all(done[c] for c in children):
-            raise _endless(graph, i)
-        values = [built[c] for c in children]
-        missing = any(v is MISSING for v in values)  # a value around this one
-        if kind.changeable and missing:
-            late.append(i)
-            return
-        if kind.changeable:
-            kind.fill(built[i], part, values)
-        elif missing:
-            raise _endless(graph, i)
-        else:
-            built[i] = kind.make(part, values)
-        done[i] = True
-
-    # Depth first, children before parents, without recursion: lists may be long chains.
-    stack = [(0, False)]
-    while stack:
-        i, children_done = stack.pop()
-        kind, part, children = graph[i]
-        if children_done:
-            finish(i)
-        elif kind.keyed and not started[i]:
-            built[i], started[i], done[i] = kind.make(part, ()), True, True
-        elif not started[i]:
-            started[i] = True
-            if kind.changeable:
-                shell(i)
-            stack.append((i, True))
-            stack.extend((c, False) for c in reversed(children))
-    for i in late:
-        kind, part, children = graph[i]
-        kind.fill(built[i], part, [built[c] for c in children])
-    return built
-
-
-def _endless(graph: Graph, i: int) -> AutoJitError:
-    name = graph[i][1].__name__ if isinstance(graph[i][1], type) else "value"
-    return AutoJitError(
-        f"an argument holds a {name} that contains itself, which can't be copied.\n"
-        "Pass its parts as separate arguments."
-    )

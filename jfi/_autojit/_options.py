@@ -35,6 +35,7 @@ class Options:
         donate: Parameters whose arrays the compiled function may overwrite.
         warn_after: How many compilations because of one value are worth a warning.
         max_traces: How many compilations are an error; None: no number is.
+        uncompiled: Whether what can't be watched runs without being compiled.
         jit: What is handed on to `jax.jit`.
     """
 
@@ -44,6 +45,7 @@ class Options:
     donate: frozenset[str] = frozenset()
     warn_after: int = 8
     max_traces: int | None = None
+    uncompiled: bool = True
     jit: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
@@ -81,8 +83,11 @@ def read_options(
             names[target] |= _parameters(function, parameters, option, value)
         elif option in ("warn_after", "max_traces"):
             rest[option] = _count(function, option, value)
+        elif option == "uncompiled":
+            rest[option] = _flag(function, option, value)
         else:
-            allowed = ", ".join((*names, "warn_after", "max_traces", *JIT_OPTIONS))
+            others = ("warn_after", "max_traces", "uncompiled")
+            allowed = ", ".join((*names, *others, *JIT_OPTIONS))
             raise AutoJitOptionError(
                 f"autojit() of {function}() got the option {option!r}, which it does "
                 f"not have.\nIt has: {allowed}."
@@ -139,5 +144,14 @@ def _count(function: str, option: str, value: Any) -> int | None:
         raise AutoJitOptionError(
             f"autojit() of {function}() got {option}={value!r}.\n"
             f"Write a number of compilations: {option}=8."
+        )
+    return value
+
+
+def _flag(function: str, option: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise AutoJitOptionError(
+            f"autojit() of {function}() got {option}={value!r}.\n"
+            f"Write {option}=True or {option}=False."
         )
     return value

@@ -9,9 +9,12 @@ import jax
 
 from ._changes import Change, write_back
 from ._classify import ARRAY, DICT, LIST, NAMED_TUPLE, PYTREE, TUPLE, VALUE
+from ._graphs import INPUT, LEAVES, Graph
 from ._kinds import Kind
 from ._messages import refuse_traced_text
-from ._opening import INPUT, LEAVES, Graph, Mode, open_values, rebuild
+from ._modes import Mode
+from ._opening import open_values
+from ._rebuilding import rebuild
 
 
 class Outcome:
@@ -108,14 +111,19 @@ def _write_down(graph: Graph, changes: Sequence[Change]) -> str | None:
     _, result, *values = (texts[c] for c in graph[0][2])
     lines = [f"    result = {result}"]
     rest = iter(values)
-    for node, kind, part, positions, _ in changes:
-        for k in positions or ():
-            target = kind.target(part, k)
+    for node, kind, _, keys, removed, ends, _, size in changes:
+        if keys is None or removed:
+            # What most bodies do: they append to a list.
+            if kind is not LIST or ends != (0, 0):
+                return None
+            new = "".join(f"{next(rest)}, " for _ in range(size))
+            lines.append(f"    objects[{node}].extend(({new}))")
+            continue
+        for key in keys:
+            target = kind.target(key)
             if not target:
                 return None
             lines.append(f"    objects[{node}]{target} = {next(rest)}")
-        if positions is None:
-            return None
     return "\n".join(["def deliver(leaves, objects):", *lines, "    return result"])
 
 

@@ -7,19 +7,24 @@ from typing import Any, NamedTuple
 
 from .._compat import at_top_level, setting
 from .._jit import Compiled
-from ._changes import (
-    contents,
-    find_changes,
+from ._changes import contents, find_changes
+from ._effects import (
+    EffectsError,
+    effects_among,
     held_by_classes,
+    pass_on_effects,
     refused_change,
     restore_classes,
-    take_back_tracers,
+    roots_of,
+    take_back_changes,
 )
+from ._graphs import Graph, Opened
 from ._history import History
 from ._layouts import Layout
 from ._messages import change_refused
-from ._opening import Graph, rebuild
+from ._object_kinds import touching
 from ._outcomes import take_apart
+from ._rebuilding import rebuild
 
 
 MAX_PROGRAMS = 1024  # per function; the least recently used goes
@@ -27,6 +32,10 @@ MAX_PROGRAMS = 1024  # per function; the least recently used goes
 
 class NotTracedError(Exception):
     """The body is run although nothing is traced: `jax.disable_jit()` is on."""
+
+
+class UnreadError(Exception):
+    """The body used an attribute that no code seemed to read."""
 
 
 class Function(NamedTuple):
@@ -56,9 +65,10 @@ class Program:
     """
 
     def __init__(
-        self, graph: Graph, function: Function, options: dict[str, Any]
+        self, opened: Opened, function: Function, options: dict[str, Any]
     ) -> None:
-        self._graph, self._function = graph, function
+        self._opened, self._function = opened._replace(objects=[], leaves=[]), function
+        self._roots = roots_of(opened)
         self._donated: Sequence[int] = options.get("donate_argnums", ())
         self.succeeded = False
         self.calls = 0
@@ -78,18 +88,28 @@ class Program:
         """Run the body on clones of the arguments around traced arrays."""
         if at_top_level() and setting("jax_disable_jit"):
             raise NotTracedError
-        graph, names = self._graph, self._function.names
+        with touching() as touched:
+            try:
+                return self._trace_clones(leaves)
+            finally:
+                if touched():
+                    raise UnreadError
+
+    def _trace_clones(self, leaves: Sequence[Any]) -> Any:
+        graph, names, read = self._opened.graph, self._function.names, self._opened.read
         clones = rebuild(graph, leaves)
         compilation = self._function.history.begin(graph, clones, names)
         before = contents(graph, clones)
-        held = held_by_classes(graph, clones)
+        held = held_by_classes(graph, clones, read)
         held_before = contents(held.graph, held.objects)
+        left = None
         try:
             result = self._function.call(clones[0])
-            refused = refused_change(graph, before, clones)
+            refused = refused_change(self._opened, before, clones)
         finally:
-            restore_classes(graph, clones, before)
-            left = take_back_tracers(held, held_before)
+            restore_classes(graph, clones, before, read)
+            pass_on_effects(clones)
+            left = take_back_changes(held, held_before)
         if left is not None:
             now, node = left
             raise change_refused(now.graph, now.objects, names[:1], node, "")
@@ -97,6 +117,9 @@ class Program:
             raise change_refused(graph, clones, names, *refused)
         donated = {id(leaves[k]) for k in self._donated}
         changes, values = find_changes(graph, before, clones, donated)
+        effects = effects_among(changes, values, self._roots)
+        if effects:
+            raise EffectsError(effects)
         kept = [id(x) not in donated for x in clones]
         outcome = take_apart(names[0], result, changes, values, clones, graph, kept)
         self._function.history.end(compilation)

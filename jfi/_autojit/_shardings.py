@@ -7,7 +7,7 @@ import jax
 from jax.tree_util import all_leaves
 
 from .._errors import AutoJitError
-from ._opening import Opened
+from ._graphs import Opened
 from ._options import Options
 
 

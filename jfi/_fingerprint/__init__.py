@@ -1,18 +1,13 @@
 """The identity of a function: the same in every process, another after any change.
 
 `_identity` walks over all that a program is made of; `_walk` is the walk itself, over
-plain values; `_bytecode` reads code objects; `_origins` tells the user's code from
-libraries; `_pytree_classes` tells how a class is registered with JAX.
+plain values; `_pytree_classes` tells how a class is registered with JAX.
 """
 
 from ._identity import (
     Identity as Identity,
     fingerprint as fingerprint,
     identify as identify,
-)
-from ._origins import (
-    is_user_module as is_user_module,
-    library_version as library_version,
 )
 from ._pytree_classes import (
     Registration as Registration,

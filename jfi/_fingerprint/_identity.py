@@ -19,16 +19,17 @@ from typing import Any
 
 import jax
 
-from .._compat import Device, WholeStructure, jit_options, pytree_node
-from .._errors import FingerprintError
-from .._jit import is_jitted, options_of
-from ._bytecode import code_digest, references
-from ._origins import (
+from .._code import (
+    code_digest,
     is_user_code,
     is_user_module,
     library_version,
     reads_surroundings,
+    references,
 )
+from .._compat import Device, WholeStructure, jit_options, pytree_node
+from .._errors import FingerprintError
+from .._jit import is_jitted, options_of
 from ._pytree_classes import registration
 from ._walk import Walk
 

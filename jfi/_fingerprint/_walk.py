@@ -17,8 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from .._code import constant, token
 from .._errors import FingerprintError
-from ._bytecode import constant, token
 
 
 _CONSTANTS = (type(None), bool, int, float, complex, str, bytes, type(...))

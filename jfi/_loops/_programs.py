@@ -6,7 +6,6 @@ and what they capture, and takes captured arrays as data. What can't be compiled
 as JAX runs it, from then on at each call from that place.
 """
 
-import contextlib
 import functools
 import operator
 import sys
@@ -17,16 +16,15 @@ from typing import Any
 import jax
 from jax.core import Tracer
 
-from .._autojit import autojit
+from .._autojit import UnwatchedError, autojit, warn_uncompiled
 from .._compat import at_top_level, is_staged, setting
-from .._outside import Reading, Watched, WidenedError, without_callbacks
+from .._outside import without_callbacks
 from .._own_stream import in_stream
 
 
 Operation = Callable[..., Any]  # of the user's functions, and of arguments
 
 MAX_PLACES = 512  # in the source, of which programs are kept
-MAX_WIDENINGS = 16  # each finds more of the functions that a call can get at
 MAX_SETTINGS = 128  # of one place: sizes and other values that are not data
 
 
@@ -55,16 +53,19 @@ def run(
     around = in_stream if streams else _itself
     if not compiles or setting("jax_disable_jit") or is_staged():
         return around(directly)
-    place = _place_of(operation, tuple(map(_written, functions)))
-    program = place.program_for(functions)
+    program = _program_of(operation, tuple(map(_written, functions)))
     if not program.compiles:
         return around(directly)
     data = tuple(args[n] for n in traced)
     settings = tuple(arg for n, arg in enumerate(args) if n not in traced)
 
     def compiled() -> Any:
-        with contextlib.suppress(Exception):
+        try:
             return program.run(functions, data, settings, traced)
+        except UnwatchedError as error:
+            warn_uncompiled(str(error))
+        except Exception:
+            pass
         # It calls back, or holds what can't be compared, or Python code needs the value
         # of an array; or it fails anyway, in words that should be JAX's and the user's.
         out = around(directly)
@@ -88,92 +89,46 @@ def static(number: Any) -> Any:
         return number  # the operation says what is wrong with it
 
 
-class _Place:
-    """Where functions are written, and the program for what they read there now."""
-
-    def __init__(self, operation: Operation) -> None:
-        self._operation = operation
-        self._program: _Program | None = None
-
-    def program_for(self, functions: Sequence[Any]) -> "_Program":
-        """The program, made anew if other global functions go by the same names."""
-        program = self._program
-        if program is None or not program.fits(functions):
-            program = self._program = _Program(self._operation, functions)
-        return program
-
-
 class _Program:
-    """An operation under autojit, for functions from one place: it knows few forms.
+    """An operation under autojit, for functions from one place in the source.
 
     Attributes:
         compiles: Whether its functions can be compiled.
     """
 
-    def __init__(self, operation: Operation, functions: Sequence[Any]) -> None:
-        self._readings = [Reading(function) for function in functions]
-        self._watched = Watched()
-        self.compiles = not any(reading.writes for reading in self._readings)
+    def __init__(self, operation: Operation) -> None:
+        self.compiles = True
         # Globals in place of captured variables: autojit looks at those at every call.
         variables = {**globals(), "operation": operation}
-        variables |= {"readings": self._readings, "watched": self._watched}
         name = operation.__name__  # what messages call it
         compiled = types.FunctionType(_traced.__code__, variables, name)
         # To JAX captured numbers are constants: Python computes with them. And it does
         # not warn of how often it compiles a loop.
         self._compiled: Any = autojit(
             compiled,
-            static="watched_values",
             traced="data",
-            frozen=("functions", "read"),
+            frozen="functions",
             warn_after=sys.maxsize,
-        )
-
-    def fits(self, functions: Sequence[Any]) -> bool:
-        """Whether functions read the same global constants."""
-        readings = self._readings
-        return len(readings) == len(functions) and all(
-            reading.fits(function)
-            for reading, function in zip(readings, functions, strict=True)
+            uncompiled=False,
         )
 
     def run(
         self, functions: Sequence[Any], data: Any, settings: Any, traced: Any
     ) -> Any:
-        """Run it with the global variables that the functions read."""
+        """Run it with the variables that the functions read."""
         if self._compiled.cache_info().signatures > MAX_SETTINGS:
             self._compiled.clear_cache()
-        for _ in range(MAX_WIDENINGS):
-            read = [reading.values() for reading in self._readings]
-            watched_values = self._watched.values()
-            try:
-                return self._compiled(
-                    tuple(functions), read, data, settings, traced, watched_values
-                )
-            except WidenedError:
-                continue
-        raise WidenedError
+        return self._compiled(tuple(functions), data, settings, traced)
 
 
 # What `_Program` gives its own copy of the function below.
 operation: Any = None
-readings: list[Reading] = []
-watched: Any = None
 
 
 def _traced(
-    functions: tuple[Any, ...],
-    read: Any,
-    data: Any,
-    settings: Any,
-    traced: tuple[int, ...],
-    watched_values: Any,
+    functions: tuple[Any, ...], data: Any, settings: Any, traced: tuple[int, ...]
 ) -> Any:
-    watched.widen((functions, data, settings), readings)
-    reading_them = [
-        _new(reading.with_values(function, values))
-        for reading, function, values in zip(readings, functions, read, strict=True)
-    ]
+    fresh = [_new(function) for function in functions]
     leaves, structure = jax.tree.flatten(data)
     is_data = [isinstance(leaf, Tracer) for leaf in leaves]
 
@@ -187,7 +142,7 @@ def _traced(
         others = iter(settings)
         count = len(data) + len(settings)
         args = [next(own if n in traced else others) for n in range(count)]
-        return operation(reading_them, *args)
+        return operation(fresh, *args)
 
     tracers = [leaf for leaf in leaves if isinstance(leaf, Tracer)]
     return without_callbacks(block)(tracers)
@@ -204,8 +159,8 @@ def _new(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @functools.lru_cache(MAX_PLACES)
-def _place_of(operation: Operation, written: tuple[object, ...]) -> _Place:
-    return _Place(operation)
+def _program_of(operation: Operation, written: tuple[object, ...]) -> _Program:
+    return _Program(operation)
 
 
 def _written(function: Any) -> object:

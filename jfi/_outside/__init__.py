@@ -1,14 +1,11 @@
-"""What functions read and do beyond their arguments and captured variables.
+"""What functions do beyond their arguments and results, where jfi compiles unasked.
 
-Compiled code holds global variables as constants and works on copies of what functions
-captured. Where jfi compiles without being asked to, that must change no result.
-`_globals` passes what a function reads from its module as data; `_watching` compares
-what functions deeper down read; `_callbacks` finds code that calls back to Python.
+`_callbacks` finds code that calls back to Python, `_generators` code that draws from
+NumPy's random generators.
 """
 
 from ._callbacks import (
     CallsBackError as CallsBackError,
     without_callbacks as without_callbacks,
 )
-from ._globals import Reading as Reading
-from ._watching import Watched as Watched, WidenedError as WidenedError
+from ._generators import generators_read as generators_read

@@ -4,6 +4,7 @@ import dis
 import functools
 import hashlib
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any
@@ -18,7 +19,10 @@ _READS_GLOBAL = frozenset(
         "DELETE_GLOBAL",
     }
 )
+_WRITES_GLOBAL = frozenset({"STORE_GLOBAL", "DELETE_GLOBAL"})
 _READS_ATTRIBUTE = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
+_NAMES_ATTRIBUTE = _READS_ATTRIBUTE | {"LOAD_SUPER_ATTR", "IMPORT_FROM", "DELETE_ATTR"}
+_FORMATS = frozenset({"FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC"})
 _NO_EFFECT = frozenset({"CACHE", "PUSH_NULL", "PRECALL", "EXTENDED_ARG"})
 _HAS_DOCSTRING = 0x4000000  # a flag of Python 3.13, of no effect on what code does
 
@@ -30,10 +34,15 @@ class References:
     Attributes:
         chains: Global names with the attributes read from them: `("np", "linalg")`.
         imports: Modules imported by a statement inside.
+        written: Global names that are assigned or deleted.
+        attributes: What is read of whatever: attributes, and the texts that are names,
+            as in `getattr(x, "rate")`.
     """
 
     chains: tuple[tuple[str, ...], ...]
     imports: tuple[str, ...]
+    written: tuple[str, ...]
+    attributes: frozenset[str]
 
 
 @functools.lru_cache(maxsize=4096)
@@ -41,8 +50,16 @@ def references(code: CodeType) -> References:
     """Read the global names and imports off the bytecode."""
     chains: list[tuple[str, ...]] = []
     imports: list[str] = []
+    written: list[str] = []
+    attributes = {text for text in _texts(code) if text.isidentifier()}
     open_chain: tuple[str, ...] = ()
     for step in dis.get_instructions(code):
+        if step.opname in _NAMES_ATTRIBUTE:
+            attributes.add(step.argval)
+        elif step.opname in _WRITES_GLOBAL:
+            written.append(step.argval)
+        elif step.opname in _FORMATS:
+            attributes |= {"__format__", "__repr__", "__str__"}
         if step.opname in _READS_ATTRIBUTE and open_chain:
             open_chain = (*open_chain, step.argval)
             continue
@@ -62,7 +79,18 @@ def references(code: CodeType) -> References:
             inner = references(nested)
             chains += inner.chains
             imports += inner.imports
-    return References(tuple(dict.fromkeys(chains)), tuple(dict.fromkeys(imports)))
+            written += inner.written
+            attributes |= inner.attributes
+    unique = (tuple(dict.fromkeys(names)) for names in (chains, imports, written))
+    return References(*unique, frozenset(attributes))
+
+
+def _texts(code: CodeType) -> Iterator[str]:
+    """Text constants, also those of the names in `case Point(x=0)`."""
+    for value in code.co_consts:
+        for text in value if isinstance(value, tuple) else (value,):
+            if isinstance(text, str):
+                yield text
 
 
 @functools.lru_cache(maxsize=4096)

@@ -1,0 +1,179 @@
+"""What the body of a function changed that is not written back at each call.
+
+It meets classes, and what their methods read outside, themselves. Data can't be left
+there, and not in classes that came with an argument: that is refused. All else that it
+changes there, and in global variables, is an effect, like a print: it happens when the
+function is compiled, as it does under `jax.jit`, and is not watched.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from jax.core import Tracer
+
+from ._changes import Change, Contents, equal, same
+from ._class_kinds import class_data
+from ._classify import CLASS, STATIC_ARRAY, VARIABLES
+from ._graphs import Graph, Opened
+from ._opening import look_at
+from ._outside_kinds import Namespace
+from ._reading import Read
+
+
+# A variable by the id of its module's dict, or of its class, and its name.
+Root = tuple[int, str]
+
+
+class EffectsError(Exception):
+    """The body changed variables of modules or classes, without leaving data in them.
+
+    Attributes:
+        variables: Which.
+    """
+
+    def __init__(self, variables: Iterable[Root]) -> None:
+        super().__init__()
+        self.variables = frozenset(variables)
+
+
+def roots_of(opened: Opened) -> dict[int, Root]:
+    """Through which variable of a module or class each node outside is met first."""
+    roots: dict[int, Root] = {}
+    for i, (kind, part, children) in enumerate(opened.graph):
+        below: list[Root] = []
+        if kind is VARIABLES:
+            below = [(part[0].key, name) for name in part[1]]
+            roots.setdefault(i, (part[0].key, ""))
+        elif kind is CLASS:
+            below = [(id(base), name) for base, name in part[1]]
+        elif i in roots:
+            below = [roots[i]] * len(children)
+        for child, root in zip(children, below, strict=False):
+            if opened.outside[child] or kind is CLASS:
+                roots.setdefault(child, root)
+    return roots
+
+
+def effects_among(
+    changes: Iterable[Change], values: Iterable[Any], roots: Mapping[int, Root]
+) -> set[Root]:
+    """The global variables that the body changed without leaving data in them."""
+    found: set[Root] = set()
+    data: set[Root] = set()
+    rest = iter(values)
+    for change in changes:
+        new = list(islice(rest, change.size))
+        if change.node in roots:
+            module, name = roots[change.node]
+            names = [name] if name else [*(change.keys or ()), *change.removed]
+            into = found if all(map(_is_plain, new)) else data
+            into.update((module, name) for name in names)
+    return found - data
+
+
+def _is_plain(value: Any) -> bool:
+    if type(value) in (list, tuple, set):
+        return all(map(_is_plain, value))
+    if type(value) is dict:
+        return all(map(_is_plain, value.values()))
+    return value is None or isinstance(value, (int, float, complex, str, bytes))
+
+
+def pass_on_effects(clones: Iterable[Any]) -> None:
+    """Let modules have what the body wrote to them as an effect."""
+    for clone in clones:
+        if isinstance(clone, Namespace):
+            clone.pass_on()
+
+
+def refused_change(
+    opened: Opened, before: Contents, built: Sequence[Any]
+) -> tuple[int, str] | None:
+    """The first change that can't be written back: the node, and the step from it.
+
+    Raises:
+        EffectsError: A class was changed that a global variable holds.
+    """
+    for i, (old_part, old) in before.items():
+        kind = opened.graph[i][0]
+        if kind is CLASS:
+            step = _class_change(opened, i, (old_part, old), built[i])
+            if step:
+                return i, step
+        elif kind is STATIC_ARRAY and not equal(
+            (old_part, old), kind.contents(built[i])
+        ):
+            return i, ""
+    return None
+
+
+def _class_change(
+    opened: Opened, i: int, was: tuple[Any, Sequence[Any]], cls: type
+) -> str:
+    """How the user writes the attribute of a class that the body changed."""
+    old, new = dict(zip(*was, strict=True)), class_data(cls)
+    changed = {
+        (base, name): new.get((base, name))
+        for base, name in {**old, **new}
+        if (id(base), name) not in opened.read.effects
+        if (base, name) not in old
+        or (base, name) not in new
+        or not same(old[base, name], new[base, name])
+    }
+    if not changed:
+        return ""
+    if opened.outside[i] and all(map(_is_plain, changed.values())):
+        raise EffectsError((id(base), name) for base, name in changed)
+    base, name = next(iter(changed))
+    return f"{base.__qualname__}.{name}"
+
+
+def restore_classes(
+    graph: Graph, built: Sequence[Any], before: Contents, read: Read
+) -> None:
+    """Undo what the body did to classes, which it met themselves."""
+    for i, (names, values) in before.items():
+        if graph[i][0] is CLASS:
+            CLASS.restore(built[i], names, values, read.effects)
+
+
+def held_by_classes(graph: Graph, built: Sequence[Any], read: Read) -> Opened:
+    """What classes, and modules that their methods read, hold: the body meets it."""
+    classes = [built[i] for i, (kind, _, _) in enumerate(graph) if kind is CLASS]
+    return look_at((None, *classes), read)
+
+
+def take_back_changes(held: Opened, before: Contents) -> tuple[Opened, int] | None:
+    """Undo changes of what classes hold.
+
+    Returns:
+        What the classes held, and the node of the data that the body left there; None
+        if it left none.
+
+    Raises:
+        EffectsError: It changed something else.
+    """
+    changed = [
+        i
+        for i, was in before.items()
+        if held.graph[i][0].changeable
+        and not equal(was, held.graph[i][0].contents(held.objects[i]))
+    ]
+    if not changed:
+        return None
+    now = look_at(held.objects[0], held.read)
+    known = set(map(id, held.objects))
+    left = (
+        i
+        for i, x in enumerate(now.objects)
+        if isinstance(x, Tracer) and id(x) not in known
+    )
+    node = next(left, None)
+    for i in changed:
+        kind, part, children = held.graph[i]
+        kind.replace(held.objects[i], part, [held.objects[c] for c in children])
+    if node is not None:
+        return now, node
+    roots = roots_of(held)
+    raise EffectsError(roots[i] for i in changed if i in roots)

@@ -1,0 +1,22 @@
+"""What becomes of the numbers and arrays that are met."""
+
+import enum
+
+
+class Mode(enum.Enum):
+    """How a value is taken."""
+
+    TRACED = enum.auto()  # arguments: arrays and floats are traced
+    ABSTRACT = enum.auto()  # arguments: so are shapes and dtypes without an array
+    DATA = enum.auto()  # arguments: so are ints and bools
+    FROZEN = enum.auto()  # parts of which the code must know the floats
+    STATIC = enum.auto()  # arguments of which the code must know all values
+    RESULT = enum.auto()  # results: what is no JAX array is returned as it is
+    LOOKED_AT = enum.auto()  # data of a class: passed itself, only its key is taken
+    UNREAD = enum.auto()  # the same, of what no code reads: functions are not followed
+
+
+# Of these a copy is passed, and not the value itself.
+PASSED = (Mode.TRACED, Mode.ABSTRACT, Mode.DATA, Mode.FROZEN, Mode.STATIC)
+WITH_DATA = (Mode.TRACED, Mode.ABSTRACT, Mode.DATA)
+KEYS = (Mode.LOOKED_AT, Mode.UNREAD)

@@ -1,0 +1,218 @@
+"""How global variables and modules are taken apart: as far as code reads them.
+
+A function that is given to a call, or compiled, may be run with a copy of its module's
+variables, in which data is traced. Where nothing among them is data it keeps its own.
+"""
+
+import builtins
+import types
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .._code import is_user_module
+from .._trees import Constant, identity
+from ._kinds import Expression, Kind, Source, Split
+from ._modes import KEYS, Mode
+from ._reading import Read, is_users
+
+
+class Variables:
+    """The global variables of a module, among what a function is made of.
+
+    Attributes:
+        all: The module's own dict, or the copy with which compiled code runs.
+    """
+
+    __slots__ = ("all",)
+
+    def __init__(self, all_variables: dict[str, Any]) -> None:
+        self.all = all_variables
+
+
+class Namespace(dict[str, Any]):
+    """A copy of a module's variables.
+
+    Attributes:
+        names: Which of them code reads or writes.
+        module: The module's own.
+        effects: Those that code may write to the module itself.
+    """
+
+    names: Sequence[str] = ()
+    module: dict[str, Any]
+    effects: Sequence[str] = ()
+
+    def pass_on(self) -> None:
+        """Let the module have what was written to it as an effect."""
+        for name in self.effects:
+            if name in self:
+                self.module[name] = self[name]
+
+
+def variables_of(fn: types.FunctionType) -> tuple[Variables, ...]:
+    """The variables that a function has to be run with: none for a library's."""
+    return (Variables(fn.__globals__),) if is_users(fn) else ()
+
+
+class VariablesKind(Kind):
+    """Some of the variables of a module; the copy is a `Namespace`."""
+
+    changeable = True
+    named = True
+    constant = True
+
+    def open(self, x: Variables, read: Read, mode: Mode) -> Split:
+        names = read.variables(x.all, mode)
+        present = tuple(name for name in names if name in x.all)
+        absent = tuple(name for name in names if name not in x.all)
+        written, effects = map(tuple, read.written(x.all, mode))
+        if mode in KEYS:  # code meets the module itself: what it writes is an effect
+            present = tuple(name for name in present if name not in written)
+            written = ()
+        part = Constant(id(x.all), x.all), present, absent, written, effects
+        return part, [x.all[name] for name in present]
+
+    def stays(self, part: Any) -> bool:
+        return not part[3]
+
+    def itself(self, part: Any) -> Any:
+        return part[0].value
+
+    def make(self, part: Any, children: Sequence[Any]) -> Any:
+        constant, present, absent, written, effects = part
+        made = Namespace(constant.value)
+        made.names = (*present, *(name for name in absent if name in written))
+        made.module, made.effects = constant.value, effects
+        return made
+
+    def fill(self, shell: Any, part: Any, children: Sequence[Any]) -> None:
+        shell.update(zip(part[1], children, strict=True))
+
+    def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
+        return str(part[1][k])
+
+    def contents(self, x: Any) -> Split:
+        if not isinstance(x, Namespace):  # the module's own: nothing was copied
+            return (), ()
+        names = tuple(name for name in x.names if name in x)
+        return names, [x[name] for name in names]
+
+    def keys(self, part: Any) -> Sequence[Any]:
+        return part
+
+    def put(self, x: Variables, key: Any, value: Any) -> None:
+        x.all[key] = value
+
+    def remove(self, x: Variables, key: Any) -> None:
+        del x.all[key]
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        constant, present, absent, *_ = part
+        variables = constant.value
+        same = {k: variables[k] for k, kind in zip(present, source.kinds(), strict=True)
+                if kind.named}  # fmt: skip
+        own = vars(builtins)
+        same |= {k: own[k] for k in absent if k in own}
+        same = {k: value for k, value in same.items() if k.isidentifier()}
+        if same:
+            key = id(variables), tuple((k, id(v)) for k, v in same.items())
+            check = source.constant(_checker(variables, same), key)
+            source.require(f"{check}()")
+        module = source.constant(variables)
+        for k in absent:
+            if k not in own:
+                source.require(f"{k!r} not in {module}")
+        return [
+            source.constant(same[k]) if k in same else f"{module}[{k!r}]"
+            for k in present
+        ]
+
+
+def _checker(variables: dict[str, Any], values: Mapping[str, Any]) -> Any:
+    """A function that checks that global variables are still these objects.
+
+    Python finds the variables of a running function's own module much faster than the
+    items of a dict: ten of them in the time of one.
+    """
+    parameters = ", ".join(f"_jfi_{k}=None" for k in range(len(values)))
+    same = " and ".join(f"{name} is _jfi_{k}" for k, name in enumerate(values))
+    made: dict[str, Any] = {}
+    exec(f"def check({parameters}): return {same}", made)
+    code = made["check"].__code__
+    return types.FunctionType(code, variables, "check", tuple(values.values()))
+
+
+class ModuleKind(Kind):
+    """A module of the user; the copy looks variables up in a `Namespace`."""
+
+    named = True
+    constant = True
+
+    def split(self, x: Any) -> Split:
+        return identity(x), (Variables(vars(x)),)
+
+    def make(self, part: Any, children: Sequence[Any]) -> Any:
+        (variables,) = children
+        if variables is vars(part.value):
+            return part.value
+        return _ModuleCopy(part.value.__name__, variables)
+
+    def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
+        return ""
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        source.require(f"{name} is {source.constant(part.value)}")
+        return ["None"]  # variables are looked up in the module
+
+
+class _ModuleCopy(types.ModuleType):
+    """A module with other variables."""
+
+    def __init__(self, name: str, variables: Namespace) -> None:
+        super().__init__(name)
+        object.__setattr__(self, "_jfi_variables", variables)
+
+    def __getattribute__(self, name: str) -> Any:
+        variables = object.__getattribute__(self, "_jfi_variables")
+        if name == "__dict__":
+            return variables
+        try:
+            return variables[name]
+        except KeyError:
+            return super().__getattribute__(name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__getattribute__(self, "_jfi_variables")[name] = value
+
+    def __delattr__(self, name: str) -> None:
+        del object.__getattribute__(self, "_jfi_variables")[name]
+
+
+def is_users_module(x: Any) -> bool:
+    """Whether a value is a module of the user's."""
+    return isinstance(x, types.ModuleType) and is_user_module(x.__name__)
+
+
+class LookedAt:
+    """What belongs to a value that is passed itself, and counts all the same."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, *values: Any) -> None:
+        self.values = values
+
+
+class LookedAtKind(Kind):
+    """Its values enter the key."""
+
+    keyed = named = constant = True
+
+    def split(self, x: LookedAt) -> Split:
+        return None, x.values
+
+    def make(self, part: Any, children: Sequence[Any]) -> Any:
+        return None

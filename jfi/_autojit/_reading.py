@@ -1,0 +1,154 @@
+"""What the code that a call may run reads, by name: global variables and attributes.
+
+All of it can be told before the code runs, from its bytecode. It is more than what a
+call reads, never less, but for code that makes up names while it runs (`Read.whole`)
+and for what nobody can watch (`Read.unseen`).
+"""
+
+import builtins
+import contextvars
+import random
+import types
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from .._code import is_user_code, is_user_module, reads_surroundings, references
+from ._modes import Mode
+
+
+# Code that reads attributes by names that it makes up, or all there are.
+_READS_ALL = frozenset(("delattr", "dir", "getattr", "hasattr", "setattr", "vars"))
+_ALL_ATTRIBUTES = frozenset(
+    ("__dict__", "__getattribute__", "__getstate__", "__reduce__", "__reduce_ex__")
+)
+# Called where an object is made, and not where one is used.
+_MAKING = frozenset(
+    ("__init__", "__init_subclass__", "__new__", "__post_init__", "__set_name__")
+)
+# Called where an object is written as text.
+_SHOWING = frozenset(("__format__", "__repr__", "__str__"))
+_SHOWS = frozenset(("ascii", "format", "print", "repr", "str"))
+
+
+class Read:
+    """The names that the code met so far reads.
+
+    Attributes:
+        attributes: The attributes, of whatever.
+        whole: Whether attributes may be read by names that the code makes up.
+        made: The classes that code can call, to make objects.
+        unseen: What is read that can't be watched, as the user writes it.
+        effects: Global variables, by the id of their module's dict and their name,
+            whose changes by the body are effects, as prints are: they are not watched.
+    """
+
+    def __init__(self) -> None:
+        self.attributes: set[str] = set()
+        self.whole = False
+        self.made: set[type] = set()
+        self.unseen: dict[str, None] = {}
+        self.effects: frozenset[tuple[int, str]] = frozenset()
+        self._variables: dict[tuple[int, Mode], set[str]] = {}
+        self._written: dict[tuple[int, Mode], set[str]] = {}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Read) and vars(self) == vars(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def variables(self, module: Mapping[str, Any], mode: Mode) -> list[str]:
+        """The global variables of a module that are read."""
+        names = self._variables.get((id(module), mode), ())
+        return sorted(n for n in names if (id(module), n) not in self.effects)
+
+    def written(
+        self, module: Mapping[str, Any], mode: Mode
+    ) -> tuple[list[str], list[str]]:
+        """Those that are written; and those of which this is an effect."""
+        names = self._written.get((id(module), mode), ())
+        effects = [n for n in names if (id(module), n) in self.effects]
+        return sorted(set(names).difference(effects)), sorted(effects)
+
+    def writes(self) -> bool:
+        """Whether code assigns global variables."""
+        return any(self._written.values())
+
+    def follows(self, name: str, cls: type) -> bool:
+        """Whether a function that a class holds by this name may be called."""
+        if name in _MAKING:
+            return cls in self.made
+        special = name.startswith("__") and name.endswith("__") and name != "__del__"
+        return name in self.attributes or (special and name not in _SHOWING)
+
+    def add(self, fn: types.FunctionType, mode: Mode) -> None:
+        """Code that may run."""
+        found = references(fn.__code__)
+        self.attributes |= found.attributes
+        self.whole |= not found.attributes.isdisjoint(_ALL_ATTRIBUTES)
+        if not is_users(fn):
+            return
+        names = {chain[0] for chain in found.chains}
+        module = fn.__globals__
+        builtin = {name for name in names if name not in module}
+        self.whole |= not builtin.isdisjoint(_READS_ALL)
+        if not builtin.isdisjoint(_SHOWS):
+            self.attributes |= _SHOWING
+        self._variables.setdefault((id(module), mode), set()).update(names)
+        if found.written:
+            self._written.setdefault((id(module), mode), set()).update(found.written)
+        self.unseen.update(dict.fromkeys(_unseen(module, found.chains)))
+
+    def add_module(self, module: types.ModuleType, known: "Read", mode: Mode) -> None:
+        """A module of the user: whatever code reads of anything may be read of it."""
+        names = known.attributes & vars(module).keys()
+        self._variables.setdefault((id(vars(module)), mode), set()).update(names)
+
+
+def is_users(fn: types.FunctionType) -> bool:
+    """Whether a function is the user's own, and not a library's."""
+    # Not `fn.__module__`, which functools.wraps copies from the wrapped function.
+    return is_user_code(str(fn.__globals__.get("__name__", "")), fn.__code__)
+
+
+def _unseen(
+    module: Mapping[str, Any], chains: tuple[tuple[str, ...], ...]
+) -> Iterator[str]:
+    """What code reads that changes without a trace, as it is written there."""
+    for chain in chains:
+        value, name, *rest = _MISSING, *chain
+        if name in module:
+            value = module[name]
+        elif hasattr(builtins, name):
+            value = getattr(builtins, name)
+        if value is not _MISSING and _is_unseen(value, rest):
+            yield ".".join(chain)
+
+
+_MISSING = object()
+
+
+def _is_unseen(value: Any, attributes: list[str]) -> bool:
+    for name in (*attributes, ""):
+        if isinstance(value, types.ModuleType):
+            if is_user_module(value.__name__):
+                return False
+            if reads_surroundings(f"{value.__name__}.{name}"):
+                return True
+            value = vars(value).get(name)
+            continue
+        return _changes_unseen(value, name)
+    return False
+
+
+def _changes_unseen(value: Any, attribute: str) -> bool:
+    if isinstance(value, contextvars.ContextVar):
+        return True
+    owner = getattr(value, "__self__", None)
+    if isinstance(owner, (np.random.RandomState, np.random.Generator, random.Random)):
+        return True
+    if not isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType)):
+        value = type(value)
+    names = f"{value.__module__}.{value.__qualname__}"
+    return reads_surroundings(names) or reads_surroundings(f"{names}.{attribute}")

@@ -1,0 +1,78 @@
+"""What is said of what functions read outside: it can't be watched, or is copied."""
+
+import warnings
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from .._compat import user_level
+from .._errors import AutoJitError, SlowCallWarning, UncompiledWarning
+from ._classify import ARRAY, STATIC_ARRAY
+from ._graphs import Opened, place
+from ._history import History
+
+
+LARGE = 4 * 2**20  # bytes, which take about a millisecond to copy
+
+
+class UnwatchedError(AutoJitError):
+    """Code reads what can change without being seen."""
+
+
+class GlobalWritesError(AutoJitError):
+    """Code writes global variables, where it is compiled without having been asked."""
+
+
+def refuse_unwatched(function: str, opened: Opened, *, writes: bool) -> None:
+    """Refuse a call that reads what can't be watched.
+
+    Args:
+        function: Its name.
+        opened: The call.
+        writes: Whether it may write global variables.
+
+    Raises:
+        UnwatchedError: It does.
+    """
+    if not writes and opened.read.writes():
+        raise GlobalWritesError(f"{function}() writes global variables")
+    if opened.read.unseen:
+        what = " and ".join(opened.read.unseen)
+        raise UnwatchedError(
+            f"{function}() uses {what}, which can change without being seen: what is "
+            "compiled would be stale.\n"
+            "Read it outside of the function, and pass the value as an argument."
+        )
+
+
+def warn_once(history: History, error: UnwatchedError) -> None:
+    """Say that a function is not compiled, and why."""
+    if history.says("unwatched"):
+        warn_uncompiled(str(error))
+
+
+def warn_uncompiled(refusal: str) -> None:
+    """Say why something is not compiled: what an `UnwatchedError` says."""
+    first, _, advice = refusal.partition("\n")
+    message = f"{first}\nSo it runs uncompiled. {advice}"
+    warnings.warn(message, UncompiledWarning, stacklevel=user_level())
+
+
+def warn_of_copies(
+    history: History, opened: Opened, names: Callable[[], Sequence[str]]
+) -> None:
+    """Say which large NumPy arrays outside are copied, or compared, at each call."""
+    for i, x in enumerate(opened.objects):
+        if not (opened.outside[i] and isinstance(x, np.ndarray) and x.nbytes > LARGE):
+            continue
+        if opened.graph[i][0] not in (ARRAY, STATIC_ARRAY):
+            continue
+        path = place(opened.graph, opened.objects, i, names())
+        if history.says(path):
+            message = (
+                f"{history.function}() reads {path}, a NumPy array of "
+                f"{x.nbytes / 2**20:.0f} MB, which may be written to between two "
+                "calls: it is copied at each.\n"
+                f"If it stays as it is, make it a JAX array: {path} = jnp.array({path})"
+            )
+            warnings.warn(message, SlowCallWarning, stacklevel=user_level())
