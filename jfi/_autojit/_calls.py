@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import sys
 import threading
 import types
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +21,7 @@ from ._modes import Mode
 from ._opening import open_values
 from ._options import Options, named_in, read_options
 from ._outcomes import Outcome
+from ._outside_kinds import Variables
 from ._programs import Function, Program, Programs, UnreadError
 from ._reading import Read
 from ._shardings import constrain, leaf_options, split_options
@@ -60,7 +62,9 @@ class Calls:
         self.recognise: Callable[..., Any] = self.run
         self._root = Body(fn) if isinstance(fn, types.FunctionType) else fn
         self._function = Function(self._names(), self._call, self.history, self._failed)
-        self._modes = [Mode.TRACED, *map(self._mode, self.parameters)]
+        # After the arguments come the modules that code imports when it runs.
+        modes = map(self._mode, self.parameters)
+        self._modes = [Mode.TRACED, *modes, Mode.LOOKED_AT]
         stars = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
         self._spread = [
             k for k, p in enumerate(self.parameters, start=1) if p.kind in stars
@@ -158,7 +162,7 @@ class Calls:
         modes = self._modes
         if abstract:
             modes = [Mode.ABSTRACT if m is Mode.TRACED else m for m in modes]
-        values = (self._root, *args)
+        values = (self._root, *args, Variables(sys.modules))
         opened = open_values(
             values,
             self._names,
@@ -231,7 +235,7 @@ class Calls:
             f"**{p.name}" if p.kind is Parameter.VAR_KEYWORD else p.name
             for p in self.parameters
         )
-        return [function_name(self.fn), *names]
+        return [function_name(self.fn), *names, ""]
 
     def _mode(self, parameter: Parameter) -> Mode:
         if parameter.name in self.options.static:
@@ -241,7 +245,7 @@ class Calls:
         return Mode.DATA if parameter.name in self.options.traced else Mode.TRACED
 
     def _call(self, values: Sequence[Any]) -> Any:
-        result = self.call_plainly(values)
+        result = self.call_plainly(values[:-1])
         return constrain(result, split_options(self.options.jit)[1])
 
     def call_plainly(self, values: Sequence[Any]) -> Any:

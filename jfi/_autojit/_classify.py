@@ -42,10 +42,6 @@ class RefusedError(Exception):
     """A value that can't be an argument; `{path}` in the text stands for its place."""
 
 
-class ReaderError(RefusedError):
-    """A value that changes when it is read."""
-
-
 ARRAY = kinds.ArrayKind()
 SCALAR = kinds.ScalarKind()
 INTEGER = kinds.IntegerKind()
@@ -218,7 +214,8 @@ def _kind_of_function(fn: types.FunctionType) -> kinds.Kind:
     named = is_named(fn)
     if named and not is_users(fn):
         return ITSELF
-    if fn.__closure__ is None and named:
+    own = (fn.__defaults__, *(fn.__kwdefaults__ or {}).values())
+    if named and not (fn.__closure__ or fn.__dict__) and functions.is_fixed(own):
         return PLAIN
     if fn.__closure__ or fn.__defaults__ or fn.__kwdefaults__ or fn.__dict__:
         return FUNCTION
@@ -276,18 +273,18 @@ def _refuse_readers(x: Any, cls: type) -> None:
     """Refuse what changes when it is read: iterators, files, random generators."""
     if isinstance(x, Iterator):  # generators are
         what = "generator" if isinstance(x, types.GeneratorType) else cls.__name__
-        raise ReaderError(
+        raise RefusedError(
             f"an iterator for {{path}} (a {what}), which can be read only once.\n"
             "Pass a list or an array instead: {path} = list({path})"
         )
     if isinstance(x, (types.CoroutineType, types.AsyncGeneratorType)):
-        raise ReaderError(
+        raise RefusedError(
             "a coroutine for {path}, which must be awaited first.\n"
             "Pass its result instead: {path} = await {path}"
         )
     generators = (np.random.Generator, np.random.RandomState, np.random.BitGenerator)
     if isinstance(x, (*generators, random.Random)):
-        raise ReaderError(
+        raise RefusedError(
             f"the random generator {{path}} (a {cls.__name__}), whose draws would be "
             "constants of the compiled function.\n"
             "Draw outside and pass the numbers, or draw inside with jnp.randn(...)."

@@ -317,6 +317,7 @@ class SentinelKind(IdentityKind):
     def guard(
         self, source: Source, name: str, part: Any, n: int
     ) -> Sequence[Expression]:
+        source.require(f"not getattr({name}, '__dict__', None)")
         return [*super().guard(source, name, part, n), f"type({name})"]
 
 

@@ -119,7 +119,8 @@ def write_down(opened: Opened, parameters: Sequence[str]) -> Written:
     (_, _, roots), *_ = opened.graph
     fn = opened.objects[roots[0]]
     fn = fn.fn if isinstance(fn, Body) else fn
-    source.bind(roots, [source.constant(fn), *parameters])
+    imported = source.variables(opened.objects[roots[-1]].all)
+    source.bind(roots, [source.constant(fn), *parameters, imported])
     for i, (kind, part, children) in enumerate(opened.graph[1:], start=1):
         source.node = i
         source.bind(children, kind.guard(source, source.names[i], part, len(children)))

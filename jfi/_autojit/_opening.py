@@ -29,7 +29,6 @@ from ._classify import (
     STATIC_ARRAY,
     TUPLE,
     VARIABLES,
-    ReaderError,
     RefusedError,
     kind_of,
 )
@@ -87,6 +86,10 @@ def open_values(
             path = place(walk.nodes, walk.objects, i, names())
             text = str(error).replace("{path}", path)
             raise AutoJitError(f"{names()[0]}() {refused} {text}") from None
+        for i, text in walk.unwatched:
+            path = place(walk.nodes, walk.objects, i, names())
+            what = text.partition(" for {path}")[0].partition(" {path}")[0]
+            walk.found.unseen[f"{path} ({what})"] = None
         return walk.opened()
 
     if mode is Mode.RESULT:
@@ -133,6 +136,7 @@ class _Walk:
         self.outside = [False]
         self.nodes: list[Node] = []
         self.leaves: list[Any] = []
+        self.unwatched: list[tuple[int, str]] = []  # nodes, and why they are refused
         self._known: dict[tuple[Any, int], int] = {}
         self._arguments: set[int] = {0}  # whose children are arguments of the user
 
@@ -185,15 +189,10 @@ class _Walk:
     def _kind(self, i: int, x: Any, mode: Mode) -> Kind:
         try:
             return kind_in_mode(x, mode)
-        except ReaderError as error:
+        except RefusedError as error:
             if not self.outside[i]:
                 raise
-            what = str(error).partition(",")[0].replace("{path}", "").rstrip()
-            self.found.unseen[what] = None
-        except RefusedError:
-            # Refused as an argument; code may not use it, or only what never changes.
-            if not self.outside[i]:
-                raise
+            self.unwatched.append((i, str(error)))
         return ITSELF
 
     def _follow(self, kind: Kind, x: Any, mode: Mode) -> None:

@@ -97,7 +97,7 @@ class VariablesKind(Kind):
         names = tuple(name for name in x.names if name in x)
         return names, [x[name] for name in names]
 
-    def keys(self, part: Any) -> Sequence[Any]:
+    def keys(self, part: Any, children: Sequence[Any]) -> Sequence[Any] | None:
         return part
 
     def put(self, x: Variables, key: Any, value: Any) -> None:

@@ -8,6 +8,7 @@ and for what nobody can watch (`Read.unseen`).
 import builtins
 import contextvars
 import random
+import sys
 import types
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -99,6 +100,13 @@ class Read:
         if found.written:
             self._written.setdefault((id(module), mode), set()).update(found.written)
         self.unseen.update(dict.fromkeys(_unseen(module, found.chains)))
+        imported = {
+            name
+            for name in found.imports
+            if is_user_module(name) or name.partition(".")[0] not in sys.modules
+        }
+        key = id(sys.modules), Mode.LOOKED_AT
+        self._variables.setdefault(key, set()).update(imported)
 
     def add_module(self, module: types.ModuleType, known: "Read", mode: Mode) -> None:
         """A module of the user: whatever code reads of anything may be read of it."""
@@ -134,7 +142,8 @@ def _is_unseen(value: Any, attributes: list[str]) -> bool:
         if isinstance(value, types.ModuleType):
             if is_user_module(value.__name__):
                 return False
-            if reads_surroundings(f"{value.__name__}.{name}"):
+            full = f"{value.__name__}.{name}"
+            if reads_surroundings(full) and not full.startswith(_SEEDED):
                 return True
             value = vars(value).get(name)
             continue
@@ -142,13 +151,20 @@ def _is_unseen(value: Any, attributes: list[str]) -> bool:
     return False
 
 
+_GENERATORS = (np.random.RandomState, np.random.Generator)
+# Made inside, they start anew at each call.
+_SEEDED = ("numpy.random", "random.Random")
+
+
 def _changes_unseen(value: Any, attribute: str) -> bool:
     if isinstance(value, contextvars.ContextVar):
         return True
-    owner = getattr(value, "__self__", None)
-    if isinstance(owner, (np.random.RandomState, np.random.Generator, random.Random)):
-        return True
+    if isinstance(value, types.BuiltinMethodType):
+        owner = value.__self__
+        if isinstance(owner, (*_GENERATORS, random.Random)):
+            return True
     if not isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType)):
         value = type(value)
     names = f"{value.__module__}.{value.__qualname__}"
-    return reads_surroundings(names) or reads_surroundings(f"{names}.{attribute}")
+    read = reads_surroundings(names) or reads_surroundings(f"{names}.{attribute}")
+    return read and not names.startswith(_SEEDED)
