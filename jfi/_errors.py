@@ -6,7 +6,7 @@ Python user would expect, so that either can be caught:
     JfiError
     ├── AutoJitError (TypeError)            autojit can't compile this
     │   └── AutoJitOptionError (ValueError)     ... or does not have this option
-    ├── BatchError (ValueError)             vmap_automatically finds no batch
+    ├── BatchError (TypeError, ValueError)  what vmap can't map, or finds no batch in
     │   └── AmbiguousBatchError             ... or finds several
     ├── CallbackError (RuntimeError)        a host function can't run inside of JAX
     ├── DefaultsError (ValueError)          a device or dtype that is not there
@@ -66,8 +66,8 @@ class AutoJitOptionError(AutoJitError, ValueError):
     """An option of `autojit` names no parameter, or is none."""
 
 
-class BatchError(JfiError, ValueError):
-    """`vmap_automatically` finds no batch dimension that fits."""
+class BatchError(JfiError, TypeError, ValueError):
+    """`vmap` can't map this, or finds no batch dimension that fits."""
 
 
 class AmbiguousBatchError(BatchError):

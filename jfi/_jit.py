@@ -1,73 +1,85 @@
-"""`jit` for functions that may draw random numbers without keys.
-
-A function that draws is compiled with the state of its streams as one more argument,
-and the number of its draws in the structure of its result, where it costs nothing. A
-function that does not is left to `jax.jit`.
-"""
+"""`jit` for functions that may draw random numbers without keys."""
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
-import numpy as np
 
-from ._compat import at_top_level, hidden_state, is_outermost, setting
-from ._generator import MANY, Stream, current
+from ._compiled import Body, Compiled as Compiled, referable
 from ._python_branches import tell
-from ._staging import (
-    Finding,
-    FoundDraws,
-    Scope,
-    StreamSource,
-    any_draws_traced,
-    in_scope,
-    is_refusing,
-    scope_here,
-    source_of,
-    trace_call,
-    traced_sources,
-    tracing,
-)
-from ._trees import mark_static
+from ._staging import FoundDraws
+from ._trees import mark_static, refuse_no_function
 
 
 OPTIONS = "_jfi_jit_options"
 
 
-def jit(fun: Callable[..., Any], options: Mapping[str, Any]) -> Callable[..., Any]:
+def jit(
+    fun: Callable[..., Any],
+    options: Mapping[str, Any],
+    find: "Callable[[], Compiled] | None" = None,
+) -> Callable[..., Any]:
     """Compile a function as `jax.jit` does, so that its random draws are fresh.
 
     Args:
         fun: The function.
         options: Those of `jax.jit`.
+        find: Finds its programs at the first call; None: makes them.
 
     Returns:
         A function with the attributes of what `jax.jit` returns.
     """
-    program = Compiled(fun, options)
-    pure, plain = program.pure, program.plain
+    refuse_no_function("jit", fun)
+    jax.jit(referable(fun), **options)  # which refuses wrong options
+    program: Compiled | None = None
+    body: Any = _NO_BODY
+    pure: Any = _not_found_yet
 
-    # A plain function: a callable object costs a twentieth of a small call more.
-    @functools.wraps(fun, updated=())
-    def jitted(*args: Any, **kwargs: Any) -> Any:
-        if program.streams:
-            return program.draw(args, kwargs)
+    def found() -> Compiled:
+        nonlocal program, body, pure
+        if program is None:
+            program = Compiled(fun, options) if find is None else find()
+            body, pure = program.body, program.pure
+        return program
+
+    def call_found(draws: FoundDraws | None, args: Any, kwargs: Any) -> Any:
         try:
-            return pure(*args, **kwargs)
-        except FoundDraws as error:
-            found = error
+            if draws is None:
+                return found()(*args, **kwargs)
+            return found().run_after(draws, args, kwargs)
         except jax.errors.TracerBoolConversionError as error:
             tell(error)
             raise
-        return program.run_after(found, args, kwargs)
+        finally:
+            del draws  # its traceback holds the arguments, and this frame
+
+    # A plain function: a callable object costs a twentieth of a small call more.
+    @functools.wraps(fun, updated=_ATTRIBUTES if inspect.isfunction(fun) else ())
+    def jitted(*args: Any, **kwargs: Any) -> Any:
+        if body.streams:
+            return found().draw(args, kwargs)
+        try:
+            return pure(*args, **kwargs)
+        except FoundDraws as error:
+            draws = error
+        except _NotFoundYetError:
+            draws = None
+        except jax.errors.TracerBoolConversionError as error:
+            tell(error)
+            raise
+        try:
+            return call_found(draws, args, kwargs)
+        finally:
+            del draws
 
     attributes = {
-        "lower": plain.lower,
-        "trace": plain.trace,
-        "eval_shape": plain.eval_shape,
-        "clear_cache": program.clear_cache,
+        "lower": lambda *args, **kwargs: found().ahead("lower", args, kwargs),
+        "trace": lambda *args, **kwargs: found().ahead("trace", args, kwargs),
+        "eval_shape": lambda *args, **kwargs: found().ahead("eval_shape", args, kwargs),
+        "clear_cache": lambda: found().clear_cache(),
+        "_cache_size": lambda: found().cache_size(),
         OPTIONS: dict(options),
     }
     for name, value in attributes.items():
@@ -75,6 +87,17 @@ def jit(fun: Callable[..., Any], options: Mapping[str, Any]) -> Callable[..., An
     # As of jax.jit: what it captured is a constant of what it compiled, also inside of
     # autojit, which would else run it with a clone of `program`.
     return mark_static(jitted)
+
+
+_ATTRIBUTES = ("__dict__",)  # of a function: those of other callables are their state
+
+
+class _NotFoundYetError(Exception):
+    """No call has asked for the programs yet: to test for it would cost each call."""
+
+
+def _not_found_yet(*args: Any, **kwargs: Any) -> Any:
+    raise _NotFoundYetError
 
 
 def is_jitted(value: Any) -> bool:
@@ -88,220 +111,7 @@ def options_of(jitted: Any) -> dict[str, Any]:
     return options
 
 
-class Compiled:
-    """A function compiled twice: for calls that don't draw, and for those that do.
-
-    Attributes:
-        pure: Runs it if it does not draw, and raises FoundDraws if it does.
-        plain: As plain JAX would: ahead of time, it draws from a stream of its own.
-        streams: What it has drawn from so far; None is the stream current at each call.
-    """
-
-    def __init__(self, fun: Callable[..., Any], options: Mapping[str, Any]) -> None:
-        self._fun = fun
-        self.streams: tuple[Stream | None, ...] = ()
-        self.pure: Any = jax.jit(_named(self._without_state, fun), **options)
-        self.plain: Any = jax.jit(fun, **options)
-        drawing = _named(self._with_state, fun, "_jfi_state")
-        self._drawing: Any = jax.jit(drawing, **_shifted(options))
-        if isinstance(options.get("in_shardings"), jax.sharding.Sharding):
-            # One for all arguments: they come as one, beside that of the state.
-            self._drawing = _with_one_sharding(self._with_state, options)
-
-    def clear_cache(self) -> None:
-        """Forget what was compiled."""
-        self.pure.clear_cache()
-        self._drawing.clear_cache()
-
-    def __call__(self, *args: Any) -> Any:
-        """Call it, whether it draws or not."""
-        if self.streams:
-            return self.draw(args, {})
-        try:
-            return self.pure(*args)
-        except FoundDraws as error:
-            found = error
-        return self.run_after(found, args, {})
-
-    def run_after(
-        self, found: FoundDraws, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
-        """Call it again, now that it is known to draw."""
-        self.add(found)
-        if not at_top_level() and hidden_state() is not None:
-            return self.plain(*args, **kwargs)
-        return self.draw(args, kwargs)
-
-    def add(self, found: FoundDraws) -> None:
-        """Remember sources; under an outer trace that is to find them, let it."""
-        if is_refusing():
-            raise found
-        self._remember(found.sources)
-
-    def _remember(self, sources: Sequence[StreamSource]) -> None:
-        found = (source.bound for source in sources)
-        self.streams = tuple(dict.fromkeys((*self.streams, *found)))
-
-    def _without_state(self, /, *args: Any, **kwargs: Any) -> Any:
-        """What is compiled for calls that don't draw, and for nested calls."""
-        if at_top_level():  # jax.disable_jit(): nothing is traced
-            return self._fun(*args, **kwargs)
-        if is_refusing() or not is_outermost():
-            # Nested: its draws belong to what is traced around it. Without
-            # `hidden_state` they are found here, and taken from there by `_draw_in`.
-            with tracing(refuses=is_refusing()):
-                out = in_scope(Finding(), self._fun, *args, **kwargs)
-            # What JAX has now traced must never run by itself.
-            self._remember(traced_sources())
-            return out
-        try:
-            with tracing(refuses=True):
-                out = self._fun(*args, **kwargs)
-        except NotImplementedError:
-            if not any_draws_traced():
-                raise
-            # What JAX says to a conditional under `vmap` that was traced before.
-            raise FoundDraws([source_of(current())]) from None
-        if traced_sources():  # by code that was traced before
-            raise FoundDraws(traced_sources())
-        return out
-
-    def draw(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call it with the state of its streams."""
-        if not at_top_level():
-            if is_refusing() or hidden_state() is not None:
-                return self.pure(*args, **kwargs)  # which finds the draws
-            scope = scope_here()
-            if scope is not None:
-                return self._draw_in(scope, args, kwargs)
-        if setting("jax_disable_jit"):
-            return self._fun(*args, **kwargs)
-        first, *others = self.streams
-        if others:
-            return self._draw_from_many(args, kwargs)
-        # For one source without loops: they cost a fifth of a small call.
-        stream = first or current()
-        origin, start = stream.take(MANY)
-        used = 0
-        try:
-            out, count = self._drawing((origin.state(start),), *args, **kwargs)
-            used = _used(start, *count)
-            return out
-        except FoundDraws as found:
-            self.add(found)
-        finally:
-            stream.settle(start + MANY, start + used)
-        return self.draw(args, kwargs)
-
-    def _draw_in(
-        self, scope: Scope, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
-        """Call it with the states that a function traced around it has."""
-        sources = [source_of(stream or current()) for stream in self.streams]
-        states = tuple(map(scope.state, sources))
-        try:
-            out, counts = self._drawing(states, *args, **kwargs)
-        except FoundDraws as found:
-            self.add(found)
-            return self._draw_in(scope, args, kwargs)
-        for source, count in zip(sources, counts, strict=True):
-            ((n, last),) = count.items()
-            scope.settle(source, n if n >= 0 else None, last)
-        return out
-
-    def _draw_from_many(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        streams = [stream or current() for stream in self.streams]
-        taken = [stream.take(MANY) for stream in streams]
-        starts = [start for _, start in taken]
-        ends = starts
-        try:
-            states = tuple(origin.state(start) for origin, start in taken)
-            out, counts = self._drawing(states, *args, **kwargs)
-            ends = [n + _used(n, c) for n, c in zip(starts, counts, strict=True)]
-            return out
-        except FoundDraws as found:
-            self.add(found)
-        finally:
-            for stream, start, end in zip(streams, starts, ends, strict=True):
-                stream.settle(start + MANY, end)
-        return self.draw(args, kwargs)
-
-    def _with_state(
-        self, states: tuple[jax.Array, ...], /, *args: Any, **kwargs: Any
-    ) -> tuple[Any, list[dict[int, Any]]]:
-        """What is compiled for calls that draw: results, and the numbers of draws."""
-        function, values = trace_call(self._fun, args, kwargs)
-        sources = (source_of(stream or current()) for stream in self.streams)
-        known = dict(zip(sources, states, strict=False))
-        if not set(function.sources) <= set(known):
-            raise FoundDraws(function.sources)
-        out, counts = function({s: known[s] for s in function.sources}, values)
-        return out, [_count(function.draws(s), counts.get(s)) for s in known]
-
-
-def _count(static: int | None, last: Any) -> dict[int, Any]:
-    """A number of draws as a tree: the number itself is in its structure, if known."""
-    if last is None:
-        return {0: None}
-    return {-1: last} if static is None else {static: None}
-
-
-def _used(start: int, count: dict[int, Any]) -> int:
-    """How many draws a call made that began with draw number `start`."""
-    ((n, last),) = count.items()
-    return n if n >= 0 else (int(last) - start) % 2**32
-
-
-def _named(
-    run: Callable[..., Any], fun: Callable[..., Any], *leading: str
-) -> Callable[..., Any]:
-    """A function with the name and signature of another, after more arguments."""
-
-    @functools.wraps(fun, updated=())
-    def named(*args: Any, **kwargs: Any) -> Any:
-        return run(*args, **kwargs)
-
-    try:
-        signature = inspect.signature(fun)
-    except (TypeError, ValueError):  # some builtins have none
-        return named
-    more = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_ONLY) for n in leading]
-    parameters = [*more, *signature.parameters.values()]
-    setattr(named, "__signature__", signature.replace(parameters=parameters))  # noqa: B010 - unknown to type checkers
-    return named
-
-
-def _with_one_sharding(
-    run: Callable[..., Any], options: Mapping[str, Any]
-) -> Callable[..., Any]:
-    if options.get("static_argnums") or options.get("static_argnames"):
-        message = (
-            "jit() got one sharding for all arguments, and some are static. "
-            "Write one for each: in_shardings=(sharding, None, ...)."
-        )
-        raise ValueError(message)
-    # Nothing is donated: that would be all or nothing.
-    shifted = {n: x for n, x in _shifted(options).items() if "donate" not in n}
-    shifted["in_shardings"] = (None, options["in_shardings"])
-    drawing = jax.jit(lambda states, args: run(states, *args), **shifted)
-    return lambda states, *args: drawing(states, args)
-
-
-def _shifted(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of `jax.jit` for a function with one more argument in front."""
-    shifted = dict(options)
-    for name in ("static_argnums", "donate_argnums"):
-        numbers = shifted.get(name)
-        if isinstance(numbers, (int, np.integer)):
-            numbers = (numbers,)
-        if isinstance(numbers, Sequence):
-            shifted[name] = tuple(n + 1 if n >= 0 else n for n in numbers)
-    if shifted.get("out_shardings") is not None:
-        shifted["out_shardings"] = (shifted["out_shardings"], None)
-    if isinstance(shifted.get("in_shardings"), (tuple, list)):
-        shifted["in_shardings"] = (None, *shifted["in_shardings"])
-    return shifted
-
+_NO_BODY = Body(lambda: None)
 
 # All functions that `jit` returns have the same code.
 _CODE = jit(lambda: None, {}).__code__

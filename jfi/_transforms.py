@@ -4,6 +4,7 @@ Those that can't take random draws as they are have a form here that can.
 """
 
 import functools
+import types
 from typing import Any
 
 import jax
@@ -12,7 +13,6 @@ from jax import (
     custom_jvp as custom_jvp,
     custom_vjp as custom_vjp,
     device_put as device_put,
-    eval_shape as eval_shape,
     make_jaxpr as make_jaxpr,
     pure_callback as pure_callback,
 )
@@ -24,11 +24,29 @@ from ._own_stream import Function
 from ._vmap import Randomness
 
 
+_NONE: Any = object()  # None is what a function returns that forgot to
+
+
 @functools.wraps(jax.jit)
-def jit(fun: Any = None, /, **options: Any) -> Any:
-    if fun is None:
+def jit(fun: Any = _NONE, /, **options: Any) -> Any:
+    if fun is _NONE:
         return functools.partial(jit, **options)
-    return _jit.jit(fun, options)
+
+    def find() -> _jit.Compiled:
+        from ._sharing import shared_program  # which takes a third of `import jfi`
+
+        return shared_program(fun, options)
+
+    return _jit.jit(fun, options, find)
+
+
+@functools.wraps(jax.eval_shape)
+def eval_shape(fun: Any, *args: Any, **kwargs: Any) -> Any:
+    if _jit.is_jitted(fun):
+        return fun.eval_shape(*args, **kwargs)
+    if not isinstance(fun, (types.FunctionType, types.MethodType)):
+        return jax.eval_shape(fun, *args, **kwargs)
+    return jit(fun).eval_shape(*args, **kwargs)  # `jit(fun)` finds this trace
 
 
 @functools.wraps(jax.vmap)

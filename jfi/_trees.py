@@ -4,6 +4,7 @@ import functools
 import inspect
 import os
 import sys
+import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeGuard, TypeVar
 
@@ -41,6 +42,32 @@ class Constant:
 def identity(value: Any) -> Constant:
     """Key of a value that equals only itself. The key keeps the value alive."""
     return Constant((type(value), id(value)), value)
+
+
+class WeakIdentity(weakref.ref[Any]):
+    """A weak reference that equals those to the very same object, while it lives."""
+
+    __slots__ = ("_id",)
+
+    _id: int
+
+    def __new__(
+        cls, value: Any, callback: Callable[["WeakIdentity"], Any] | None = None, /
+    ) -> "WeakIdentity":
+        self = super().__new__(cls, value, callback)
+        self._id = id(value)
+        return self
+
+    def __hash__(self) -> int:
+        return self._id
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        value = self()
+        return (
+            value is not None and isinstance(other, WeakIdentity) and value is other()
+        )
 
 
 def number_key(value: complex | np.generic) -> Hashable:
@@ -124,6 +151,35 @@ def function_name(fn: object) -> str:
         fn = fn.func
     name = getattr(fn, "__name__", None)
     return name if isinstance(name, str) else type(fn).__name__
+
+
+def refuse_no_function(
+    tool: str, fun: Any, error: Callable[[str], Exception] = TypeError
+) -> None:
+    """Refuse what no tool can transform, as JAX does when the tool is called.
+
+    Args:
+        tool: The name of the tool.
+        fun: What it got for a function.
+        error: What is raised.
+    """
+    if isinstance(fun, (staticmethod, classmethod)):
+        kind = type(fun).__name__
+        raise error(
+            f"{tool}() got a {kind}. Write it the other way round: "
+            f"@{kind} first, @{tool} below it."
+        )
+    if not callable(fun):
+        seen = type(fun).__name__ if isinstance(fun, jax.Array) else f"{fun!r:.60}"
+        raise error(
+            f"{tool}() got {seen} (of type {type(fun).__name__}), and takes functions. "
+            f"Write the function itself: {tool}(f)(x), not {tool}(f(x))."
+        )
+    if inspect.isgeneratorfunction(fun):
+        raise error(
+            f"{tool}() got the generator function {function_name(fun)}(). "
+            "Collect the values and return them: return jnp.stack(values)."
+        )
 
 
 def argument_names(

@@ -12,6 +12,7 @@ from ._errors import BatchError, RandomError
 from ._own_stream import Function, on_keys, varied, with_own_stream
 from ._python_branches import tell
 from ._staging import Keys, trace_call
+from ._trees import refuse_no_function
 
 
 Randomness: TypeAlias = Literal["different", "same", "error"]
@@ -46,6 +47,7 @@ def vmap(
         The batched function.
     """
     _check(randomness, chunk_size, options)
+    _check_axes(fun, in_axes=in_axes, out_axes=out_axes)
 
     def run(keys: Keys | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if keys is not None and randomness == "error":
@@ -111,6 +113,21 @@ def _check(randomness: Any, chunk_size: Any, options: dict[str, Any]) -> None:
         raise BatchError(message)
 
 
+def _check_axes(fun: Any, **given: Any) -> None:
+    """Refuse at once what JAX refuses at once."""
+    refuse_no_function("vmap", fun)
+    for name, axes in given.items():
+        try:
+            jax.vmap(fun, **{name: axes})
+        except (TypeError, ValueError):
+            each = "argument" if name == "in_axes" else "result"
+            message = (
+                f"vmap() got {name}={axes!r}. Write an int or None; or a tuple of one "
+                f"entry for each {each}: an int, None, or a tree of these."
+            )
+            raise BatchError(message) from None
+
+
 def _in_chunks(
     row: Row,
     in_axes: Any,
@@ -160,6 +177,7 @@ def _axis_of_each(axes: Any, tree: Any) -> list[Any]:
 
 def shard_map(fun: Function, options: dict[str, Any]) -> Function:
     """`jax.shard_map` of a function that draws other numbers in each shard."""
+    refuse_no_function("shard_map", fun)
 
     @functools.wraps(fun, updated=())
     def sharded(*args: Any) -> Any:

@@ -71,7 +71,7 @@ def test_names_beside_jax_numpy(name):
 
 @pytest.mark.parametrize(
     "name",
-    "custom_jvp custom_vjp pure_callback eval_shape make_jaxpr Array "
+    "custom_jvp custom_vjp pure_callback make_jaxpr Array "
     "block_until_ready device_put ShapeDtypeStruct lax tree debug sharding "
     "numpy".split(),
 )

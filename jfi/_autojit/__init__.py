@@ -12,6 +12,11 @@ user's words, `_history` why a function was compiled, `_ahead` what is made of i
 of time; `_options` and `_shardings` hold what users may ask for.
 """
 
+from ._modes import Mode as Mode
+from ._opening import (
+    open_values as open_values,
+    variables_read as variables_read,
+)
 from ._watching import (
     GlobalWritesError as GlobalWritesError,
     UnwatchedError as UnwatchedError,

@@ -5,7 +5,7 @@ which may be found anywhere in what is opened: the walk begins with what it know
 that, and is made again until it finds nothing new.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -103,6 +103,19 @@ def open_values(
         known = found.read
         found = opened(known)
     return found
+
+
+def variables_read(fn: Any) -> Iterator[tuple[dict[str, Any], str]]:
+    """The global variables that a callable reads, each with its module's dict.
+
+    Raises:
+        AutoJitError: It holds what can't be opened.
+    """
+    opened = open_values((fn,), lambda: ["", "function"], mode=Mode.FROZEN)
+    for (kind, part, _), x in zip(opened.graph, opened.objects, strict=True):
+        if kind is VARIABLES:
+            for name in (*part[1], *part[2]):
+                yield x.all, name
 
 
 def look_at(values: Sequence[object], read: Read) -> Opened:

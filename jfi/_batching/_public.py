@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Any, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 from .._errors import BatchError
-from .._trees import function_name
+from .._trees import function_name, refuse_no_function
 from .._vmap import Randomness
 from ._calls import Calls
 from ._leaves import arguments_of_call, arguments_of_problem
@@ -204,6 +204,7 @@ def auto_vmap(fn: Any = None, /, **options: Any) -> Any:  # noqa: D417 - see ove
     """
     if fn is None:
         return functools.partial(auto_vmap, **options)
+    refuse_no_function("auto_vmap", fn, BatchError)
     plan = make_plan("auto_vmap", **options)
     run = Calls(plan, function_name(fn), arguments_of_call).run
 

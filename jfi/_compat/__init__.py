@@ -17,7 +17,7 @@ from ._call_stack import (
     in_uneven_loop as in_uneven_loop,
     user_level as user_level,
 )
-from ._compiling import on_compiled as on_compiled
+from ._compiling import cache_size as cache_size, on_compiled as on_compiled
 from ._effects import (
     communicates as communicates,
     exchanging_axes as exchanging_axes,

@@ -1,4 +1,4 @@
-"""When XLA has compiled something."""
+"""When XLA has compiled something, and how much is compiled."""
 
 from collections.abc import Callable
 from typing import Any
@@ -34,6 +34,11 @@ def compile_events() -> bool | None:
     from jax._src.dispatch import BACKEND_COMPILE_EVENT
 
     return True if BACKEND_COMPILE_EVENT == _EVENT else None
+
+
+def cache_size(jitted: Any) -> int:
+    """For how many kinds of arguments `jax.jit` has compiled a function; or 0."""
+    return int(getattr(jitted, "_cache_size", int)())
 
 
 def _listen(event: str, duration_secs: float, **kwargs: Any) -> None:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._errors import DerivativeError
-from .._trees import function_name
+from .._trees import function_name, refuse_no_function
 from ._leaves import is_array
 
 
@@ -59,6 +59,7 @@ def check_function(fun: Any) -> None:
         raise DerivativeError(
             f"Write the function to differentiate, not {described(fun)}."
         )
+    refuse_no_function("grad", fun, DerivativeError)
 
 
 def like(fun: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

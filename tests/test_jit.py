@@ -1,0 +1,386 @@
+"""`jfi.jit` and its kin as functions: what is shared, what goes, what is refused."""
+
+import gc
+import weakref
+
+import jax
+import numpy as np
+import pytest
+from drawing import assert_all_different, plain_jit_is_ok  # noqa: F401
+
+import jfi
+import jfi as jnp
+
+
+X = np.linspace(1, 2, 3, dtype="float32")
+traces = []
+scale = 2.0
+
+
+def scaled(x):
+    traces.append(x)
+    return x * scale
+
+
+def same(x, y):
+    np.testing.assert_array_equal(x, y)
+
+
+@pytest.fixture(autouse=True)
+def _globals():
+    global scale
+    traces.clear()
+    scale = 2.0
+
+
+class Model:
+    def __init__(self, k=2, w=3.0):
+        self.k, self.w = k, jnp.full(3, w)
+
+    def step(self, x):
+        traces.append(x)
+        return x * self.k + self.w
+
+    def __call__(self, x):
+        return self.step(x)
+
+
+def captures(w):
+    def f(x):
+        traces.append(x)
+        return x + w
+
+    return f
+
+
+# ------------------------------------------------------------------ shared programs
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        pytest.param(scaled, id="function"),
+        pytest.param(captures(jnp.ones(3)), id="closure"),
+        pytest.param(captures(np.ones(3, "float32")), id="numpy"),
+        pytest.param(Model(), id="callable object"),
+    ],
+)
+def test_jit_written_inline_traces_once(fun):
+    outs = [jfi.jit(fun)(X) for _ in range(3)]
+    assert len(traces) == 1
+    for out in outs:
+        same(out, fun(X))
+
+
+def test_jit_of_a_method_written_inline_traces_once():
+    model = Model()
+    outs = [jfi.jit(model.step)(X) for _ in range(3)]
+    assert len(traces) == 1
+    same(outs[-1], 2 * X + 3)
+    same(jfi.jit(Model(5).step)(X), 5 * X + 3)
+
+
+def test_jit_inline_sees_a_changed_attribute():
+    model = Model()
+    for k in (2, 3, 2, 3):
+        model.k = k
+        same(jfi.jit(model.step)(X), k * X + 3)
+        same(jfi.jit(model)(X), k * X + 3)
+    assert len(traces) == 4
+    model.w = jnp.zeros(3)
+    same(jfi.jit(model.step)(X), 3 * X)
+    Model.k = 7
+    try:
+        del model.k
+        same(jfi.jit(model.step)(X), 7 * X)
+    finally:
+        del Model.k
+
+
+@pytest.mark.parametrize("deeper", [False, True])
+def test_jit_inline_sees_what_a_held_object_holds(deeper):
+    class Layer:
+        def __init__(self):
+            self.table = np.ones(3, "float32")
+            self.sizes = {"n": [1, 2]}
+
+    class Net:
+        def __init__(self):
+            self.layers = [Layer()]
+
+        def run(self, x):
+            return x * self.layers[0].table * self.layers[0].sizes["n"][-1]
+
+    net = Net()
+    same(jfi.jit(net.run)(X), 2 * X)
+    if deeper:
+        net.layers[0].sizes["n"][-1] = 5
+        same(jfi.jit(net.run)(X), 5 * X)
+    else:
+        net.layers[0].table[:] = 3
+        same(jfi.jit(net.run)(X), 6 * X)
+
+
+def test_jit_inline_sees_changed_variables():
+    global scale
+    w = 1.0
+
+    def f(x, shift=0.0):
+        return x * scale + w + shift
+
+    for now in [(1.0, 2.0, 0.0), (5.0, 2.0, 0.0), (5.0, 3.0, 0.0), (5.0, 3.0, 7.0)]:
+        w, scale, shift = now
+        f.__defaults__ = (shift,)
+        same(jfi.jit(f)(X), f(X))
+    f.__code__ = (lambda x, shift=0.0: (x - scale, w)[0]).__code__
+    same(jfi.jit(f)(X), X - 3)
+
+
+@pytest.mark.parametrize("name", ["__main__", "script"])
+def test_jit_inline_sees_changed_variables_in_a_script(name):
+    script = """
+import jfi as jnp
+scale, config, traces = 2.0, {"power": 1}, []
+def helper(x):
+    return x ** config["power"]
+def f(x):
+    traces.append(1)
+    return helper(x) * scale
+outs = [jnp.jit(f)(3.0) for _ in range(2)]
+assert len(traces) == 1
+scale = 5.0
+outs.append(jnp.jit(f)(3.0))
+config["power"] = 2
+outs.append(jnp.jit(f)(3.0))
+def helper(x):
+    return -x
+outs.append(jnp.jit(f)(3.0))
+"""
+    names = {"__name__": name}
+    exec(script, names)
+    assert [float(x) for x in names["outs"]] == [6, 6, 15, 45, -15]
+
+
+def test_a_change_before_another_shape_is_not_shared():
+    global scale
+    first = jfi.jit(scaled)
+    same(first(X), 2 * X)
+    scale = 3.0
+    same(first(X[:2]), 3 * X[:2])
+    scale = 2.0
+    same(jfi.jit(scaled)(X[:2]), 2 * X[:2])
+
+
+def test_a_body_that_changes_self_runs_at_each_inline_jit():
+    class Counter:
+        n = 0
+
+        def add(self, x):
+            self.n += 1
+            return x * self.n
+
+    counter = Counter()
+    for n in (1, 2, 3):
+        same(jfi.jit(counter.add)(X), n * X)
+
+
+def test_one_count_of_the_traces_of_several_functions():
+    counted = []
+
+    class Local:
+        k = 2
+
+        def f(self, x):
+            counted.append("f")
+            return x * self.k
+
+        def g(self, x):
+            counted.append("g")
+            return x + self.k
+
+    def h(x):
+        counted.append("h")
+        return -x
+
+    local = Local()
+    for _ in range(3):
+        for fun in (local.f, local.g, h, scaled):
+            same(jfi.jit(fun)(X), fun(X))
+            (traces if fun is scaled else counted).pop()
+    assert counted == ["f", "g", "h"]
+    assert len(traces) == 1
+    local.k = 5
+    same(jfi.jit(local.f)(X), 5 * X)
+
+
+def test_options_are_not_shared_unless_they_mean_the_same():
+    def power(x, n):
+        traces.append(n)
+        return x**n
+
+    same(jfi.jit(power, static_argnums=1)(X, 2), X**2)
+    same(jfi.jit(power, static_argnums=(1,))(X, 2), X**2)
+    assert traces == [2]
+    same(jfi.jit(power, static_argnames="n")(X, n=2), X**2)
+    assert traces == [2, 2]
+    same(jfi.jit(power)(X, 2), X**2)
+    assert len(traces) == 3
+    assert isinstance(traces[-1], jax.core.Tracer)
+
+
+def test_what_cannot_be_shared_is_compiled():
+    class Slots:
+        __slots__ = ("k",)
+
+        def __call__(self, x):
+            return x * self.k
+
+        def method(self, x):
+            return x + self.k
+
+    slots = Slots()
+    for slots.k in (2, 3):
+        same(jfi.jit(slots)(X), X * slots.k)
+        same(jfi.jit(slots.method)(X), X + slots.k)
+
+    class Unhashable:
+        __hash__ = None
+        k = 1
+
+        def method(self, x):
+            return x + self.k
+
+    other = Unhashable()
+    for other.k in (2, 3):
+        same(jfi.jit(other.method)(X), X + other.k)
+
+    class Deleted:
+        k = 1
+
+        def __del__(self):
+            pass
+
+        def method(self, x):
+            return x + self.k
+
+    deleted = Deleted()
+    for deleted.k in (2, 3):
+        same(jfi.jit(deleted.method)(X), X + deleted.k)
+
+
+def test_equal_objects_are_not_taken_for_each_other():
+    class Same:
+        def __init__(self, k):
+            self.k = k
+
+        def __eq__(self, other):
+            return True
+
+        def __hash__(self):
+            return 0
+
+        def __call__(self, x):
+            return x * self.k
+
+    one, two = Same(1), Same(2)
+    for obj in (one, two, one):
+        same(jfi.jit(obj)(X), X * obj.k)
+        same(jfi.jit(obj.__call__)(X), X * obj.k)
+
+
+@pytest.mark.parametrize("transform", [jax.grad, jax.vmap, jfi.grad, jfi.vmap])
+def test_transforms_around_inline_jit_trace_once_as_jax(transform):
+    def loss(x):
+        traces.append(x)
+        return (x**2).sum() if transform in (jax.grad, jfi.grad) else x**2
+
+    for _ in range(3):
+        out = transform(jfi.jit(loss))(jnp.asarray(X))
+    same(out, 2 * X if transform in (jax.grad, jfi.grad) else X**2)
+    assert len(traces) <= 1
+
+
+def test_draws_of_inline_jit_differ():
+    def draw(x):
+        traces.append(x)
+        return x + jfi.randn()
+
+    drawn = [jfi.jit(draw)(np.float32(0))]
+    first = len(traces)
+    drawn += [jfi.jit(draw)(np.float32(0)) for _ in range(4)]
+    assert len(traces) == first
+    jfi.manual_seed(0)
+    same(drawn, [draw(np.float32(0)) for _ in range(5)])
+    assert_all_different(drawn)
+
+
+# --------------------------------------------------------------------- what goes when
+
+
+@pytest.mark.parametrize("called", [False, True])
+@pytest.mark.parametrize("inline", [False, True])
+def test_what_a_function_captured_goes_with_it(called, inline):
+    gc.collect()
+    gc.disable()
+    try:
+        w = jnp.ones(3)
+        f = captures(w)
+        gone = weakref.ref(f), weakref.ref(w)
+        jitted = None if inline else jfi.jit(f)
+        if called:
+            (jitted or jfi.jit(f))(X)
+        del w, f, jitted
+        assert [ref() for ref in gone] == [None, None]
+    finally:
+        gc.enable()
+
+
+def test_an_object_goes_after_its_methods_were_compiled():
+    gc.collect()
+    gc.disable()
+    try:
+        model = Model()
+        gone = weakref.ref(model), weakref.ref(model.w)
+        jfi.jit(model.step)(X)
+        jfi.jit(model)(X)
+        model.w = jnp.zeros(3)
+        jfi.jit(model.step)(X)
+        jfi.jit(model)(X)
+        assert gone[1]() is None, "an array of before is kept"
+        del model
+        assert gone[0]() is None
+    finally:
+        gc.enable()
+
+
+def test_objects_that_hold_their_compiled_methods_go():
+    class Cyclic(Model):
+        def __init__(self):
+            super().__init__()
+            self.fast = jfi.jit(self.step)
+            self.outer = jfi.jit(self.around)
+            self.act = lambda x: self.k * x
+
+        def around(self, x):
+            return self.fast(x) + self.act(x)
+
+    model = Cyclic()
+    model.outer(X)
+    jfi.jit(model.around)(X)
+    gone = weakref.ref(model), weakref.ref(model.w)
+    del model
+    gc.collect()
+    assert [ref() for ref in gone] == [None, None]
+
+
+def test_a_script_goes_with_what_it_compiled():
+    names = {"__name__": "__main__"}
+    exec(
+        "import jfi as jnp\nw = jnp.ones(3)\ndef f(x): return x + w\n"
+        "for _ in range(2): jnp.jit(f)(1.0)\n",
+        names,
+    )
+    gone = weakref.ref(names["f"]), weakref.ref(names["w"])
+    del names
+    gc.collect()
+    assert [ref() for ref in gone] == [None, None]
