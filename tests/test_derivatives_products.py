@@ -1,5 +1,6 @@
 """`vjp`, `jvp` and `linearize` of functions of any trees."""
 
+import copy
 import dataclasses
 from collections import namedtuple
 
@@ -382,3 +383,65 @@ def test_arrays_on_several_devices():
     env = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
     lines = output_of(SHARDED, env=env).splitlines()
     assert lines == ["P('d',)", "P('d',)"]
+
+
+# ------------------------------------------------ what the function of jax.vjp has
+
+
+def sine_times(p, y):
+    return jax.numpy.sin(p["a"]) * y
+
+
+POINT = {"a": jax.numpy.ones(2)}, jax.numpy.full(2, 3.0)
+
+
+def test_the_function_of_vjp_has_what_that_of_jax_has():
+    pulls = [module.vjp(sine_times, *POINT)[1] for module in (jax, jnp)]
+    theirs, ours = pulls
+    public = {n for n in dir(theirs) if not n.startswith("_")} - {"replace"}
+    assert all(hasattr(ours, name) for name in public)
+    assert str(ours.args_res) == str(theirs.args_res)
+    assert str(ours.jaxpr) == str(theirs.jaxpr)
+    assert len(jax.tree.leaves(ours)) == len(jax.tree.leaves(theirs))
+    for pull in pulls:
+        pull.args_res = [pull.args_res[0], jax.numpy.full(2, 5.0)]
+    ct = jax.numpy.ones(2)
+    for x, y in zip(*(jax.tree.leaves(p(ct)) for p in pulls), strict=True):
+        np.testing.assert_array_equal(x, y)
+    for name in ("nonsense", "__array__"):
+        assert not hasattr(ours, name)
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+@pytest.mark.parametrize("jitted", [False, True])
+def test_vjp_adds_to_references(mixed, jitted):
+    def f(p, y):
+        return sine_times(p, y) * p.get("n", 1)
+
+    p = {"a": POINT[0]["a"]} | ({"n": 2, "name": "f"} if mixed else {})
+    _, pull = jnp.vjp(f, p, POINT[1])
+    expected = pull(jax.numpy.ones(2))[0]["a"]
+    total = jax.new_ref(jax.numpy.ones(2))
+    refs = {"a": total} | ({"n": None, "name": 0} if mixed else {})
+    bound = pull.with_refs(refs, jax.ad.GradValue())
+    run = jax.jit(lambda ct: bound(ct)[1]) if jitted else lambda ct: bound(ct)[1]
+    for _ in range(2):
+        got = run(jax.numpy.ones(2))
+    np.testing.assert_allclose(total[...], 1 + 2 * expected, rtol=1e-6)
+    np.testing.assert_allclose(got, pull(jax.numpy.ones(2))[1])
+    with pytest.raises(jnp.TangentError, match=r"one entry for each array"):
+        pull.with_refs(total)
+    with pytest.raises(jnp.TangentError, match=r"one entry for each array"):
+        pull.with_refs({"b": total}, total)
+
+
+def test_the_function_of_vjp_goes_through_jit_and_copies():
+    _, pull = jnp.vjp(sine_times, *POINT)
+    ct = jax.numpy.ones(2)
+    for other in (copy.copy(pull), jax.tree.map(lambda x: x, pull)):
+        np.testing.assert_array_equal(other(ct)[1], pull(ct)[1])
+        assert str(other.args_res) == str(pull.args_res)
+    for jit in (jax.jit, jnp.jit, jnp.autojit):
+        np.testing.assert_allclose(
+            jit(lambda pull, ct: pull(ct)[1])(pull, ct), pull(ct)[1], rtol=1e-6
+        )

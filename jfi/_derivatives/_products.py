@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 import jax
 import jax.numpy as jnp
@@ -29,14 +29,14 @@ def vjp(
     *primals: Any,
     has_aux: Literal[False] = False,
     nondiff: Nondiff = "none",
-) -> tuple[R, Callable[..., tuple[Any, ...]]]: ...
+) -> "tuple[R, Pullback]": ...
 @overload
 def vjp(
     fun: Callable[..., tuple[R, Aux]],
     *primals: Any,
     has_aux: Literal[True],
     nondiff: Nondiff = "none",
-) -> tuple[R, Callable[..., tuple[Any, ...]], Aux]: ...
+) -> "tuple[R, Pullback, Aux]": ...
 def vjp(
     fun: Any, *primals: Any, has_aux: bool = False, nondiff: Nondiff = "none"
 ) -> Any:
@@ -64,8 +64,9 @@ def vjp(
         which None (or `jfi.ZERO`) stands for the zero of a leaf or a subtree, and
         costs nothing. Missing keys of a dict are zero. Leaves without derivative take
         anything that is zero. Without an argument it is 1.0, if the value is a float
-        scalar. It returns a tuple of cotangents, one for each argument. With `has_aux`
-        also the auxiliary data.
+        scalar. It returns a tuple of cotangents, one for each argument. It has the
+        attributes of what `jax.vjp` returns: `with_refs`, `args_res` ... With
+        `has_aux` also the auxiliary data.
 
     Raises:
         TangentError: A cotangent does not fit the value; the text names the place.
@@ -78,7 +79,7 @@ def vjp(
     )
     out, aux = call.returned(values, carried)
     info = _Linear(function_name(fun), call.outputs(values), call.blank_rest(), how)
-    pulled = Partial(functools.partial(_pull_back, info), pull)
+    pulled = Pullback(info, pull)
     return (out, pulled, aux) if has_aux else (out, pulled)
 
 
@@ -98,21 +99,104 @@ class _Linear:
     returns: Rest | None
     how: Nondiff
 
+    def __call__(self, pull: Any, *cotangents: Any) -> Any:
+        if len(cotangents) > 1:
+            message = (
+                f"The function that vjp({self.name}) returned got {len(cotangents)} "
+                "arguments. Pass one: the cotangent of all that it returns, (a, b)."
+            )
+            raise TangentError(message)
+        takes = self.takes
+        fitted = takes.fitted(cotangents[0]) if cotangents else _one(self)
+        filled = [
+            zero_of_type(kind) if ct is None else ct
+            for ct, kind in zip(fitted, takes.types, strict=True)
+        ]
+        return derivative_of(self.returns, pull(takes.arranged(filled)), self.how)
 
-def _pull_back(info: _Linear, pull: Any, *cotangents: Any) -> Any:
-    if len(cotangents) > 1:
-        message = (
-            f"The function that vjp({info.name}) returned got {len(cotangents)} "
-            "arguments. Pass one: the cotangent of all that it returns, (a, b)."
-        )
-        raise TangentError(message)
-    takes = info.takes
-    fitted = takes.fitted(cotangents[0]) if cotangents else _one(info)
-    filled = [
-        zero_of_type(kind) if ct is None else ct
-        for ct, kind in zip(fitted, takes.types, strict=True)
-    ]
-    return derivative_of(info.returns, pull(takes.arranged(filled)), info.how)
+    def floats(self, tree: tuple[Any, ...]) -> Sequence[Any]:
+        """What a tree like the arguments has for their float leaves, as JAX has them.
+
+        Raises:
+            ValueError: It is no such tree.
+        """
+        if self.returns is None:
+            return tree
+        leaves = self.returns.structure.flatten_up_to(tree)
+        pairs = zip(leaves, self.returns.is_taken, strict=True)
+        return [leaf for leaf, taken in pairs if taken]
+
+
+class Pullback(Partial):
+    """The function that `vjp` returns.
+
+    What it does not have itself is that of the function that `jax.vjp` returns.
+    """
+
+    if TYPE_CHECKING:
+
+        def __new__(cls, info: _Linear, pull: Any, /) -> "Pullback": ...
+        def __call__(self, *cotangents: Any) -> tuple[Any, ...]: ...
+
+    @property
+    def _info(self) -> _Linear:
+        info: Any = self.func
+        return cast("_Linear", info)
+
+    @property
+    def args_res(self) -> list[Any]:
+        """The arguments, with a mark of JAX's for arrays that it does not need."""
+        found: list[Any] = self.args[0].args_res
+        rest = self._info.returns
+        return found if rest is None else list(rest.filled(found))
+
+    @args_res.setter
+    def args_res(self, args: Sequence[Any]) -> None:
+        self.args[0].args_res = list(self._info.floats(tuple(args)))
+
+    def with_refs(self, *refs: Any) -> "Pullback":
+        """The same function, which adds cotangents to what references hold.
+
+        Args:
+            refs: One for each argument: a tree like it of `jax.Ref`,
+                `jax.ad.GradValue()` (return it) or `jax.ad.DontWant()`. For leaves
+                without derivative anything.
+
+        Raises:
+            TangentError: They are not like the arguments.
+        """
+        (pull,) = self.args
+        try:
+            own = self._info.floats(refs)
+            pull.with_refs(*own)
+        except Exception as error:
+            # JAX 0.10 raises a bare Exception.
+            if type(error) not in (Exception, ValueError):
+                raise
+            message = (
+                f"with_refs() of vjp({self._info.name}) got what is not like the "
+                "arguments. Write one entry for each array in them: a jax.Ref of its "
+                "shape and dtype, jax.ad.GradValue() or jax.ad.DontWant()."
+            )
+            raise TangentError(message) from error
+        return Pullback(self._info, Partial(_add_to_refs, pull, own))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.args[0], name)
+
+
+def _add_to_refs(pull: Any, refs: Sequence[Any], cotangent: Any) -> Any:
+    # Anew at each call: what JAX's returns is the sum over all calls (JAX 0.12).
+    return pull.with_refs(*refs)(cotangent)
+
+
+jax.tree_util.register_pytree_node(
+    Pullback,
+    lambda pulled: (pulled.args, pulled.func),
+    lambda info, args: Pullback(cast("_Linear", info), *args),
+)
 
 
 def _one(info: _Linear) -> list[Any]:
