@@ -4,7 +4,6 @@ Those that can't take random draws as they are have a form here that can.
 """
 
 import functools
-import types
 from typing import Any
 
 import jax
@@ -44,7 +43,7 @@ def jit(fun: Any = _NONE, /, **options: Any) -> Any:
 def eval_shape(fun: Any, *args: Any, **kwargs: Any) -> Any:
     if _jit.is_jitted(fun):
         return fun.eval_shape(*args, **kwargs)
-    if not isinstance(fun, (types.FunctionType, types.MethodType)):
+    if hasattr(fun, "lower"):  # compiled: some of its arguments may be static
         return jax.eval_shape(fun, *args, **kwargs)
     return jit(fun).eval_shape(*args, **kwargs)  # `jit(fun)` finds this trace
 

@@ -1,6 +1,11 @@
 """`jfi.jit` and its kin as functions: what is shared, what goes, what is refused."""
 
+import copy
+import functools
 import gc
+import inspect
+import pickle
+import types
 import weakref
 
 import jax
@@ -384,3 +389,178 @@ def test_a_script_goes_with_what_it_compiled():
     del names
     gc.collect()
     assert [ref() for ref in gone] == [None, None]
+
+
+# ------------------------------------------------------------ what a function is seen as
+
+
+@jfi.jit
+def documented(x, shift=1.0):
+    """Shifts."""
+    return x + shift
+
+
+def marked(x):
+    return x
+
+
+marked.mark = "mine"
+
+
+def test_jit_of_a_function_has_its_attributes():
+    for module in (jax, jfi):
+        jitted = module.jit(marked)
+        assert jitted.mark == "mine"
+        assert jitted.__wrapped__ is marked
+    assert documented.__name__ == "documented"
+    assert documented.__doc__ == "Shifts."
+    assert list(inspect.signature(documented).parameters) == ["x", "shift"]
+    again = jfi.jit(jfi.jit(marked))
+    assert again.mark == "mine"
+    assert again.lower is not jfi.jit(marked).lower
+    same(again(X), X)
+
+
+def test_jit_of_an_object_does_not_show_its_state():
+    assert not hasattr(jfi.jit(Model()), "w")
+
+
+def test_cache_size():
+    def f(x):
+        return x + 1
+
+    jitted, theirs = jfi.jit(f), jax.jit(lambda x: x + 1)
+    for x in (X, X, X[:2]):
+        jitted(x)
+        theirs(x)
+        assert jitted._cache_size() == theirs._cache_size()
+    jitted.clear_cache()
+    assert jitted._cache_size() == 0
+
+
+def test_jitted_functions_are_pickled_copied_and_bound():
+    for other in (
+        pickle.loads(pickle.dumps(documented)),
+        copy.copy(documented),
+        copy.deepcopy(documented),
+        copy.deepcopy({"f": documented})["f"],
+        weakref.ref(documented)(),
+    ):
+        assert other is documented
+
+    class Scaled:
+        k = 2
+
+        @functools.partial(jfi.jit, static_argnums=0)
+        def times(self, x):
+            return self.k * x
+
+        @staticmethod
+        @jfi.jit
+        def twice(x):
+            return 2 * x
+
+        @classmethod
+        @functools.partial(jfi.jit, static_argnums=0)
+        def by_class(cls, x):
+            return cls.k * x
+
+    scaled_by = Scaled()
+    assert isinstance(scaled_by.times, types.MethodType)
+    for f in (scaled_by.times, Scaled.twice, scaled_by.twice, Scaled.by_class):
+        same(f(X), 2 * X)
+
+
+# ------------------------------------------------------------------------- eval_shape
+
+
+@pytest.mark.parametrize("first", ["eval_shape", "call", "lower", "trace"])
+def test_eval_shape_and_jit_trace_once(first):
+    def f(x, *, n=2):
+        traces.append(x)
+        return {"y": x * n}
+
+    run = {
+        "eval_shape": lambda: jfi.eval_shape(f, X, n=3),
+        "call": lambda: jfi.jit(f)(X, n=3),
+        "lower": lambda: jfi.jit(f).lower(X, n=3),
+        "trace": lambda: jfi.jit(f).trace(X, n=3),
+    }
+    for name in (first, *run):
+        run[name]()
+    assert len(traces) == 1
+    assert jfi.eval_shape(f, X) == jax.eval_shape(f, X)
+    same(jfi.jit(f).lower(X).compile()(X)["y"], 2 * X)
+
+
+def test_eval_shape_takes_what_that_of_jax_takes():
+    shape = jax.ShapeDtypeStruct((2, 3), "float32")
+    model = Model()
+    static = jfi.jit(lambda x, n: x * n, static_argnums=1)
+    for fun, args in [
+        (lambda x: (x, x.sum()), (shape,)),
+        (model, (X,)),
+        (model.step, (X,)),
+        (functools.partial(marked), (X,)),
+        (jax.jit(marked), (X,)),
+    ]:
+        assert jfi.eval_shape(fun, *args) == jax.eval_shape(fun, *args)
+    assert jfi.eval_shape(static, X, 2).shape == (3,)
+    assert jfi.eval_shape(np.shape, X) == (3,)
+    seen = jfi.eval_shape(lambda x: x + jfi.randn(3), X)
+    assert (seen.shape, seen.dtype) == ((3,), np.float32)
+    inside = jfi.jit(lambda x: x * jfi.eval_shape(lambda y: y.sum(), x).ndim)(X)
+    same(inside, 0 * X)
+
+
+# --------------------------------------------------------------- refused at definition
+
+
+def generates(x):
+    yield x
+
+
+TOOLS = (
+    "jit vmap grad value_and_grad jacfwd jacrev hessian jacobian shard_map auto_vmap "
+    "autojit"
+).split()
+
+
+@pytest.mark.parametrize("fun", [3, None, X, "f", generates, staticmethod(marked)])
+@pytest.mark.parametrize("tool", TOOLS)
+def test_what_is_no_function_is_refused_at_definition(tool, fun):
+    if (tool in ("shard_map", "auto_vmap", "autojit") and fun is None) or (
+        tool == "autojit" and isinstance(fun, staticmethod)
+    ):
+        pytest.skip("a decorator with options, or one that takes it")
+    with pytest.raises((TypeError, ValueError)) as ours:
+        getattr(jfi, tool)(fun)
+    assert str(ours.value).count(".") >= 1, "it says what to write"
+    if hasattr(jax, tool) and tool != "shard_map":
+        with pytest.raises(TypeError):
+            getattr(jax, tool)(fun)
+        assert isinstance(ours.value, TypeError)
+
+
+@pytest.mark.parametrize("name", ["in_axes", "out_axes"])
+@pytest.mark.parametrize(
+    "axes", ["a", 1.5, {0}, object(), (0, "a"), (0, (1, 2.0)), X, np.int64(0), True]
+)
+def test_wrong_axes_are_refused_at_definition(name, axes):
+    try:
+        jax.vmap(marked, **{name: axes})
+    except TypeError:
+        pass
+    else:
+        pytest.skip("JAX takes them")
+    with pytest.raises(
+        jfi.BatchError, match=rf"vmap\(\) got {name}=.*\n?Write"
+    ) as seen:
+        jfi.vmap(marked, **{name: axes})
+    assert isinstance(seen.value, TypeError)
+
+
+def test_right_axes_are_taken():
+    both = jfi.vmap(lambda x, d: x + d["k"], in_axes=[0, {"k": None}], out_axes=0)
+    same(both(X, {"k": 1}), X + 1)
+    same(jfi.vmap(lambda x, d: x + d, in_axes=(0, None))(X, 1), X + 1)
