@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from ._autojit import Mode, open_values, variables_read
+from ._autojit import Mode, RefusedError, contents_of, variables_read
 from ._compiled import Compiled, with_signature_of
-from ._errors import AutoJitError
 from ._per_function import PerFunction, stand_in, weakly
 from ._trees import Constant, WeakIdentity, contents_key, identity, is_library
 
@@ -284,8 +283,8 @@ def _key(values: tuple[Any, ...]) -> _Key:
     """
     try:
         # Not LOOKED_AT, which takes what it can't look into for a constant.
-        opened = open_values(values, lambda: ["jit"], mode=Mode.FROZEN, whole=True)
-    except AutoJitError:
+        opened = contents_of(values)
+    except RefusedError:
         raise _NotComparableError from None
     own: list[Any] = []
     of_classes: list[Any] = []
@@ -304,7 +303,7 @@ def _key(values: tuple[Any, ...]) -> _Key:
             key = contents_key(x)
         else:
             key = _part(part, x)
-        seen = of_classes if mode is Mode.LOOKED_AT else own
+        seen = of_classes if mode in (Mode.LOOKED_AT, Mode.UNREAD) else own
         seen.append((type(kind).__name__, key, children))
     return _Key(tuple(own), tuple(of_classes), tuple(arrays))
 

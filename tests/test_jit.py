@@ -391,7 +391,7 @@ def test_a_script_goes_with_what_it_compiled():
     assert [ref() for ref in gone] == [None, None]
 
 
-# ------------------------------------------------------------ what a function is seen as
+# ---- what a function is seen as
 
 
 @jfi.jit

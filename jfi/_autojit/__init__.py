@@ -12,9 +12,10 @@ user's words, `_history` why a function was compiled, `_ahead` what is made of i
 of time; `_options` and `_shardings` hold what users may ask for.
 """
 
+from ._classify import RefusedError as RefusedError
 from ._modes import Mode as Mode
 from ._opening import (
-    open_values as open_values,
+    contents_of as contents_of,
     variables_read as variables_read,
 )
 from ._watching import (

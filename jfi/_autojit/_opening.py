@@ -118,11 +118,28 @@ def variables_read(fn: Any) -> Iterator[tuple[dict[str, Any], str]]:
                 yield x.all, name
 
 
-def look_at(values: Sequence[object], read: Read) -> Opened:
-    """Take apart what is only looked at, as far as known code reads it."""
-    walk = _Walk(read, tuple(values), Mode.LOOKED_AT, None, (), False, None)
+def look_at(
+    values: Sequence[object], read: Read, mode: Mode = Mode.LOOKED_AT
+) -> Opened:
+    """Take apart what is only looked at, as far as known code reads it.
+
+    Raises:
+        RefusedError: A value can't be opened.
+    """
+    walk = _Walk(read, tuple(values), mode, None, (), False, None)
     walk.run()
     return walk.opened()._replace(read=read)
+
+
+def contents_of(values: Sequence[object]) -> Opened:
+    """Take values apart with all attributes, and without what functions read outside.
+
+    Raises:
+        RefusedError: A value can't be opened.
+    """
+    read = Read()
+    read.whole = True
+    return look_at(values, read, Mode.FROZEN)
 
 
 # In these, arrays are values: whether two of them are one object does not count.
