@@ -1,0 +1,40 @@
+"""`python -m fuzzing tool [first seed] [count]`: run many scripts, show what differs.
+
+    cd tests; PYTHONPATH=.. python -m fuzzing autojit 0 1000
+
+The tools are autojit, loops, writes and threads. Each failure is made small and shown;
+the last line says how many there were. PYTHONPATH chooses the jfi that is tried.
+"""
+
+import collections
+import sys
+import time
+
+import jfi
+
+from .running import report, shrunk, verdict, workable
+from .scripts import case
+
+
+def main(tool: str, first: str = "0", count: str = "1000") -> int:
+    """Run `count` scripts from a seed on; the number of those that differ."""
+    print("jfi from", jfi.__file__)
+    kinds: collections.Counter[str] = collections.Counter()
+    begin = time.perf_counter()
+    for seed in range(int(first), int(first) + int(count)):
+        one = workable(case(seed, tool))
+        found = verdict(one)
+        kinds[found.kind] += 1
+        if found.kind in ("different", "broken"):
+            print(report(*shrunk(one, found)), flush=True)
+        elif found.kind == "refused":
+            print(
+                f"---- refused, seed {seed}: {one.label()}\n{found.reason}", flush=True
+            )
+    seconds = time.perf_counter() - begin
+    print(f"{dict(kinds)} in {seconds:.0f} s, {int(count) / seconds:.1f} scripts/s")
+    return kinds["different"] + kinds["broken"]
+
+
+if __name__ == "__main__":
+    sys.exit(min(main(*sys.argv[1:]), 1))

@@ -1,0 +1,59 @@
+"""Random scripts give with jfi's tools what they give with plain Python's.
+
+A few in each run; `JFI_FUZZ=2000 python -m pytest -n0 tests/test_fuzz.py` runs that many
+of each kind. `python -m fuzzing`, from this folder, shows more of what they find.
+"""
+
+import collections
+import os
+import sys
+import types
+
+import jax
+import pytest
+from fuzzing import plain
+from fuzzing.running import report, shrunk, verdict, workable
+from fuzzing.scripts import case
+
+
+# Most of the time is XLA compiling: some 0.2 seconds for each script.
+COUNTS = {"autojit": 80, "loops": 60, "writes": 60, "threads": 8}
+SHOWN = 3  # failures; more take long to make small, and say the same
+
+
+@pytest.mark.parametrize("tool", COUNTS)
+def test_scripts_give_what_plain_python_gives(tool):
+    kinds = collections.Counter()
+    failures = []
+    count = int(os.environ.get("JFI_FUZZ", COUNTS[tool]))
+    for seed in range(count):
+        script = workable(case(seed, tool))
+        found = verdict(script)
+        kinds[found.kind] += 1
+        if found.kind not in ("same", "refused") and len(failures) < SHOWN:
+            failures.append(report(*shrunk(script, found)))
+    print(f"{tool}: {dict(kinds)}")
+    assert not failures, "\n".join([str(dict(kinds)), *failures])
+    # Of what is refused nothing is known: a test of that alone would be none.
+    assert kinds["same"] > count / 2, kinds
+
+
+@pytest.mark.parametrize("tool", COUNTS)
+def test_plain_python_agrees_with_itself(tool):
+    for seed in range(10_000, 10_040):
+        script = workable(case(seed, tool))
+        found = verdict(script, "fuzzing.plain")
+        assert found.kind == "same", report(script, found)
+
+
+def test_a_tool_that_does_not_see_changes_is_found_out(monkeypatch):
+    """`jax.jit` holds global variables as constants, and leaks what is written."""
+    module = types.ModuleType("fuzzing_with_jit")
+    vars(module).update(vars(plain), autojit=lambda fn: jax.jit(fn))
+    monkeypatch.setitem(sys.modules, "fuzzing_with_jit", module)
+    found = [
+        verdict(workable(case(seed, tool)), "fuzzing_with_jit").kind
+        for tool in ("autojit", "writes")
+        for seed in range(12)
+    ]
+    assert found.count("different") > 6
