@@ -1,6 +1,6 @@
 """Random scripts give with jfi's tools what they give with plain Python's.
 
-A few in each run; `JFI_FUZZ=2000 python -m pytest -n0 tests/test_fuzz.py` runs that many
+Some in each run; `JFI_FUZZ=2000 python -m pytest -n0 tests/test_fuzz.py` runs as many
 of each kind. `python -m fuzzing`, from this folder, shows more of what they find.
 """
 
@@ -12,13 +12,14 @@ import types
 import jax
 import pytest
 from fuzzing import plain
+from fuzzing.making import case
 from fuzzing.running import report, shrunk, verdict, workable
-from fuzzing.scripts import case
 
 
 # Most of the time is XLA compiling: some 0.2 seconds for each script.
 COUNTS = {"autojit": 80, "loops": 60, "writes": 60, "threads": 8}
 SHOWN = 3  # failures; more take long to make small, and say the same
+TOOLS = [*COUNTS, "writes in loops", "each autojit"]
 
 
 @pytest.mark.parametrize("tool", COUNTS)
@@ -38,9 +39,9 @@ def test_scripts_give_what_plain_python_gives(tool):
     assert kinds["same"] > count / 2, kinds
 
 
-@pytest.mark.parametrize("tool", COUNTS)
+@pytest.mark.parametrize("tool", TOOLS)
 def test_plain_python_agrees_with_itself(tool):
-    for seed in range(10_000, 10_040):
+    for seed in range(10_000, 10_010):
         script = workable(case(seed, tool))
         found = verdict(script, "fuzzing.plain")
         assert found.kind == "same", report(script, found)
@@ -54,6 +55,6 @@ def test_a_tool_that_does_not_see_changes_is_found_out(monkeypatch):
     found = [
         verdict(workable(case(seed, tool)), "fuzzing_with_jit").kind
         for tool in ("autojit", "writes")
-        for seed in range(12)
+        for seed in range(8)
     ]
-    assert found.count("different") > 6
+    assert found.count("different") > 4

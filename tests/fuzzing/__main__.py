@@ -2,8 +2,10 @@
 
     cd tests; PYTHONPATH=.. python -m fuzzing autojit 0 1000
 
-The tools are autojit, loops, writes and threads. Each failure is made small and shown;
-the last line says how many there were. PYTHONPATH chooses the jfi that is tried.
+The tools are autojit, loops, writes, "writes in loops", threads; or "each autojit", "each
+map" ..., where the seed is the number of one change of one source. Each failure is made
+small and shown; the last line says how many there were. PYTHONPATH chooses the jfi that
+is tried.
 """
 
 import collections
@@ -12,8 +14,8 @@ import time
 
 import jfi
 
+from .making import case
 from .running import report, shrunk, verdict, workable
-from .scripts import case
 
 
 def main(tool: str, first: str = "0", count: str = "1000") -> int:

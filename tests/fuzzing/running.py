@@ -300,7 +300,8 @@ def shrunk(
     progress = True
     while progress and attempts > 0:
         progress = False
-        for candidate in smaller(case):
+        less = case.smaller() if isinstance(case, ThreadCase) else smaller(case)
+        for candidate in less:
             attempts -= 1
             again = verdict(candidate, tools)
             if again.kind == found.kind:

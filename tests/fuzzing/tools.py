@@ -27,7 +27,7 @@ LOOPS = {
     "cond that reads": "tools.cond(x.sum() > READ, F, lambda x: -x, x)",
     "switch": "tools.switch(1, [jnp.sin, F], x)",
     "map": "tools.map(F, XS)",
-    "associative_scan": "tools.associative_scan(lambda a, b: a + b + READ, XS)",
+    "associative_scan": "tools.associative_scan(lambda a, b: (a + b + READ).astype('float32'), XS)",
     "checkpoint": "tools.checkpoint(F)(x)",
     "scan_while": (
         "tools.scan_while(lambda c: c[0] < 1e6, lambda c: (F(c), 2 * c), x, 3)"
@@ -62,5 +62,40 @@ LOOPS = {
 
 KERNELS = {"direct": DIRECT, **LOOPS}
 
-# How a function or a method comes under autojit; "eager" is not at all.
-FORMS = ("decorated", "wrapped", "wrapped anew", "called inside", "eager")
+# How a function comes under autojit, and what is called then. `{run}` is the function by
+# that name, `{plain}` by the other; `{names}` are its parameters.
+FUNCTION_FORMS = {
+    "decorated": ("@tools.autojit\n{run}", "run"),
+    "wrapped": ("{plain}\nrun = tools.autojit(plain)", "run"),
+    "wrapped anew": ("{plain}", "tools.autojit(plain)"),
+    "a lambda anew": ("{plain}", "tools.autojit(lambda {names}: plain({names}))"),
+    "called inside": (
+        "{plain}\n@tools.autojit\ndef run({names}):\n    return plain({names})", "run",
+    ),
+    "autojitted and called inside": (
+        "@tools.autojit\n{plain}\n@tools.autojit\ndef run({names}):\n"
+        "    return plain({names})", "run",
+    ),
+    "a partial": ("{plain}\nrun = tools.autojit(functools.partial(plain))", "run"),
+    "a static method": (
+        "{plain}\nclass Tool:\n    run = staticmethod(tools.autojit(plain))", "Tool.run",
+    ),
+    "made by a function": (
+        "def make():\n    @tools.autojit\n{run_inside}\n    return run\nrun = make()",
+        "run",
+    ),
+}  # fmt: skip
+METHOD_FORMS = {
+    "decorated": ("@tools.autojit\n{run}", "model.run"),
+    "wrapped anew": ("{plain}", "tools.autojit(model.plain)"),
+    "called inside": (
+        "{plain}\n@tools.autojit\ndef run(self, {names}):\n    return self.plain({names})",
+        "model.run",
+    ),
+    "autojitted and called inside": (
+        "@tools.autojit\n{plain}\n@tools.autojit\ndef run(self, {names}):\n"
+        "    return self.plain({names})", "model.run",
+    ),
+    "called through its class": ("@tools.autojit\n{run}", "functools.partial(Model.run, model)"),
+}  # fmt: skip
+EAGER = "eager"  # the form of a function that is not under autojit
