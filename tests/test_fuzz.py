@@ -17,7 +17,7 @@ from fuzzing.running import report, shrunk, verdict, workable
 
 
 # Most of the time is XLA compiling: some 0.2 seconds for each script.
-COUNTS = {"autojit": 80, "loops": 60, "writes": 60, "threads": 8}
+COUNTS = {"autojit": 70, "loops": 50, "writes": 60, "threads": 6}
 SHOWN = 3  # failures; more take long to make small, and say the same
 TOOLS = [*COUNTS, "writes in loops", "each autojit"]
 
