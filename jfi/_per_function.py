@@ -2,8 +2,11 @@
 
 import inspect
 import types
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Generic, TypeVar
+
+import jax
+import numpy as np
 
 from ._trees import WeakIdentity
 
@@ -62,3 +65,15 @@ def stand_in(fun: Any) -> Any:
         return None
     cells = tuple(types.CellType() for _ in code.co_freevars)
     return types.FunctionType(code, {}, code.co_name, None, cells)
+
+
+def options_key(options: Mapping[str, Any]) -> Hashable:
+    """Equal for options that mean the same: `static_argnums` may be 0 or (0,)."""
+    named: dict[str, Any] = {}
+    for name, value in options.items():
+        single = isinstance(value, (int, str, np.integer))
+        if name.endswith(("_argnums", "_argnames")) and value is not None:
+            value = (value,) if single else tuple(value)
+        named[name] = value
+    leaves, structure = jax.tree.flatten(named)
+    return tuple(leaves), structure

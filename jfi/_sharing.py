@@ -7,6 +7,7 @@ these between two `jit(f)` is seen, which `jax.jit` does not see.
 """
 
 import contextlib
+import hashlib
 import sys
 import types
 from collections.abc import Callable, Hashable, Iterator, Mapping
@@ -17,12 +18,12 @@ import numpy as np
 
 from ._autojit import Mode, RefusedError, contents_of, variables_read
 from ._compiled import Compiled, with_signature_of
-from ._per_function import PerFunction, stand_in, weakly
-from ._trees import Constant, WeakIdentity, contents_key, identity, is_library
+from ._per_function import PerFunction, options_key, stand_in, weakly
+from ._trees import Constant, WeakIdentity, identity, is_library
 
 
 MAX_PROGRAMS = 8  # of one function with the same options
-MAX_BYTES = 2**20  # of NumPy arrays that are compared at each `jit(f)`
+MAX_BYTES = 2**26  # of NumPy arrays; to read them takes as long as to compile
 
 
 def shared_program(fun: Callable[..., Any], options: Mapping[str, Any]) -> Compiled:
@@ -37,22 +38,10 @@ def shared_program(fun: Callable[..., Any], options: Mapping[str, Any]) -> Compi
         can't be compared.
     """
     try:
-        place = _places.get(fun, _options_key(options), _Place)
+        place = _places.get(fun, options_key(options), _Place)
         return place.program(fun, options)
     except (_NotComparableError, TypeError):  # TypeError: of `weakref` and `hash`
         return Compiled(fun, options)
-
-
-def _options_key(options: Mapping[str, Any]) -> Hashable:
-    """Equal for options that mean the same: `static_argnums` may be 0 or (0,)."""
-    named = {}
-    for name, value in options.items():
-        if name.endswith(("_argnums", "_argnames")) and value is not None:
-            single = isinstance(value, (int, str, np.integer))
-            value = (value,) if single else tuple(value)
-        named[name] = value
-    leaves, structure = jax.tree.flatten(named)
-    return tuple(leaves), structure
 
 
 class _NotComparableError(Exception):
@@ -300,7 +289,8 @@ def _key(values: tuple[Any, ...]) -> _Key:
             size += x.nbytes
             if size > MAX_BYTES or x.dtype.hasobject:
                 raise _NotComparableError
-            key = contents_key(x)
+            digest = hashlib.blake2b(x.tobytes()).digest()  # the bytes may be many
+            key = type(x), x.dtype, x.shape, digest
         else:
             key = _part(part, x)
         seen = of_classes if mode in (Mode.LOOKED_AT, Mode.UNREAD) else own

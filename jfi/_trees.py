@@ -58,6 +58,9 @@ class WeakIdentity(weakref.ref[Any]):
         self._id = id(value)
         return self
 
+    def __reduce__(self) -> Any:
+        return WeakIdentity, (self(),)
+
     def __hash__(self) -> int:
         return self._id
 

@@ -63,6 +63,7 @@ class Lowered:
 
     def __init__(self, calls: Calls, graph: Graph, lowered: Any) -> None:
         self._calls, self._graph, self._lowered = calls, graph, lowered
+        self._fn = calls.fn  # which `calls` may not keep alive
 
     def compile(self, *args: Any, **kwargs: Any) -> "Compiled":
         """Compile it, with the options of `jax.stages.Lowered.compile`."""
@@ -81,6 +82,7 @@ class Compiled:
 
     def __init__(self, calls: Calls, graph: Graph, compiled: Any) -> None:
         self._calls, self._graph, self._compiled = calls, graph, compiled
+        self._fn = calls.fn
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run it.

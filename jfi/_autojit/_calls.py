@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .._compat import setting
+from .._per_function import weakly
 from .._staging import FoundDraws
 from .._trees import function_name, own_copy
 from ._effects import EffectsError
@@ -38,7 +39,6 @@ class Calls:
     """Runs the calls of a function.
 
     Attributes:
-        fn: The plain function.
         parameters: Those of its signature; a call has one value for each.
         given: What the user asked for.
         options: The same, checked.
@@ -48,7 +48,7 @@ class Calls:
     """
 
     def __init__(self, fn: Callable[..., Any], given: Mapping[str, Any]) -> None:
-        self.fn = fn
+        self._find_fn: Callable[[], Any] = lambda: fn
         self.given: dict[str, Any] = dict(given)
         self.parameters: list[Parameter] = parameters_of(fn, named_in(given))
         name = function_name(fn)
@@ -60,7 +60,6 @@ class Calls:
         )
         self.programs: Programs = Programs()
         self.recognise: Callable[..., Any] = self.run
-        self._root = Body(fn) if isinstance(fn, types.FunctionType) else fn
         self._function = Function(self._names(), self._call, self.history, self._failed)
         # After the arguments come the modules that code imports when it runs.
         modes = map(self._mode, self.parameters)
@@ -75,6 +74,16 @@ class Calls:
         self._effects: frozenset[tuple[int, str]] = frozenset()
         self._lock = threading.Lock()
         self._failure = threading.local()
+
+    @property
+    def fn(self) -> Callable[..., Any]:
+        """The plain function."""
+        fn: Callable[..., Any] = self._find_fn()
+        return fn
+
+    def share(self) -> None:
+        """Let several wrappers use them: whoever calls keeps the function alive."""
+        self._find_fn = weakly(self._find_fn())
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Calls, (self.fn, self.given)
@@ -162,7 +171,9 @@ class Calls:
         modes = self._modes
         if abstract:
             modes = [Mode.ABSTRACT if m is Mode.TRACED else m for m in modes]
-        values = (self._root, *args, Variables(sys.modules))
+        fn = self.fn
+        root = Body(fn) if isinstance(fn, types.FunctionType) else fn
+        values = (root, *args, Variables(sys.modules))
         opened = open_values(
             values,
             self._names,

@@ -34,6 +34,7 @@ from typing import Any, NamedTuple
 
 import jax
 
+from .._per_function import weakly
 from .._trees import contents_key, number_key, own_copy
 from ._classify import ARRAY, SCALAR
 from ._function_kinds import Body
@@ -120,7 +121,9 @@ def write_down(opened: Opened, parameters: Sequence[str]) -> Written:
     fn = opened.objects[roots[0]]
     fn = fn.fn if isinstance(fn, Body) else fn
     imported = source.variables(opened.objects[roots[-1]].all)
-    source.bind(roots, [source.constant(fn), *parameters, imported])
+    # Who calls keeps the function alive: what it captured goes when it goes.
+    found = f"{source.constant(weakly(fn), id(fn))}()"
+    source.bind(roots, [found, *parameters, imported])
     for i, (kind, part, children) in enumerate(opened.graph[1:], start=1):
         source.node = i
         source.bind(children, kind.guard(source, source.names[i], part, len(children)))

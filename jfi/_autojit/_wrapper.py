@@ -19,7 +19,8 @@ from typing import (
     overload,
 )
 
-from .._trees import function_name
+from .._per_function import PerFunction, options_key
+from .._trees import WeakIdentity, function_name
 from ._ahead import Lowered, eval_shape, lower, trace
 from ._calls import Calls, Parameter
 from ._classify import register_kind
@@ -167,11 +168,36 @@ def autojit(fn: Any = None, /, **options: Any) -> Any:  # noqa: D417 - see overl
     refuse_uncompilable(fn)
     if is_autojitted(fn):
         fn = fn.__wrapped__
-    return _wrap(Calls(fn, options))
+    return _wrap(_calls_of(fn, options))
 
 
 if not TYPE_CHECKING:
     AutoJIT = autojit
+
+
+def _calls_of(fn: Any, options: Mapping[str, Any]) -> Calls:
+    """The calls of a function, shared by all `autojit(fn)` with the same options.
+
+    `autojit(f)(x)` in a loop compiles once.
+    """
+    function = getattr(fn, "__func__", fn)
+    if not isinstance(function, types.FunctionType):
+        return Calls(fn, options)
+
+    def make() -> Calls:
+        calls = Calls(fn, options)
+        calls.share()
+        return calls
+
+    names = sorted(function.__kwdefaults__ or ())
+    form = WeakIdentity(function.__code__), len(function.__defaults__ or ()), *names
+    try:
+        return _shared.get(fn, (form, options_key(options)), make)
+    except TypeError:  # it can't be weakly referenced, or an option not hashed
+        return Calls(fn, options)
+
+
+_shared: PerFunction[Calls] = PerFunction()
 
 
 def _wrap(calls: Calls) -> types.FunctionType:
@@ -181,7 +207,8 @@ def _wrap(calls: Calls) -> types.FunctionType:
         name = "autojitted"
     source, variables = _source(name, calls.parameters)
     exec(compile(source, f"<autojit {name}>", "exec"), variables)
-    return _connect(variables[name], calls)
+    # Not in its own variables: it would live on after its last use, with `calls.fn`.
+    return _connect(variables.pop(name), calls)
 
 
 def _connect(wrapper: types.FunctionType, calls: Calls) -> types.FunctionType:
@@ -204,7 +231,7 @@ def _connect(wrapper: types.FunctionType, calls: Calls) -> types.FunctionType:
         wrapper.__code__, template, _Filler(calls.given), frozenset(names)
     )
     wrapper.__globals__["__jfi_reconnect"] = _reconnect
-    wrapper.__globals__["__jfi_wrapper"] = wrapper
+    wrapper.__globals__["__jfi_wrapper"] = WeakIdentity(wrapper)
     _reconnect(wrapper, token)
     return wrapper
 
@@ -252,7 +279,7 @@ def _source(name: str, parameters: Sequence[Parameter]) -> tuple[str, dict[str, 
     arguments = ", ".join(parameter.name for parameter in parameters)
     source = f"""\
 def {name}({", ".join(signature)}):
-    if __jfi_token != {_TOKEN!r}: __jfi_reconnect(__jfi_wrapper, {_TOKEN!r})
+    if __jfi_token != {_TOKEN!r}: __jfi_reconnect(__jfi_wrapper(), {_TOKEN!r})
     try:
         __jfi_recognise = __jfi_calls.recognise
         return __jfi_recognise({arguments})
@@ -271,6 +298,7 @@ class _Method:
 
     def __init__(self, calls: Calls, function: Callable[..., Any]) -> None:
         self.calls, self._function = calls, function
+        self._fn = calls.fn  # which `calls` may not keep alive
         functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
