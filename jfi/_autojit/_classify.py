@@ -240,7 +240,7 @@ def _kind_of_class(x: Any, cls: type) -> kinds.Kind:
     if isinstance(x, tuple) and hasattr(cls, "_fields"):
         return _kind_of_subclass(x, cls)
     opened_by_jax = (collections.OrderedDict, collections.defaultdict)
-    registered = cls not in opened_by_jax and not all_leaves([x])
+    registered = cls not in opened_by_jax and _is_node(x)
     if registered and (is_library(cls) or not _clonable(cls)):
         return PYTREE
     # Compiled functions; the interpolators of jax.scipy are objects with arrays.
@@ -257,11 +257,26 @@ def _kind_of_class(x: Any, cls: type) -> kinds.Kind:
         return _kind_of_opaque(x, cls)
     data = registered or dataclasses.is_dataclass(cls)
     frozen = hashes and compares and not data
-    static = objects.static_names(x) if registered else ()
     # Code of a library, which nobody looks at, may read any attribute.
-    of_others = any(_is_of_others(b) for b in cls.__mro__)
-    whole = registered or of_others
-    return objects.ObjectKind(cls, frozen=frozen, base=base, static=static, whole=whole)
+    if not registered:
+        whole = any(_is_of_others(b) for b in cls.__mro__)
+        return objects.ObjectKind(cls, frozen=frozen, base=base, whole=whole)
+    return objects.ObjectKind(
+        cls,
+        frozen=frozen,
+        base=base,
+        static=objects.static_names(x),
+        order=objects.field_names(cls),
+        whole=True,
+    )
+
+
+def _is_node(x: Any) -> bool:
+    """Whether JAX takes a value apart."""
+    try:
+        return not all_leaves([x])
+    except Exception:  # its class does, and refuses: a state of equinox's, used before
+        return True
 
 
 def _is_of_others(cls: type) -> bool:

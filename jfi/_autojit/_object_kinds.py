@@ -2,9 +2,17 @@
 
 import collections
 import contextlib
+import dataclasses
 import threading
 import types
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Generator,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from typing import Any
 
 from jax import tree_util
@@ -22,6 +30,10 @@ class ObjectKind(Kind):
     The clone is made without calling the class. Its attributes are set below any
     `__setattr__` of the class (frozen dataclasses have one). Attributes that no code
     reads don't count; in the clone `UNREAD` stands for their values.
+
+    Attributes are told apart by their order, too, as code may go through them. For a
+    class that JAX takes apart and makes again, such as a module of equinox, it means
+    nothing: `jax.tree.map` changes it. There the clone has the order of the fields.
     """
 
     changeable = True
@@ -35,10 +47,12 @@ class ObjectKind(Kind):
         base: Kind | None = None,
         static: Collection[str] = (),
         whole: bool = False,
+        order: Sequence[str] = (),
     ) -> None:
         self._frozen, self._base, self._static = frozen, base, static
         self._slots = slots(cls)
         self._whole = whole or bool(base) or hasattr(cls, "__getattr__")
+        self._rank = {name: k for k, name in enumerate(order)}
 
     def split(self, x: Any) -> Split:
         return self._split(x, None)
@@ -68,11 +82,15 @@ class ObjectKind(Kind):
                 attributes[name] = slot.__get__(x)
             except AttributeError:  # the slot is empty
                 continue
+        if self._rank.keys() == attributes.keys():
+            attributes = {name: attributes[name] for name in self._rank}
         return attributes, own
 
     def contents(self, x: Any) -> Split:
         attributes, own = self._attributes(x)
         names = tuple(attributes)
+        if self._rank.keys() == attributes.keys():
+            attributes = {name: attributes[name] for name in self._rank}
         base, items = self._base.split(x) if self._base else (None, ())
         part = (type(x), names, base, own, names)
         return part, (type(x), *attributes.values(), *items)
@@ -142,6 +160,9 @@ class ObjectKind(Kind):
         constant = source.constant(cls)
         source.require(f"type({name}) is {constant}")
         attributes = source.local(f"{name}.__dict__")
+        if self._rank.keys() == set(names):
+            source.require(f"len({attributes}) == {len(names)}")
+            return [constant, *(f"{attributes}[{key!r}]" for key in opened)]
         source.require(f"tuple({attributes}) == {names!r}")
         return [constant, *items_of(source, attributes, names, opened)]
 
@@ -242,19 +263,54 @@ class PytreeKind(Kind):
         x.__dict__.pop(key, None)
 
 
+def field_names(cls: type) -> tuple[str, ...]:
+    """The fields of a dataclass, in order."""
+    if not dataclasses.is_dataclass(cls):
+        return ()
+    return tuple(field.name for field in dataclasses.fields(cls))
+
+
 def static_names(x: Any) -> frozenset[str]:
     """The attributes of a registered object that JAX does not take for data."""
     attributes = dict(getattr(x, "__dict__", ()))
     try:
         data = _flattened_names(type(x), attributes)
     except Exception:  # its class does more than to list attributes
-        leaves = set(map(id, tree_util.tree_leaves(x)))
-        data = {
-            name
-            for name, value in attributes.items()
-            if any(id(leaf) in leaves for leaf in tree_util.tree_leaves(value))
-        }
+        data = _reaching_names(x, attributes)
     return frozenset(attributes.keys() - data)
+
+
+def _reaching_names(x: Any, attributes: Mapping[str, Any]) -> set[str]:
+    """The attributes from which the children of a registered object are reached.
+
+    They are gone through here, not by JAX, which sorts the keys of a dict: the state
+    of equinox's layers may have keys without an order.
+    """
+    try:
+        children = tree_util.tree_leaves(x, is_leaf=lambda y: y is not x)
+    except Exception:  # it refuses: an old state of equinox's
+        return set(attributes)
+    found = set(map(id, children))
+    return {
+        name
+        for name, value in attributes.items()
+        if any(id(part) in found for part in _parts(value))
+    }
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    """A value, and what is in it if it is a container, and so on."""
+    below, met = [value], set[int]()
+    while below:
+        part = below.pop()
+        if id(part) in met:
+            continue
+        met.add(id(part))
+        yield part
+        if isinstance(part, dict):
+            below.extend(part.values())
+        elif isinstance(part, (list, tuple, set, frozenset)):
+            below.extend(part)
 
 
 def _flattened_names(cls: type, names: Collection[str]) -> set[str]:
