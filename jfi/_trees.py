@@ -229,6 +229,15 @@ def own_equality(cls: type) -> tuple[bool, bool]:
     )
 
 
+def own_attributes(x: object) -> dict[str, Any]:
+    """The dict of an object's attributes, an empty one if it has none.
+
+    `getattr(x, "__dict__")` may be that of what `x` holds: some classes hand on what
+    they don't have themselves, such as the variables of flax.
+    """
+    return x.__dict__ if type(x).__dictoffset__ else {}
+
+
 def is_library(cls: type) -> bool:
     """Whether a class comes from Python, JAX or NumPy, which users don't change."""
     root = (getattr(cls, "__module__", None) or "").partition(".")[0]

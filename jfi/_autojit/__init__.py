@@ -2,9 +2,10 @@
 
 `_wrapper` is what users hold. A call is opened (`_opening`) into a hashable graph of
 what its arguments are, whose nodes are of some kind (`_kinds`, `_container_kinds`,
-`_function_kinds`, `_class_kinds`, `_object_kinds`; `_classify` tells which), and the
-arrays, which are traced. For each graph there is a program (`_programs`), which gives
-back an outcome (`_outcomes`): the result, and what the body changed (`_changes`).
+`_function_kinds`, `_class_kinds`, `_object_kinds`, `_flax_kinds`; `_classify` tells
+which), and the arrays, which are traced. For each graph there is a program
+(`_programs`), which gives back an outcome (`_outcomes`): the result, and what the body
+changed (`_changes`).
 
 Opening is exact and slow. What comes often is written down as code that recognises it
 (`_layouts`); `_calls` tries that first. `_messages` holds what is refused, in the
@@ -12,7 +13,7 @@ user's words, `_history` why a function was compiled, `_ahead` what is made of i
 of time; `_options` and `_shardings` hold what users may ask for.
 """
 
-from ._classify import RefusedError as RefusedError
+from ._kinds import RefusedError as RefusedError
 from ._modes import Mode as Mode
 from ._opening import (
     contents_of as contents_of,

@@ -25,21 +25,20 @@ from .._trees import (
     is_named,
     is_scalar,
     number_key,
+    own_attributes,
     own_equality,
 )
 from . import (
     _class_kinds as classes,
     _container_kinds as containers,
+    _flax_kinds as flax,
     _function_kinds as functions,
     _kinds as kinds,
     _object_kinds as objects,
     _outside_kinds as outside,
 )
+from ._kinds import RefusedError
 from ._reading import is_users
-
-
-class RefusedError(Exception):
-    """A value that can't be an argument; `{path}` in the text stands for its place."""
 
 
 ARRAY = kinds.ArrayKind()
@@ -235,6 +234,9 @@ def _kind_of_builtin(x: Any) -> kinds.Kind:
 def _kind_of_class(x: Any, cls: type) -> kinds.Kind:
     """The kind of a value that its class tells (the value is an example)."""
     _refuse_readers(x, cls)
+    of_flax = flax.kind_of_flax(cls)
+    if of_flax is not None:
+        return of_flax
     base = _builtin_base(cls)
     root = cls.__module__.partition(".")[0]
     if isinstance(x, tuple) and hasattr(cls, "_fields"):
@@ -257,18 +259,14 @@ def _kind_of_class(x: Any, cls: type) -> kinds.Kind:
         return _kind_of_opaque(x, cls)
     data = registered or dataclasses.is_dataclass(cls)
     frozen = hashes and compares and not data
+    static = objects.static_names(x) if registered else ()
+    order = objects.field_order(cls) if registered else None
+    if flax.is_pytree(cls):
+        order = sorted  # as nnx itself does wherever it goes through them
     # Code of a library, which nobody looks at, may read any attribute.
-    if not registered:
-        whole = any(_is_of_others(b) for b in cls.__mro__)
-        return objects.ObjectKind(cls, frozen=frozen, base=base, whole=whole)
-    return objects.ObjectKind(
-        cls,
-        frozen=frozen,
-        base=base,
-        static=objects.static_names(x),
-        order=objects.field_names(cls),
-        whole=True,
-    )
+    whole = registered or any(_is_of_others(b) for b in cls.__mro__)
+    kind = flax.TrainStateKind if flax.is_train_state(cls) else objects.ObjectKind
+    return kind(cls, frozen=frozen, base=base, static=static, order=order, whole=whole)
 
 
 def _is_node(x: Any) -> bool:
@@ -315,7 +313,7 @@ def _builtin_base(cls: type) -> kinds.Kind | None:
 
 def _kind_of_subclass(x: Any, cls: type) -> kinds.Kind:
     """Subclasses of immutable builtins, which carry their value in the builtin part."""
-    if getattr(x, "__dict__", None):
+    if own_attributes(x):
         raise RefusedError(
             f"a {cls.__name__} for {{path}}, an immutable value with attributes, "
             "which may change unseen.\nPass the value and the attributes apart."
@@ -344,7 +342,7 @@ def _clonable(cls: type) -> bool:
 
 def _is_sentinel(x: Any, cls: type) -> bool:
     """Whether an object without contents is a named constant, told by `is`."""
-    if getattr(x, "__dict__", None) or objects.slots(cls) or _builtin_base(cls):
+    if own_attributes(x) or objects.slots(cls) or _builtin_base(cls):
         return False
     module = sys.modules.get(cls.__module__)
     return module is not None and any(v is x for v in vars(module).values())
@@ -373,7 +371,7 @@ def _kind_of_opaque(x: Any, cls: type) -> kinds.Kind:
             "whose contents can change unseen.\n"
             "Pass an array instead: {path} = jnp.asarray({path})"
         )
-    if not isinstance(x, Hashable) or getattr(x, "__dict__", None):
+    if not isinstance(x, Hashable) or own_attributes(x):
         raise RefusedError(
             f"a {name} for {{path}}, which can change and can't be copied.\n"
             "Pass the arrays and settings it holds instead."

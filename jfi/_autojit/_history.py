@@ -14,6 +14,7 @@ from .._compat import is_outermost, on_compiled, user_level
 from .._errors import AutoJitError, RecompileWarning
 from ._class_kinds import class_data
 from ._classify import CLASS, VALUE
+from ._flax_kinds import NUMBERED
 from ._graphs import LEAVES, Graph, paths
 from ._kinds import MISSING
 
@@ -228,7 +229,7 @@ def _describe(graph: Graph, clones: Sequence[Any], names: Sequence[str]) -> Desc
     orders: dict[str, str] = {}
     for i, path in enumerate(paths(graph, clones, names)[:MAX_DESCRIBED]):
         kind, part, children = graph[i]
-        if i < 2:
+        if i < 2 or kind is NUMBERED:
             continue
         value = _value(kind, part, clones[i])
         if kind is CLASS:

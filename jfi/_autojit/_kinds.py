@@ -24,6 +24,10 @@ Split: TypeAlias = tuple[Any, Sequence[Any]]
 Expression: TypeAlias = str | tuple[str, int]
 
 
+class RefusedError(Exception):
+    """A value that can't be an argument; `{path}` in the text stands for its place."""
+
+
 class Source(Protocol):
     """Where a kind writes down how its values are recognised (see `_layouts`)."""
 

@@ -15,6 +15,7 @@ from .._errors import AutoJitError, JfiError
 from .._python_branches import advice, is_told, mark_told
 from .._trees import function_name
 from ._classify import ARRAY, SCALAR
+from ._flax_kinds import advice as nnx_advice
 from ._graphs import Graph, Opened, paths, place
 from ._modes import Mode
 
@@ -118,7 +119,8 @@ def change_refused(
 ) -> AutoJitError:
     """The error for a body that changes what autojit can't write back."""
     name = names[0]
-    path = place(graph, built, node, names) + step
+    inside = not step or step[0] in ".[("
+    path = place(graph, built, node, names) + step if inside else step
     call = f"self.{name}" if path.startswith("self.") else name
     return AutoJitError(
         f"{name}() changes {path}, and autojit does not write changes of classes and "
@@ -139,7 +141,13 @@ def retell(error: Exception, opened: Opened, names: Sequence[str]) -> None:
 
     The error keeps its class, and JAX's text below ours.
     """
-    if not isinstance(error, _NEEDS_VALUE) or is_told(error):
+    if is_told(error):
+        return
+    of_nnx = nnx_advice(error, names[0])
+    if of_nnx is not None:
+        mark_told(error)
+        error.args = (of_nnx,)
+    if not isinstance(error, _NEEDS_VALUE):
         return
     mark_told(error)
     nodes = opened.leaf_nodes()

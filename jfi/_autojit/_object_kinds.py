@@ -9,19 +9,25 @@ from collections.abc import (
     Callable,
     Collection,
     Generator,
+    Iterable,
     Iterator,
     Mapping,
     Sequence,
 )
-from typing import Any
+from typing import Any, TypeAlias
 
 from jax import tree_util
 
 from .._compat import pytree_from_node, pytree_node
+from .._trees import own_attributes
 from ._container_kinds import items_of
 from ._kinds import Expression, Kind, Source, Split
 from ._modes import PASSED, Mode
 from ._reading import Read
+
+
+# The attributes of an object in an order of their own.
+Order: TypeAlias = Callable[[Iterable[str]], list[str]]
 
 
 class ObjectKind(Kind):
@@ -33,7 +39,7 @@ class ObjectKind(Kind):
 
     Attributes are told apart by their order, too, as code may go through them. For a
     class that JAX takes apart and makes again, such as a module of equinox, it means
-    nothing: `jax.tree.map` changes it. There the clone has the order of the fields.
+    nothing: `jax.tree.map` changes it. There the clone has an order of its own.
     """
 
     changeable = True
@@ -47,21 +53,22 @@ class ObjectKind(Kind):
         base: Kind | None = None,
         static: Collection[str] = (),
         whole: bool = False,
-        order: Sequence[str] = (),
+        order: Order | None = None,
     ) -> None:
         self._frozen, self._base, self._static = frozen, base, static
         self._slots = slots(cls)
         self._whole = whole or bool(base) or hasattr(cls, "__getattr__")
-        self._rank = {name: k for k, name in enumerate(order)}
+        self._order = order
 
     def split(self, x: Any) -> Split:
-        return self._split(x, None)
+        return self.parts(x, None)
 
     def open(self, x: Any, read: Read, mode: Mode) -> Split:
         whole = self._whole or read.whole or mode not in PASSED
-        return self._split(x, None if whole else read.attributes)
+        return self.parts(x, None if whole else read.attributes)
 
-    def _split(self, x: Any, read: Collection[str] | None) -> Split:
+    def parts(self, x: Any, read: Collection[str] | None) -> Split:
+        """Take an object apart, with the attributes of some names; None: with all."""
         attributes, own = self._attributes(x)
         names = tuple(attributes)
         # In the order of their names: objects whose attributes were set in another
@@ -73,24 +80,20 @@ class ObjectKind(Kind):
 
     def _attributes(self, x: Any) -> tuple[dict[str, Any], bool]:
         """The attributes; whether the dict of attributes is the object itself."""
-        attributes = dict(getattr(x, "__dict__", ()))
-        own = getattr(x, "__dict__", None) is x  # self.__dict__ = self
-        if own:
-            attributes = {}
+        own = own_attributes(x) is x  # self.__dict__ = self
+        attributes = {} if own else dict(own_attributes(x))
         for name, slot in self._slots.items():
             try:
                 attributes[name] = slot.__get__(x)
             except AttributeError:  # the slot is empty
                 continue
-        if self._rank.keys() == attributes.keys():
-            attributes = {name: attributes[name] for name in self._rank}
+        if self._order:
+            attributes = {name: attributes[name] for name in self._order(attributes)}
         return attributes, own
 
     def contents(self, x: Any) -> Split:
         attributes, own = self._attributes(x)
         names = tuple(attributes)
-        if self._rank.keys() == attributes.keys():
-            attributes = {name: attributes[name] for name in self._rank}
         base, items = self._base.split(x) if self._base else (None, ())
         part = (type(x), names, base, own, names)
         return part, (type(x), *attributes.values(), *items)
@@ -110,7 +113,7 @@ class ObjectKind(Kind):
             self.put(shell, name, values.get(name, UNREAD))
 
     def empty(self, x: Any) -> None:
-        getattr(x, "__dict__", {}).clear()
+        own_attributes(x).clear()
         for slot in self._slots.values():
             with contextlib.suppress(AttributeError):  # it is empty
                 slot.__delete__(x)
@@ -155,12 +158,16 @@ class ObjectKind(Kind):
     ) -> Sequence[Expression]:
         cls, names, _, own, opened = part
         plain = all(type(name) is str for name in names)
-        if self._base or own or not names or not plain or self._slots:
+        slotted = set(names) == set(self._slots) and not cls.__dictoffset__
+        if self._base or own or not names or not plain or (self._slots and not slotted):
             return super().guard(source, name, part, n)
         constant = source.constant(cls)
         source.require(f"type({name}) is {constant}")
+        if slotted:
+            slots = (source.constant(self._slots[key].__get__) for key in opened)
+            return [constant, *(f"{slot}({name})" for slot in slots)]
         attributes = source.local(f"{name}.__dict__")
-        if self._rank.keys() == set(names):
+        if self._order:
             source.require(f"len({attributes}) == {len(names)}")
             return [constant, *(f"{attributes}[{key!r}]" for key in opened)]
         source.require(f"tuple({attributes}) == {names!r}")
@@ -250,7 +257,7 @@ class PytreeKind(Kind):
 
     def contents(self, x: Any) -> Split:
         # Taking it apart may make new containers every time; the attributes stay.
-        attributes = dict(getattr(x, "__dict__", ()))
+        attributes = dict(own_attributes(x))
         return tuple(attributes), tuple(attributes.values())
 
     def keys(self, part: Any, children: Sequence[Any]) -> Sequence[Any] | None:
@@ -263,16 +270,17 @@ class PytreeKind(Kind):
         x.__dict__.pop(key, None)
 
 
-def field_names(cls: type) -> tuple[str, ...]:
-    """The fields of a dataclass, in order."""
+def field_order(cls: type) -> Order | None:
+    """The order of attributes that a dataclass declares."""
     if not dataclasses.is_dataclass(cls):
-        return ()
-    return tuple(field.name for field in dataclasses.fields(cls))
+        return None
+    fields = [field.name for field in dataclasses.fields(cls)]
+    return lambda names: fields if set(fields) == set(names) else list(names)
 
 
 def static_names(x: Any) -> frozenset[str]:
     """The attributes of a registered object that JAX does not take for data."""
-    attributes = dict(getattr(x, "__dict__", ()))
+    attributes = dict(own_attributes(x))
     try:
         data = _flattened_names(type(x), attributes)
     except Exception:  # its class does more than to list attributes

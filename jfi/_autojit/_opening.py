@@ -29,11 +29,10 @@ from ._classify import (
     STATIC_ARRAY,
     TUPLE,
     VARIABLES,
-    RefusedError,
     kind_of,
 )
 from ._graphs import INPUT, LEAVES, Node, Opened, place
-from ._kinds import Kind
+from ._kinds import Kind, RefusedError
 from ._modes import KEYS, WITH_DATA, Mode
 from ._outside_kinds import Variables
 from ._reading import Read
