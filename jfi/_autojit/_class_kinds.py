@@ -141,15 +141,16 @@ def _bases(cls: type) -> list[type]:
     return [base for base in classes if not is_library(base)]
 
 
-# Python keeps these for itself in a class.
+# Python keeps these for itself in a class, some of them from the first use on: what
+# `copy` and `pickle` need to know, the members of a `Flag` that were put together.
 _PYTHONS = frozenset(
     (
         "__abstractmethods__", "__annotations__", "__annotate__", "__classdictcell__",
         "__conditional_annotations__", "__dataclass_fields__", "__dataclass_params__",
         "__dict__", "__doc__", "__firstlineno__", "__match_args__", "__module__",
-        "__orig_bases__", "__parameters__", "__qualname__", "__slots__",
-        "__static_attributes__", "__type_params__", "__weakref__",
-        "__annotations_cache__", "__annotate_func__",
+        "__orig_bases__", "__parameters__", "__qualname__", "__slotnames__",
+        "__slots__", "__static_attributes__", "__type_params__", "__weakref__",
+        "__annotations_cache__", "__annotate_func__", "_value2member_map_",
     )
 )  # fmt: skip
 

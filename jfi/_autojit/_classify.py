@@ -31,6 +31,7 @@ from .._trees import (
 from . import (
     _class_kinds as classes,
     _container_kinds as containers,
+    _dispatch_kinds as dispatch,
     _flax_kinds as flax,
     _function_kinds as functions,
     _kinds as kinds,
@@ -100,6 +101,7 @@ _BUILTIN: dict[type, kinds.Kind] = {
         [".start", ".stop", ".step"],
         frozen=True,
     ),
+    functools.singledispatchmethod: dispatch.DISPATCHED_METHOD,
     types.MethodType: containers.PartsKind(
         lambda m: (m.__func__, m.__self__),
         lambda cls, function, owner: types.MethodType(function, owner),
@@ -208,6 +210,8 @@ def _kind_of_odd_array(x: np.ndarray[Any, Any]) -> kinds.Kind:
 def _kind_of_function(fn: types.FunctionType) -> kinds.Kind:
     if functions.is_autojitted(fn):
         return AUTOJITTED
+    if dispatch.is_dispatched(fn):
+        return dispatch.DISPATCHED
     if fn.__dict__.get(STATIC_MARK) is fn.__code__:
         return ITSELF
     named = is_named(fn)
