@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
-import jax.numpy as jnp
-import numpy as np
+
+from ._trees import is_array, is_scalar
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,4 @@ _SIGNATURE = inspect.Signature([_TRACED])
 
 
 def _is_traced(leaf: object) -> bool:
-    if isinstance(leaf, (np.ndarray, np.generic)):
-        return leaf.dtype == np.bool_ or jnp.issubdtype(leaf.dtype, np.number)
-    return isinstance(leaf, jax.Array) or type(leaf) in (float, complex)
+    return is_array(leaf) or is_scalar(leaf)

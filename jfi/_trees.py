@@ -97,7 +97,8 @@ def contents_key(array: np.ndarray[Any, Any]) -> Hashable:
 
 def is_numeric(dtype: Any) -> bool:
     """Whether JAX computes with a NumPy dtype (numbers, bool, bfloat16, float8 ...)."""
-    if dtype.kind in "mM":  # NumPy counts durations among the integers
+    # NumPy counts durations among the integers; JAX has no float of 80 bits.
+    if dtype.kind in "mM" or dtype.char in "gG":
         return False
     return dtype.kind in "biufc" or bool(jax.numpy.issubdtype(dtype, np.number))
 
@@ -109,8 +110,24 @@ def is_array(x: object) -> TypeGuard[jax.Array | np.ndarray[Any, Any]]:
     (True, False, False)
     """
     if isinstance(x, np.ndarray):
-        return type(x) in (np.ndarray, np.memmap) and is_numeric(x.dtype)
+        return type(x) in NUMPY_ARRAYS and is_numeric(x.dtype)
     return isinstance(x, jax.Array)
+
+
+# Others compute in their own way: `np.matrix` multiplies matrices, masks hide numbers.
+NUMPY_ARRAYS = (np.ndarray, np.memmap)
+
+
+def odd_array(x: object, path: str) -> str | None:
+    """What to say of a NumPy array that computes in its own way; None for all else."""
+    if not isinstance(x, np.ndarray) or type(x) in NUMPY_ARRAYS:
+        return None
+    masked = isinstance(x, np.ma.MaskedArray)
+    plain = f"{path}.filled(0)" if masked else f"np.asarray({path})"
+    return (
+        f"a {type(x).__name__} for {path}, whose own rules JAX does not know.\n"
+        f"Pass a plain array instead: {path} = {plain}"
+    )
 
 
 def is_scalar(x: object) -> TypeGuard[complex | np.generic]:

@@ -25,6 +25,7 @@ from .._trees import (
     is_named,
     is_scalar,
     number_key,
+    odd_array,
     own_attributes,
     own_equality,
 )
@@ -199,11 +200,9 @@ def _kind_of_odd_array(x: np.ndarray[Any, Any]) -> kinds.Kind:
             "a NumPy array of Python objects for {path}, which JAX can't compute "
             "with.\nPass an array of numbers, or a list: {path} = {path}.tolist()"
         )
-    if type(x) not in (np.ndarray, np.memmap):
-        raise RefusedError(
-            f"a {type(x).__name__} for {{path}}, whose own rules JAX does not know.\n"
-            "Pass a plain array instead: {path} = np.asarray({path})"
-        )
+    odd = odd_array(x, "{path}")
+    if odd is not None:
+        raise RefusedError(odd)
     return STATIC_ARRAY
 
 

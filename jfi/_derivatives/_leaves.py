@@ -11,6 +11,7 @@ import numpy as np
 from jax.core import Tracer
 
 from .._errors import DerivativeError
+from .._trees import NUMPY_ARRAYS
 
 
 Nondiff: TypeAlias = Literal["none", "float0", "zeros"]
@@ -40,7 +41,8 @@ def _is_array_class(cls: type) -> bool:
 
     `isinstance(x, jax.Array)` asks each value, which takes five times as long.
     """
-    return issubclass(cls, (jax.Array, Tracer, np.ndarray, np.generic))
+    known = issubclass(cls, (jax.Array, Tracer, np.generic))
+    return known or cls in NUMPY_ARRAYS
 
 
 @functools.cache

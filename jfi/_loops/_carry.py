@@ -11,7 +11,7 @@ import jax
 
 from .._compat import origin_of_output
 from .._errors import LoopError
-from .._trees import function_name, path_name
+from .._trees import function_name, odd_array, path_name
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,10 @@ def check_structure(names: Names, before: Any, after: Any) -> None:
 def check_arrays(loop: str, tree: Any, root: str) -> None:
     """Refuse what a loop can't carry: text, functions, objects."""
     for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
+        odd = odd_array(leaf, "{path}")
+        if odd is not None:
+            odd = odd.replace("{path}", path_name(root, path))
+            raise LoopError(f"{loop}() got {odd}")
         try:
             jax.typeof(leaf)
         except TypeError:

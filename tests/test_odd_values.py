@@ -1,0 +1,192 @@
+"""NumPy's odd arrays: every tool gives the numbers of plain Python, or refuses."""
+
+import warnings
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jfi
+
+
+X = np.arange(3.0)
+FIELDS = [("x", "f8"), ("y", "f8")]
+SECOND = np.timedelta64(1, "s")
+
+
+def matrix(rows):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PendingDeprecationWarning)
+        return np.asmatrix(rows)
+
+
+def records(y):
+    return np.array([(1.0, y)], dtype=FIELDS)
+
+
+# Values that differ, and what a function reads from one of them.
+VALUES = {
+    "masked": (
+        [
+            np.ma.masked_array([a, 2.0], mask=[0, b])
+            for a, b in [(1, 1), (3, 1), (1, 0)]
+        ],
+        lambda a, x: x * float(a.sum()),
+    ),
+    "fill value": (
+        [np.ma.masked_array([1.0], mask=[1], fill_value=f) for f in (5.0, 6.0)],
+        lambda a, x: x * float(a.filled()[0]),
+    ),
+    "masked constant": (
+        [np.ma.masked, np.float64(1.0)],
+        lambda a, x: x * (1.0 if a is np.ma.masked else 2.0),
+    ),
+    "matrix": (
+        [matrix([[1.0, 2.0], [3.0, 4.0]]), matrix([[3.0, 6.0], [9.0, 12.0]])],
+        lambda a, x: x * (a * a)[0, 0],
+    ),
+    "duration": (
+        [np.timedelta64(1, "s"), np.timedelta64(3, "s"), np.timedelta64(1, "m")],
+        lambda a, x: x * (a / SECOND),
+    ),
+    "durations": (
+        [np.array([1], "m8[s]"), np.array([3], "m8[s]"), np.array([1], "m8[m]")],
+        lambda a, x: x * (a[0] / SECOND),
+    ),
+    "dates": (
+        [np.array([day], "M8[D]") for day in ("2020-01-01", "2020-01-03")],
+        lambda a, x: x * float(a[0].astype("i8")),
+    ),
+    "record array": (
+        [records(y).view(np.recarray) for y in (1.0, 3.0)],
+        lambda a, x: x * float(a.y[0]),
+    ),
+    "structured": ([records(1.0), records(3.0)], lambda a, x: x * float(a["y"][0])),
+    "structured number": (
+        [records(1.0)[0], records(3.0)[0]],
+        lambda a, x: x * float(a["y"]),
+    ),
+    "text": (
+        [np.array(["a", "b"]), np.array(["abc", "b"])],
+        lambda a, x: x * len(str(a[0])),
+    ),
+    "one text": ([np.str_("a"), np.str_("abc")], lambda a, x: x * len(a)),
+    "objects": (
+        [np.array([a, "b"], dtype=object) for a in (1.0, 3.0)],
+        lambda a, x: x * a[0],
+    ),
+    "long floats": (
+        [np.array([a], np.longdouble) for a in (1, 3)],
+        lambda a, x: x * float(a[0]),
+    ),
+    "one long float": (
+        [np.longdouble(1), np.longdouble(3)],
+        lambda a, x: x * float(a),
+    ),
+    "bool": ([np.bool_(False), np.bool_(True)], lambda a, x: x * a),
+    "other bytes": ([np.array([a], ">f8") for a in (1, 3)], lambda a, x: x * a[0]),
+}
+
+
+class Holder:
+    def __init__(self, a):
+        self.a = a
+
+
+def captured(tool):
+    def wrap(fn):
+        def call(a, x):
+            return tool(lambda x: fn(a, x))(x)
+
+        return call
+
+    return wrap
+
+
+def in_a_list(tool):
+    def wrap(fn):
+        compiled = tool(lambda values, x: fn(values[0], x))
+        return lambda a, x: compiled([a], x)
+
+    return wrap
+
+
+def in_self(tool):
+    def wrap(fn):
+        compiled = tool(lambda holder, x: fn(holder.a, x))
+        return lambda a, x: compiled(Holder(a), x)
+
+    return wrap
+
+
+def in_a_batch(fn):
+    return lambda a, x: jfi.vmap_automatically(
+        lambda problem: fn(problem["a"], problem["x"]), {"a": a, "x": x}
+    )
+
+
+def stacked(fn):
+    def call(a, x):
+        trees = [{"a": a, "n": 1.0}, {"a": a, "n": 2.0}]
+        return fn(jfi.unstack_tree(jfi.stack_trees(trees))[1]["a"], x)
+
+    return call
+
+
+TOOLS = {
+    "autojit": jfi.autojit,
+    "autojit, in a list": in_a_list(jfi.autojit),
+    "autojit, in self": in_self(jfi.autojit),
+    "autojit, captured": captured(jfi.autojit),
+    "autojit, static": lambda fn: jfi.autojit(fn, static="a"),
+    "jit, captured": captured(jfi.jit),
+    "persistent": jfi.persistent,
+    "persistent, in a list": in_a_list(jfi.persistent),
+    "persistent, in self": in_self(jfi.persistent),
+    "persistent, captured": captured(jfi.persistent),
+    "batch": in_a_batch,
+    "scan, captured": lambda fn: (
+        lambda a, x: jfi.scan(lambda carry, row: (carry, fn(a, row)), 0.0, x)[1]
+    ),
+    "map": lambda fn: lambda a, x: jfi.map(lambda row: fn(a, row), x),
+    "cond": lambda fn: (
+        lambda a, x: jfi.cond(True, lambda x: fn(a, x), lambda x: fn(a, x), x)
+    ),
+    "vjp": lambda fn: lambda a, x: jfi.vjp(fn, a, x)[0],
+    "jvp": lambda fn: lambda a, x: jfi.jvp(fn, (a, x), (None, x))[0],
+    "to": lambda fn: lambda a, x: fn(jfi.to({"a": a}, "cpu")["a"], x),
+    "stack_trees": stacked,
+}
+
+
+@pytest.mark.filterwarnings("ignore::jfi.LocalFallbackWarning")
+@pytest.mark.filterwarnings("ignore:.*matrix subclass is not the recommended")
+@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("name", VALUES)
+def test_the_numbers_of_plain_python_or_an_error(name, tool):
+    values, fn = VALUES[name]
+    call = TOOLS[tool](fn)
+    for a in [*values, *values]:
+        try:
+            found = call(a, jnp.asarray(X))
+        except (TypeError, ValueError, jfi.JfiError):
+            continue
+        np.testing.assert_allclose(found, fn(a, X))
+
+
+@pytest.mark.filterwarnings("ignore::jfi.LocalFallbackWarning")
+@pytest.mark.filterwarnings("ignore:.*matrix subclass is not the recommended")
+@pytest.mark.parametrize("name", VALUES)
+def test_persistent_takes_them_all(name):
+    values, fn = VALUES[name]
+    call = jfi.persistent(fn)
+    for a in [*values, *values]:
+        np.testing.assert_allclose(call(a, jnp.asarray(X)), fn(a, X))
+
+
+def test_masks_are_not_dropped_by_the_line_to_write():
+    masked = np.ma.masked_array([1.0, 2.0], mask=[0, 1])
+    with pytest.raises(jfi.AutoJitError, match=r"a = a\.filled\(0\)"):
+        jfi.autojit(lambda a: a + 1)(masked)
+    with pytest.raises(jfi.LoopError, match=r"init = init\.filled\(0\)"):
+        jfi.scan(lambda a, _: (a, None), masked, length=2)
