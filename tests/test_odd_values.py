@@ -184,7 +184,7 @@ def test_persistent_takes_them_all(name):
         np.testing.assert_allclose(call(a, jnp.asarray(X)), fn(a, X))
 
 
-def test_masks_are_not_dropped_by_the_line_to_write():
+def test_the_line_to_write_says_what_stands_for_hidden_numbers():
     masked = np.ma.masked_array([1.0, 2.0], mask=[0, 1])
     with pytest.raises(jfi.AutoJitError, match=r"a = a\.filled\(0\)"):
         jfi.autojit(lambda a: a + 1)(masked)
