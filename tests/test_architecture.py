@@ -12,10 +12,13 @@ FILES = sorted((ROOT / "jfi").rglob("*.py")) + sorted((ROOT / "server").rglob("*
 # From the bottom up: a module imports only from the rows above its own in this list.
 ROWS = [
     {"_code", "_errors", "_compat"},
-    {"_lazy", "_devices", "_arguments", "_distributions"},
+    {"_lazy", "_devices", "_distributions"},
     {"_config"},
     {"_trees", "_placement", "_generator", "_python_branches"},
-    {"_kinds_of_draws", "_outside", "_per_function", "_seeding", "_staging"},
+    {
+        "_arguments", "_kinds_of_draws", "_outside", "_per_function", "_seeding",
+        "_staging",
+    },
     {"_compiled"},
     {"_jit", "_own_stream", "_sampling"},
     {"_vmap"},

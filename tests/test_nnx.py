@@ -371,14 +371,13 @@ def predict(x):
 """
 
 
-def test_a_global_model_is_never_left_with_tracers():
+def test_a_global_model_is_written():
     names = {}
     exec(SCRIPT, names)
     expected = nnx.BatchNorm(3, rngs=nnx.Rngs(0))
-    refused = r"(?s)Pass it as an argument, predict\(model, \.\.\.\)"
-    with pytest.raises(Exception, match=refused):
-        names["predict"](X)
-    close(names["model"], expected)
+    for _ in range(3):
+        close(names["predict"](X), expected(X))
+        close(names["model"], expected)
 
 
 def test_hijax_variables_are_refused():

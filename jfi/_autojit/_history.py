@@ -190,10 +190,13 @@ class History:
             self._said.add(what)
         return new
 
-    def explanation(self) -> Explanation:
-        """What is remembered."""
+    def explanation(self, last: int) -> Explanation:
+        """What is remembered of the last compilations."""
         with self._lock:
-            return Explanation(self.function, self._compilations)
+            compilations = tuple(self._compilations)
+        return Explanation(
+            self.function, compilations[max(0, len(compilations) - last) :]
+        )
 
     def _changes(self, described: Description) -> tuple[Difference, ...]:
         """What differs from the most similar call of late."""

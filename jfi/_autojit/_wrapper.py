@@ -226,7 +226,8 @@ def _connect(wrapper: types.FunctionType, calls: Calls) -> types.FunctionType:
         wrapper.__kwdefaults__ = calls.fn.__kwdefaults__
     methods = (cache_info, clear_cache, explain, lower, trace, eval_shape)
     names = ("__wrapped__", AutojitMark.ATTRIBUTE, *(m.__name__ for m in methods))
-    wrapper.__dict__.update({m.__name__: _Method(calls, m) for m in methods})
+    since = cache_info(calls)
+    wrapper.__dict__.update({m.__name__: _Method(calls, m, since) for m in methods})
     wrapper.__dict__[AutojitMark.ATTRIBUTE] = AutojitMark(
         wrapper.__code__, template, _Filler(calls.given), frozenset(names)
     )
@@ -296,21 +297,32 @@ _STARS: dict[Any, str] = {Parameter.VAR_POSITIONAL: "*", Parameter.VAR_KEYWORD: 
 class _Method:
     """A method of what `autojit` returns, which is a function."""
 
-    def __init__(self, calls: Calls, function: Callable[..., Any]) -> None:
-        self.calls, self._function = calls, function
+    def __init__(
+        self, calls: Calls, function: Callable[..., Any], since: CacheInfo
+    ) -> None:
+        self.calls, self._function, self._since = calls, function, since
         self._fn = calls.fn  # which `calls` may not keep alive
         functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._function in (cache_info, explain):
+            # Of what this wrapper compiled, and not others of the same function.
+            return self._function(self.calls, self._since, *args, **kwargs)
         return self._function(self.calls, *args, **kwargs)
 
 
 register_kind(_Method, EmptyKind())
 
 
-def cache_info(calls: Calls) -> CacheInfo:
+_NOTHING = CacheInfo(0, 0)
+
+
+def cache_info(calls: Calls, since: CacheInfo = _NOTHING) -> CacheInfo:
     """How often the function was traced, and for how many sets of settings."""
-    return CacheInfo(calls.history.traces, len(calls.programs))
+    now = CacheInfo(calls.history.traces, len(calls.programs))
+    if now.traces < since.traces:  # the cache was cleared
+        return now
+    return CacheInfo(now.traces - since.traces, max(now[1] - since[1], 0))
 
 
 def clear_cache(calls: Calls) -> None:
@@ -318,9 +330,9 @@ def clear_cache(calls: Calls) -> None:
     calls.clear()
 
 
-def explain(calls: Calls) -> Explanation:
+def explain(calls: Calls, since: CacheInfo) -> Explanation:
     """Why each compilation happened; it prints as a table."""
-    return calls.history.explanation()
+    return calls.history.explanation(cache_info(calls, since).traces)
 
 
 class _Filler:
