@@ -74,6 +74,14 @@ def store_and_go_on(state):
     return i + 1, stored(i, out)
 
 
+def stored_in_loop(i, out):
+    return lax.while_loop(
+        lambda state: state[0] < 1,
+        lambda state: (state[0] + 1, stored(i, state[1])),
+        (0, out),
+    )[1]
+
+
 def zeros():
     return np.zeros(3, "float32")
 
@@ -179,6 +187,22 @@ BODIES = {
     ),
     "while_loop": Body(
         lambda x: lax.while_loop(is_below_3, store_and_go_on, (0, zeros()))[1]
+    ),
+    "while_loop that draws end": Body(
+        lambda x: lax.while_loop(
+            lambda out: out[2] == 0,
+            lambda out: stored((out != 0).sum(), out),
+            zeros(),
+        ),
+        refused="jfi.while_loop",
+    ),
+    "even loop in an uneven one": Body(
+        lambda x: lax.while_loop(
+            lambda state: state[0] < 3 * x / x,
+            lambda state: (state[0] + 1, stored_in_loop(*state)),
+            (0, zeros()),
+        )[1],
+        refused="jfi.while_loop",
     ),
     "condition and body": Body(
         lambda x: in_condition(lax.while_loop, x),
@@ -352,6 +376,8 @@ def is_tried(name, call):
         return name in PLAIN_ROWS | UNEVEN or BODIES[name].refused is not None
     if call == "jfi.jit of jfi.vmap":
         return name not in PLAIN_ROWS
+    if call == "jax.vmap":
+        return BODIES[name].refused is not None
     return call in SOME_CALLS
 
 

@@ -11,7 +11,7 @@ import functools
 import inspect
 import itertools
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
@@ -116,10 +116,27 @@ def enclosing_transformations(until: Callable[..., Any]) -> Iterator[str]:
 def in_uneven_loop() -> bool:
     """Whether JAX is batching a while loop that ends at other times in each row."""
     # Asked by a rule of `hidden_state`, and refused for better words than JAX's.
-    for frame in _frames():
-        if frame.f_code.co_name == "_while_loop_batching_rule":
-            return bool(frame.f_locals.get("pred_bat"))
-    return False
+    return any(
+        _ends_unevenly(frame.f_locals)
+        for frame in _frames()
+        if frame.f_code.co_name == "_while_loop_batching_rule"
+    )
+
+
+def _ends_unevenly(rule: Mapping[str, Any]) -> bool:
+    """Whether it does, by the local variables of JAX's rule."""
+    if "pred_bat" in rule:
+        return bool(rule["pred_bat"])
+    # JAX batches the body first, and does it only once where the whole carry has rows:
+    # what it asks of the condition later must be known now.
+    condition, carry = rule["cond_jaxpr"], rule.get("carry_bat")
+    if carry is None or condition.effects:
+        return False
+    from jax._src.interpreters.batching import batch_jaxpr
+
+    has_rows = (*rule["cconst_bat"], *carry)
+    _, (uneven,) = batch_jaxpr(condition, rule["axis_data"], has_rows, False)
+    return bool(uneven)
 
 
 def condition_draws() -> bool:
