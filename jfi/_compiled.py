@@ -18,6 +18,7 @@ import numpy as np
 from ._compat import (
     at_top_level,
     cache_size,
+    forget_traces,
     hidden_state,
     is_outermost,
     setting,
@@ -161,6 +162,7 @@ class Compiled:
 
     def add(self, found: FoundDraws) -> None:
         """Remember sources; under an outer trace that is to find them, let it."""
+        forget_traces(found)
         if is_refusing():
             raise found
         self.body.remember(found.sources)

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import jax
 
-from ._compat import at_top_level, hidden_state, is_staged, setting
+from ._compat import at_top_level, forget_traces, hidden_state, is_staged, setting
 from ._generator import MANY, current, folded
 from ._staging import (
     FoundDraws,
@@ -49,6 +49,7 @@ def with_own_stream(run: Callable[[Keys | None], T], *, finds_draws: bool = Fals
         try:
             return run(keys)
         except FoundDraws as found:
+            forget_traces(found)
             new = [source for source in found.sources if source not in keys]
             keys = {**keys, **draw_keys(new)}
 

@@ -63,7 +63,7 @@ def _leaf_shardings(
         shardings = dict(zip(parameters, shardings, strict=False))
     of_trees: dict[str, dict[int, Any]] = {}
     (_, _, arguments), *_ = opened.graph
-    for name, node in zip(parameters, arguments[1:], strict=True):
+    for name, node in zip(parameters, arguments[1:-1], strict=True):
         sharding = shardings.get(name)
         if sharding is not None and not all_leaves([sharding]):
             of_trees[name] = _spread(sharding, opened.objects[node])

@@ -116,6 +116,17 @@ def ordered_as(original: Any, tree: Any) -> Any:
     return tree
 
 
+def outline(tree: Any) -> Any:
+    """The dicts, lists and tuples of a tree without their leaves, for `ordered_as`."""
+    if isinstance(tree, Mark):
+        return outline(tree.tree)
+    if type(tree) is dict:
+        return {k: outline(x) for k, x in tree.items()}
+    if type(tree) in (list, tuple):
+        return type(tree)(map(outline, tree))
+    return None
+
+
 def marked_leaves(
     tree: Any, path: Path = (), mark: Mark | None = None
 ) -> Iterator[tuple[Path, Any, Mark | None]]:

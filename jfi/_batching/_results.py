@@ -11,7 +11,7 @@ from jax.tree_util import keystr
 
 from .._errors import BatchError
 from .._trees import is_library
-from ._marks import ordered_as
+from ._marks import ordered_as, outline
 from ._messages import unstackable
 
 
@@ -25,24 +25,27 @@ class Results:
 
     def __init__(self, name: str, inputs: Sequence[Any]) -> None:
         self._name, self._inputs = name, {id(x) for x in inputs}
-        self._one: Any = None
+        self._outline: Any = None
+        self._structure: Any = None
+        self._leaves: list[Any] = []
 
     def arrays(self, one: Any) -> Any:
         """The result for one row with None for what is no array."""
-        self._one = one
         found, structure = jax.tree_util.tree_flatten_with_path(one, is_leaf=_is_read)
         for path, leaf in found:
             if not is_stackable(leaf) and id(leaf) not in self._inputs:
                 self._refuse_arrays_in(f"result{keystr(path)}", leaf)
+        # Kept without its arrays, which are tracers: they end with the row's trace.
+        self._outline, self._structure = outline(one), structure
+        self._leaves = [_STACKED if is_stackable(leaf) else leaf for _, leaf in found]
         kept = [leaf if is_stackable(leaf) else None for _, leaf in found]
         return jax.tree.unflatten(structure, kept)
 
     def around(self, stacked: Any) -> Any:
         """The result for all rows, from the stacked arrays of it."""
         arrays = iter(jax.tree.leaves(stacked))
-        leaves, structure = jax.tree.flatten(self._one, is_leaf=_is_read)
-        kept = [next(arrays) if is_stackable(x) else x for x in leaves]
-        return ordered_as(self._one, jax.tree.unflatten(structure, kept))
+        leaves = [next(arrays) if x is _STACKED else x for x in self._leaves]
+        return ordered_as(self._outline, jax.tree.unflatten(self._structure, leaves))
 
     def _refuse_arrays_in(self, name: str, leaf: Any) -> None:
         if _is_read(leaf):
@@ -53,6 +56,9 @@ class Results:
             return
         kind = type(leaf).__name__
         raise BatchError(unstackable(self._name, name, kind, why))
+
+
+_STACKED = object()  # in place of an array
 
 
 def _is_read(leaf: Any) -> bool:

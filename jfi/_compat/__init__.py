@@ -24,6 +24,7 @@ from ._effects import (
     is_ref as is_ref,
     names_of_axes as names_of_axes,
 )
+from ._ended_traces import forget_traces as forget_traces
 from ._key_state import JitKeyState as JitKeyState, jit_key_state as jit_key_state
 from ._loop_calls import linear_calls as linear_calls, ruled_calls as ruled_calls
 from ._numpy_names import (

@@ -12,6 +12,7 @@ fails, jfi's own tools do without it, and plain JAX can't draw.
 """
 
 import functools
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -144,8 +145,38 @@ def _remat(saveable: Any, unknown: Any, instantiate: Any, equation: Any) -> Any:
     return equation, None, [False], [False], []
 
 
+def _partial_eval(trace: Any, *cells: Any, rules: Rules) -> Any:
+    key = trace.default_process_primitive(_next_key_p, cells, {"rules": rules})
+    kept = trace.effect_handles
+    if kept and kept[-1].recipe.primitive is _next_key_p:
+        kept[-1] = _KeptDraw(kept[-1])
+    return key
+
+
+class _KeptDraw:
+    """A draw that JAX keeps in a scan that is differentiated, also if it is not used.
+
+    JAX's own handle holds the tracers of the cells, which hold the trace, which holds
+    the handle: `jax.checking_leaks()` calls that a leak (JAX 0.10.2 and 0.12.0). The
+    cells are arguments of the trace, and live as long as it does.
+    """
+
+    def __init__(self, handle: Any) -> None:
+        self._cells = [weakref.ref(cell) for cell in handle.parents]
+        self._recipe = handle.recipe._replace(in_tracers=())
+
+    @property
+    def parents(self) -> list[Any]:
+        return [cell() for cell in self._cells]
+
+    @property
+    def recipe(self) -> Any:
+        return self._recipe._replace(in_tracers=tuple(self.parents))
+
+
 batching.fancy_primitive_batchers[_next_key_p] = _batch
 ad.primitive_jvps[_next_key_p] = _jvp
+partial_eval.custom_partial_eval_rules[_next_key_p] = _partial_eval
 partial_eval.partial_eval_jaxpr_custom_rules[_next_key_p] = _remat
 
 

@@ -5,6 +5,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
+from .._compat import forget_traces
 from .._errors import RandomError
 from ._refusals import CAUGHT
 
@@ -42,6 +43,9 @@ def tracing(*, refuses: bool) -> Generator[None]:
     try:
         yield
         refuse_caught_draws()
+    except BaseException as error:
+        forget_traces(error)
+        raise
     finally:
         _trace.refuses, _trace.found = before
 

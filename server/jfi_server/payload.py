@@ -19,8 +19,9 @@ from typing import Any
 import cloudpickle
 import jax
 
+from jfi._code import is_user_module
 from jfi._compat import Device
-from jfi._fingerprint import Registration, is_user_module, register, registration
+from jfi._fingerprint import Registration, register, registration
 from jfi._jit import is_jitted, jit, options_of
 
 from .arrays import device_named, name_of_device, put_together, take_apart

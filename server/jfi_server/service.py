@@ -14,8 +14,9 @@ import jax
 import numpy as np
 
 from jfi._arguments import bind
+from jfi._code import library_version
 from jfi._errors import FingerprintError
-from jfi._fingerprint import identify, library_version
+from jfi._fingerprint import identify
 
 from .environment import applied, difference, environment, settings
 from .errors import SURROUNDINGS, dumps_error
