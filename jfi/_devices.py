@@ -119,16 +119,33 @@ def _one_device(device: Any, caller: str) -> Device:
 
 def named_device(device: Any, caller: str) -> Device:
     """The device of that name, or an error that lists those that are here."""
-    name, _, number = str(device).lower().partition(":")
-    if not isinstance(device, str) or not name or (number and not number.isdecimal()):
-        raise _no_such_device(device, caller)
     try:
-        return cast("Device", jax.local_devices(backend=name)[int(number or 0)])
-    except (RuntimeError, IndexError) as error:
-        raise _no_such_device(device, caller) from error
+        return devices_named(device)[0]
+    except LookupError as error:
+        raise DefaultsError(
+            f"{caller}() got the device {device!r}, which is not here. "
+            f"There is {names_of_devices()}; a Device or a Sharding is taken too."
+        ) from error
 
 
-def _no_such_device(device: object, caller: str) -> DefaultsError:
+def devices_named(name: Any) -> list[Device]:
+    """All devices of a platform, "cpu", or the one of them with a number, "cpu:1".
+
+    Raises:
+        LookupError: There is none of that name.
+    """
+    platform, _, number = str(name).lower().partition(":")
+    if not isinstance(name, str) or not platform or (number and not number.isdecimal()):
+        raise LookupError(name)
+    try:
+        found: list[Device] = jax.local_devices(backend=platform)
+    except RuntimeError as error:
+        raise LookupError(name) from error
+    return [found[int(number)]] if number else found
+
+
+def names_of_devices() -> str:
+    """What `devices_named` finds here, for messages."""
     here: dict[str, None] = {}  # an ordered set: "gpu" and "cuda" name the same devices
     for platform in _PLATFORMS:
         try:
@@ -137,10 +154,7 @@ def _no_such_device(device: object, caller: str) -> DefaultsError:
             )
         except RuntimeError:
             continue
-    return DefaultsError(
-        f"{caller}() got the device {device!r}, which is not here. "
-        f"There is {', '.join(map(repr, here))}; a Device or a Sharding is taken too."
-    )
+    return ", ".join(map(repr, here))
 
 
 def device_name(device: Device) -> str:

@@ -47,6 +47,9 @@ ways = {
     "cpu": {"devices": "cpu"},
     "two": {"devices": 2},
     "list": {"devices": devices[-1:]},
+    "device": {"devices": devices[1]},
+    "name": {"devices": "cpu:1"},
+    "names": {"devices": ["cpu:1", devices[0]]},
     "chunks": {"devices": "all", "chunk_size": 2},
     "mesh": {"sharding": mesh},
     "sharding": {"sharding": NamedSharding(mesh, PartitionSpec("a"))},
@@ -62,6 +65,22 @@ seen["split"] = len(split.device_set) == len(devices) and split.spec[0] is not N
 # What was put on one device goes to all.
 there = {**problem(8), "A": jax.device_put(np.eye(3, dtype="float32"), devices[-1])}
 seen["committed"] = same(run(8, there, devices="all"), run(8))
+
+# Data with a sharding in its type.
+explicit = jax.make_mesh(
+    (len(devices),), ("i",), axis_types=(jax.sharding.AxisType.Explicit,)
+)
+rows_split = NamedSharding(explicit, PartitionSpec("i"))
+typed = {**problem(8), "x": jax.device_put(problem(8)["x"], rows_split)}
+for name, options in {**ways, "mesh of it": {"sharding": explicit}}.items():
+    seen["typed: " + name] = same(run(8, typed, **options), run(8))
+compilers = {"plain": lambda f: f, "jit": jnp.jit, "autojit": jnp.autojit}
+def total(x):
+    p = {**problem(8), "x": x}
+    return jnp.vmap_automatically(fn, p, 8, devices="all")["y"].sum()
+for name, compiled in compilers.items():
+    gradient = compiled(jax.grad(total))(typed["x"])
+    seen["typed: grad, " + name] = bool((gradient == 2).all())
 
 # Axes, under transformations, and where a value must be known.
 x = jnp.asarray(problem(7)["x"])
@@ -81,6 +100,11 @@ try:
     run(8, devices=len(devices) + 1)
 except jnp.BatchError as error:
     seen["too many"] = f"this process has {len(devices)}" in str(error)
+for name in "cpu:9", "abacus", ["cpu:0", "tpu:0"]:
+    try:
+        run(8, devices=name)
+    except jnp.BatchError as error:
+        seen[f"{name}"] = "There is 'cpu:0', 'cpu:1'" in str(error)
 print(json.dumps(seen))
 """
 

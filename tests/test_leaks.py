@@ -64,6 +64,10 @@ CALLS = {
     )(X),
     "vmap of scan": lambda: jnp.vmap(lambda x: jnp.scan(step, x, None, length=2))(X),
     "vmap of while_loop": lambda: jnp.vmap(until_3(jnp.while_loop))(X),
+    "jit of scan_while": lambda: jnp.jit(until_3(jnp.while_loop, max_steps=5))(X[1]),
+    "grad of vmap of scan_while": lambda: jnp.grad(
+        lambda x: jnp.vmap(until_3(jnp.while_loop, max_steps=5))(x).sum()
+    )(X),
     "vmap of cond": lambda: jnp.vmap(lambda x: jnp.cond(x > 1, noisy, lambda x: x, x))(
         X
     ),

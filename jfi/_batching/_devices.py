@@ -10,6 +10,7 @@ from jax.core import Tracer
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from .._compat import Device
+from .._devices import devices_named, names_of_devices
 from .._errors import BatchError
 
 
@@ -18,12 +19,13 @@ class Spread(NamedTuple):
 
     Attributes:
         tool: The public name, for messages.
-        devices: "all", the name of a platform, a number of devices, or devices.
+        devices: "all", the name of a platform or of a device, a number of devices, or
+            devices and names of some.
         sharding: A mesh, or the sharding of the batch.
     """
 
     tool: str
-    devices: "str | int | tuple[Device, ...] | None"
+    devices: "str | int | tuple[str | Device, ...] | None"
     sharding: Mesh | NamedSharding | None
 
     def run(
@@ -78,17 +80,14 @@ class Spread(NamedTuple):
             mesh = self.sharding.mesh
             first: Any = self.sharding.spec[0]
             names = first if isinstance(first, tuple) else (first,)
-        types = (AxisType.Auto,) * len(mesh.axis_names)
-        return Mesh(mesh.devices, mesh.axis_names, axis_types=types), tuple(names)
+        return _unchecked(mesh), tuple(names)
 
     def _devices(self) -> "list[Device]":
         if isinstance(self.devices, tuple):
-            return list(self.devices)
-        is_platform = isinstance(self.devices, str) and self.devices != "all"
-        backend: Any = self.devices if is_platform else None
-        found: list[Device] = jax.local_devices(backend=backend)
+            return [x for one in self.devices for x in self._named(one)]
         if not isinstance(self.devices, int):
-            return found
+            return self._named(self.devices)
+        found = self._named("all")
         if not 1 <= self.devices <= len(found):
             message = (
                 f"{self.tool}() got devices={self.devices}, and this process has "
@@ -99,20 +98,56 @@ class Spread(NamedTuple):
             raise BatchError(message)
         return found[: self.devices]
 
+    def _named(self, device: "str | Device | None") -> "list[Device]":
+        if isinstance(device, Device):
+            return [device]
+        try:
+            return jax.local_devices() if device == "all" else devices_named(device)
+        except LookupError as error:
+            message = (
+                f"{self.tool}() got devices={self.devices!r}, and {device!r} is not "
+                f"here.\nThere is {names_of_devices()}. Write one of these names, a "
+                "list of them, or 'all'."
+            )
+            raise BatchError(message) from error
+
     def placed(self, tree: Any) -> Any:
         """A tree whose arrays are on these devices, if they were put on others."""
         mesh, _ = self.mesh()
         everywhere = NamedSharding(mesh, PartitionSpec())
 
         def place(x: Any) -> Any:
-            if not isinstance(x, jax.Array) or isinstance(x, Tracer):
+            if not isinstance(x, jax.Array):
                 return x
-            own = x.sharding.device_set
-            if not x.committed or own == everywhere.device_set:
+            traced = isinstance(x, Tracer)
+            if AxisType.Explicit in jax.typeof(x).sharding.mesh.axis_types:
+                # Such a type names the axes of a mesh, which that of the rows lacks.
+                x = jax.device_put(x, everywhere if traced else _untyped(x.sharding))
+            if traced:
+                return x
+            if not x.committed or _are_there(x.sharding, mesh):
                 return x
             return jax.device_put(x, everywhere)
 
         return jax.tree.map(place, tree)
+
+
+def _are_there(sharding: Any, mesh: Any) -> bool:
+    """Whether an array is on the devices of a mesh, for JAX in the same order."""
+    if isinstance(sharding, NamedSharding):
+        own: Any = sharding.mesh
+        return list(own.devices.flat) == list(mesh.devices.flat)
+    return bool(sharding.device_set == set(mesh.devices.flat))
+
+
+def _untyped(sharding: Any) -> NamedSharding:
+    """The same layout, without a place in the types of arrays."""
+    return NamedSharding(_unchecked(sharding.mesh), sharding.spec)
+
+
+def _unchecked(mesh: Any) -> Mesh:
+    types = (AxisType.Auto,) * len(mesh.axis_names)
+    return Mesh(mesh.devices, mesh.axis_names, axis_types=types)
 
 
 def spread_over(tool: str, devices: Any, sharding: Any) -> Spread | None:
@@ -131,17 +166,20 @@ def spread_over(tool: str, devices: Any, sharding: Any) -> Spread | None:
         return Spread(tool, None, sharding)
     if isinstance(devices, (str, int)) and not isinstance(devices, bool):
         return Spread(tool, devices, None)
+    if isinstance(devices, Device):
+        return Spread(tool, (devices,), None)
     if isinstance(devices, Sequence) and devices and _are_devices(devices):
         return Spread(tool, tuple(devices), None)
     message = (
-        f"{tool}() got devices={devices!r}.\nWrite 'all', the name of a platform, the "
-        "number of devices, or a list of them: devices=jax.devices()"
+        f"{tool}() got devices={devices!r}.\nWrite 'all', the name of a platform or of "
+        "a device ('cpu:1'), the number of devices, or a list of devices: "
+        "devices=jax.devices()"
     )
     raise BatchError(message)
 
 
 def _are_devices(devices: Sequence[Any]) -> bool:
-    return all(isinstance(device, jax.Device) for device in devices)
+    return all(isinstance(device, (str, Device)) for device in devices)
 
 
 def _check_sharding(tool: str, sharding: Any) -> None:

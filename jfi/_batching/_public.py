@@ -189,7 +189,7 @@ def auto_vmap(fn: Any = None, /, **options: Any) -> Any:  # noqa: D417 - see ove
             if None. The result is the same.
         progress: Whether to show a bar while the chunks are computed.
         devices: The devices that share the rows: "all" of this process, the name of a
-            platform, a number, or a list. The result is the same.
+            platform or a device, a number, or a list. The result is the same.
         sharding: A mesh (of several processes, too) or a `NamedSharding` of the first
             axis, in place of `devices`.
 

@@ -68,13 +68,16 @@ def _run(
     if keys is not None:  # the number of the step, which its draws depend on
         leaves = [*leaves, varying_over(jnp.uint32(0), traced_cond.varying)]
 
+    # The loop, which JAX keeps, must not hold the captured tracers beside them.
+    call_body, call_cond = traced_body.call, traced_cond.call
+
     def step(consts: Any, carry: Any, _: Any) -> tuple[Any, Any]:
-        out = traced_body.call(consts, carry)
+        out = call_body(consts, carry)
         new = map(varying_over, out[:n_carry], varying)
         return [*new, *(x + 1 for x in carry[n_carry:])], out[n_carry:]
 
     def proceed(consts: Any, carry: Any) -> Any:
-        return traced_cond.call(consts, carry)[0]
+        return call_cond(consts, carry)[0]
 
     loop = Loop(
         step,
@@ -202,8 +205,10 @@ def _trace(function: Callable[[Any], Any], carry: Any, keys: Keys | None) -> _Tr
     if keys is None:
         refuse_sources(traced.consts)
 
+    jaxpr = traced.jaxpr  # without the constants
+
     def call(consts: Any, leaves: Any) -> list[Any]:
-        return eval_jaxpr(traced.jaxpr, consts, *leaves)
+        return eval_jaxpr(jaxpr, consts, *leaves)
 
     return _Traced(call, traced.consts, returned, traced)
 
