@@ -39,7 +39,6 @@ from . import (
     _object_kinds as objects,
     _outside_kinds as outside,
 )
-from ._kinds import RefusedError
 from ._reading import is_users
 
 
@@ -138,12 +137,12 @@ def kind_of(x: Any) -> kinds.Kind:
     """The kind of a value.
 
     Raises:
-        RefusedError: The value could change without being seen, or can't be read twice.
+        kinds.RefusedError: The value could change without being seen, or can't be read twice.
     """
     cls = type(x)
     if cls is objects.Unread:
         objects.touch()
-        raise RefusedError("an attribute for {path} that is not read")
+        raise kinds.RefusedError("an attribute for {path} that is not read")
     kind = _BUILTIN.get(cls) or _by_class.get(cls)
     if kind is None:
         kind = _kind_of_value(x)
@@ -196,13 +195,13 @@ def _kind_of_value(x: Any) -> kinds.Kind | None:
 
 def _kind_of_odd_array(x: np.ndarray[Any, Any]) -> kinds.Kind:
     if x.dtype.hasobject:
-        raise RefusedError(
+        raise kinds.RefusedError(
             "a NumPy array of Python objects for {path}, which JAX can't compute "
             "with.\nPass an array of numbers, or a list: {path} = {path}.tolist()"
         )
     odd = odd_array(x, "{path}")
     if odd is not None:
-        raise RefusedError(odd)
+        raise kinds.RefusedError(odd)
     return STATIC_ARRAY
 
 
@@ -228,7 +227,7 @@ def _kind_of_builtin(x: Any) -> kinds.Kind:
     owner = x.__self__
     if owner is None or isinstance(owner, (types.ModuleType, type)):
         return ITSELF
-    raise RefusedError(
+    raise kinds.RefusedError(
         f"a method of a {type(owner).__name__} for {{path}}, which may change unseen.\n"
         f"Pass the {type(owner).__name__} itself and call the method inside."
     )
@@ -289,18 +288,18 @@ def _refuse_readers(x: Any, cls: type) -> None:
     """Refuse what changes when it is read: iterators, files, random generators."""
     if isinstance(x, Iterator):  # generators are
         what = "generator" if isinstance(x, types.GeneratorType) else cls.__name__
-        raise RefusedError(
+        raise kinds.RefusedError(
             f"an iterator for {{path}} (a {what}), which can be read only once.\n"
             "Pass a list or an array instead: {path} = list({path})"
         )
     if isinstance(x, (types.CoroutineType, types.AsyncGeneratorType)):
-        raise RefusedError(
+        raise kinds.RefusedError(
             "a coroutine for {path}, which must be awaited first.\n"
             "Pass its result instead: {path} = await {path}"
         )
     generators = (np.random.Generator, np.random.RandomState, np.random.BitGenerator)
     if isinstance(x, (*generators, random.Random)):
-        raise RefusedError(
+        raise kinds.RefusedError(
             f"the random generator {{path}} (a {cls.__name__}), whose draws would be "
             "constants of the compiled function.\n"
             "Draw outside and pass the numbers, or draw inside with jnp.randn(...)."
@@ -317,7 +316,7 @@ def _builtin_base(cls: type) -> kinds.Kind | None:
 def _kind_of_subclass(x: Any, cls: type) -> kinds.Kind:
     """Subclasses of immutable builtins, which carry their value in the builtin part."""
     if own_attributes(x):
-        raise RefusedError(
+        raise kinds.RefusedError(
             f"a {cls.__name__} for {{path}}, an immutable value with attributes, "
             "which may change unseen.\nPass the value and the attributes apart."
         )
@@ -357,7 +356,7 @@ def _kind_of_opaque(x: Any, cls: type) -> kinds.Kind:
     if is_named(x):  # a function of its module, such as one under functools.cache
         return ITSELF
     if hasattr(cls, "__del__"):
-        raise RefusedError(
+        raise kinds.RefusedError(
             f"a {name} for {{path}}, which can't be copied: it has a __del__ method.\n"
             "Pass the arrays and settings it holds instead."
         )
@@ -369,13 +368,13 @@ def _kind_of_opaque(x: Any, cls: type) -> kinds.Kind:
     if writable or any(
         hasattr(cls, name) for name in ("__setitem__", "__array__", "__dlpack__")
     ):
-        raise RefusedError(
+        raise kinds.RefusedError(
             f"a {cls.__module__.partition('.')[0]} {name} for {{path}}, "
             "whose contents can change unseen.\n"
             "Pass an array instead: {path} = jnp.asarray({path})"
         )
     if not isinstance(x, Hashable) or own_attributes(x):
-        raise RefusedError(
+        raise kinds.RefusedError(
             f"a {name} for {{path}}, which can change and can't be copied.\n"
             "Pass the arrays and settings it holds instead."
         )

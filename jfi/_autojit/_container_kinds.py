@@ -221,7 +221,8 @@ class DictKind(Kind):
         return tuple(Constant(_typed(k), k) for k, _ in items), [v for _, v in items]
 
     def keys(self, part: Any, children: Sequence[Any]) -> Sequence[Any] | None:
-        return part
+        names: Sequence[Any] = part
+        return names
 
     def put(self, x: Any, key: Any, value: Any) -> None:
         self._cls.__setitem__(x, key.value, value)

@@ -261,7 +261,8 @@ class PytreeKind(Kind):
         return tuple(attributes), tuple(attributes.values())
 
     def keys(self, part: Any, children: Sequence[Any]) -> Sequence[Any] | None:
-        return part
+        names: Sequence[Any] = part
+        return names
 
     def put(self, x: Any, key: Any, value: Any) -> None:
         x.__dict__[key] = value

@@ -198,7 +198,7 @@ class _Walk:
             children = ()
         if mode is not Mode.RESULT and mode is not Mode.UNREAD:
             self._follow(kind, x, mode)
-        below = modes_below(kind, part, len(children), mode, self._read)
+        below: Sequence[Mode] = modes_below(kind, part, len(children), mode, self._read)
         if self._modes and i == 0:
             below = self._modes
         strict = i in self._arguments or self._strict

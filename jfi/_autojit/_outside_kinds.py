@@ -98,7 +98,8 @@ class VariablesKind(Kind):
         return names, [x[name] for name in names]
 
     def keys(self, part: Any, children: Sequence[Any]) -> Sequence[Any] | None:
-        return part
+        names: Sequence[Any] = part
+        return names
 
     def put(self, x: Variables, key: Any, value: Any) -> None:
         x.all[key] = value

@@ -57,7 +57,8 @@ class Read:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Read) and vars(self) == vars(other)
 
-    __hash__ = None  # type: ignore[assignment]
+    def __hash__(self) -> int:
+        raise TypeError("what code reads is compared, and no key")
 
     def variables(self, module: Mapping[str, Any], mode: Mode) -> list[str]:
         """The global variables of a module that are read."""

@@ -81,8 +81,12 @@ def references(code: CodeType) -> References:
             imports += inner.imports
             written += inner.written
             attributes |= inner.attributes
-    unique = (tuple(dict.fromkeys(names)) for names in (chains, imports, written))
-    return References(*unique, frozenset(attributes))
+    return References(
+        tuple(dict.fromkeys(chains)),
+        tuple(dict.fromkeys(imports)),
+        tuple(dict.fromkeys(written)),
+        frozenset(attributes),
+    )
 
 
 def _texts(code: CodeType) -> Iterator[str]:

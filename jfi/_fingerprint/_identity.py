@@ -250,8 +250,6 @@ class _ProgramWalk(Walk):
                 with self.at(f".{name}"):
                     self.add(value)
 
-    # Libraries, by name and version.
-
     def library(self, module: str, name: str = "") -> None:
         version = library_version(module)
         self.libraries[module.partition(".")[0]] = version
