@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from ._autojit import Mode, RefusedError, contents_of, variables_read
+from ._autojit import Mode, contents_of, variables_read
 from ._compiled import Compiled, with_signature_of
+from ._errors import AutoJitError
 from ._per_function import PerFunction, options_key, stand_in, weakly
 from ._trees import Constant, WeakIdentity, identity, is_library
 
@@ -273,7 +274,7 @@ def _key(values: tuple[Any, ...]) -> _Key:
     try:
         # Not LOOKED_AT, which takes what it can't look into for a constant.
         opened = contents_of(values)
-    except RefusedError:
+    except AutoJitError:
         raise _NotComparableError from None
     own: list[Any] = []
     of_classes: list[Any] = []

@@ -13,7 +13,6 @@ user's words, `_history` why a function was compiled, `_ahead` what is made of i
 of time; `_options` and `_shardings` hold what users may ask for.
 """
 
-from ._kinds import RefusedError as RefusedError
 from ._modes import Mode as Mode
 from ._opening import (
     contents_of as contents_of,

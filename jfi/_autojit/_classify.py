@@ -137,7 +137,7 @@ def kind_of(x: Any) -> kinds.Kind:
     """The kind of a value.
 
     Raises:
-        kinds.RefusedError: The value could change without being seen, or can't be read twice.
+        RefusedError: The value could change without being seen, or can't be read twice.
     """
     cls = type(x)
     if cls is objects.Unread:

@@ -134,11 +134,14 @@ def contents_of(values: Sequence[object]) -> Opened:
     """Take values apart with all attributes, and without what functions read outside.
 
     Raises:
-        RefusedError: A value can't be opened.
+        AutoJitError: A value can't be opened.
     """
     read = Read()
     read.whole = True
-    return look_at(values, read, Mode.FROZEN)
+    try:
+        return look_at(values, read, Mode.FROZEN)
+    except RefusedError as error:
+        raise AutoJitError(str(error).replace("{path}", "an argument")) from None
 
 
 # In these, arrays are values: whether two of them are one object does not count.
