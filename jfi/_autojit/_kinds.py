@@ -80,6 +80,7 @@ class Kind:
     reads: bool = False  # making it reads what is in the children
     keyed: bool = False  # children are only looked at: the value itself is passed
     constant: bool = False  # stays what it is while all its children do
+    is_code: bool = False  # a library's object, or told by what its code reads
     ordered: bool = True  # its keys have an order, which Python code can see
     tells_class: bool = False  # its own class is among its children
 
@@ -263,7 +264,7 @@ class ConstantKind(Kind):
 class HashableKind(ConstantKind):
     """A static value of JAX, such as a compiled function: by its own equality."""
 
-    named = True
+    named = is_code = True
 
     def __init__(self) -> None:
         super().__init__(lambda x: (type(x), x))
@@ -291,7 +292,7 @@ class NumberKind(ConstantKind):
 class IdentityKind(ConstantKind):
     """A static value that equals only itself."""
 
-    named = True
+    named = is_code = True
 
     def __init__(self) -> None:
         super().__init__(lambda x: identity(x).key)

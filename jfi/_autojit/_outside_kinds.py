@@ -148,8 +148,7 @@ def _checker(variables: dict[str, Any], values: Mapping[str, Any]) -> Any:
 class ModuleKind(Kind):
     """A module of the user; the copy looks variables up in a `Namespace`."""
 
-    named = True
-    constant = True
+    named = constant = is_code = True
 
     def split(self, x: Any) -> Split:
         return identity(x), (Variables(vars(x)),)

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .._errors import AutoJitError
-from ._graphs import INPUT, LEAVES, Graph
+from ._classify import VARIABLES
+from ._graphs import INPUT, LEAVES, Graph, Node
 from ._kinds import MISSING
 
 
@@ -99,6 +100,15 @@ class _Building:
         self._done[i] = True
 
 
+def _changes(graph: Graph, node: Node) -> bool:
+    kind, part, children = node
+    if kind is not VARIABLES:
+        return not kind.stays(part)
+    # JAX keeps what it traced of a function, of its branches and loops. Where a function
+    # reads settings another one must be made for each trace, or the old one is found.
+    return not kind.stays(part) or not all(graph[c][0].is_code for c in children)
+
+
 def _staying(graph: Graph) -> Iterable[int]:
     """The nodes of values that are passed themselves, since nothing inside is data.
 
@@ -109,7 +119,7 @@ def _staying(graph: Graph) -> Iterable[int]:
     for i, (kind, part, children) in enumerate(graph):
         for child in children[: kind.looked_at(part, len(children))]:
             parents[child].append(i)
-    waiting = [i for i, (kind, part, _) in enumerate(graph) if not kind.stays(part)]
+    waiting = [i for i, node in enumerate(graph) if _changes(graph, node)]
     changing = set(waiting)
     while waiting:
         new = [i for i in parents[waiting.pop()] if i not in changing]

@@ -50,10 +50,15 @@ def run(
     def directly() -> Any:
         return operation(functions, *args)
 
+    def directly_anew() -> Any:  # JAX remembers what it traced of a function
+        return operation([_new(function) for function in functions], *args)
+
     around = in_stream if streams else _itself
     if not compiles or setting("jax_disable_jit") or is_staged():
         return around(directly)
     program = _program_of(operation, tuple(map(_written, functions)))
+    if program.unwatched:
+        return around(directly_anew)
     if not program.compiles:
         return around(directly)
     data = tuple(args[n] for n in traced)
@@ -64,6 +69,8 @@ def run(
             return program.run(functions, data, settings, traced)
         except UnwatchedError as error:
             warn_uncompiled(str(error))
+            program.unwatched = True
+            return around(directly_anew)
         except Exception:
             pass
         # It calls back, or holds what can't be compared, or Python code needs the value
@@ -94,10 +101,11 @@ class _Program:
 
     Attributes:
         compiles: Whether its functions can be compiled.
+        unwatched: Whether they read what can't be watched.
     """
 
     def __init__(self, operation: Operation) -> None:
-        self.compiles = True
+        self.compiles, self.unwatched = True, False
         # Globals in place of captured variables: autojit looks at those at every call.
         variables = {**globals(), "operation": operation}
         name = operation.__name__  # what messages call it
