@@ -266,7 +266,7 @@ def _kind_of_class(x: Any, cls: type) -> kinds.Kind:
     if flax.is_pytree(cls):
         order = sorted  # as nnx itself does wherever it goes through them
     # Code of a library, which nobody looks at, may read any attribute.
-    whole = registered or any(_is_of_others(b) for b in cls.__mro__)
+    whole = registered or is_library(cls) or any(map(_is_of_others, cls.__mro__))
     kind = flax.TrainStateKind if flax.is_train_state(cls) else objects.ObjectKind
     return kind(cls, frozen=frozen, base=base, static=static, order=order, whole=whole)
 

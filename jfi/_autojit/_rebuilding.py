@@ -104,8 +104,8 @@ def _changes(graph: Graph, node: Node) -> bool:
     kind, part, children = node
     if kind is not VARIABLES:
         return not kind.stays(part)
-    # JAX keeps what it traced of a function, of its branches and loops. Where a function
-    # reads settings another one must be made for each trace, or the old one is found.
+    # JAX keeps what it traced of the functions of branches and loops. Where they read
+    # settings, others must be made for each trace, or the old ones are found.
     return not kind.stays(part) or not all(graph[c][0].is_code for c in children)
 
 

@@ -20,7 +20,7 @@ from typing import (
 )
 
 from .._per_function import PerFunction, options_key
-from .._trees import WeakIdentity, function_name
+from .._trees import WeakIdentity, function_name, is_named
 from ._ahead import Lowered, eval_shape, lower, trace
 from ._calls import Calls, Parameter
 from ._classify import register_kind
@@ -181,7 +181,7 @@ def _calls_of(fn: Any, options: Mapping[str, Any]) -> Calls:
     `autojit(f)(x)` in a loop compiles once.
     """
     function = getattr(fn, "__func__", fn)
-    if not isinstance(function, types.FunctionType):
+    if not isinstance(function, types.FunctionType) or _is_of_class_in_making(function):
         return Calls(fn, options)
 
     def make() -> Calls:
@@ -195,6 +195,15 @@ def _calls_of(fn: Any, options: Mapping[str, Any]) -> Calls:
         return _shared.get(fn, (form, options_key(options)), make)
     except TypeError:  # it can't be weakly referenced, or an option not hashed
         return Calls(fn, options)
+
+
+def _is_of_class_in_making(fn: types.FunctionType) -> bool:
+    """Whether a function is decorated in the body of a class, which will hold it.
+
+    What is compiled for the class holds that, and would keep the function alive.
+    """
+    *_, owner, _ = ("<locals>", *fn.__qualname__.split("."))
+    return owner != "<locals>" and not is_named(fn)
 
 
 _shared: PerFunction[Calls] = PerFunction()
