@@ -22,7 +22,7 @@ Tree = TypeVar("Tree")
 def array(
     object: Any,
     dtype: DTypeLike = None,
-    *,
+    *args: Any,
     copy: bool = True,
     order: str | None = "K",
     ndmin: int = 0,
@@ -41,6 +41,7 @@ def array(
     Args:
         object: The data.
         dtype: Of the result; if not given, that of the data.
+        args: `copy`, `order` and `ndmin`, where JAX still takes them by position.
         copy: Whether to copy an array that could be used as it is.
         order: Memory order; JAX takes "K" and "C" and has only one.
         ndmin: Least number of dimensions of the result.
@@ -53,14 +54,19 @@ def array(
     Raises:
         DefaultsError: There is no such device or dtype here.
     """
-    return jnp.array(
-        object,
-        dtype_of_data(dtype, object, "array"),
-        copy=copy,
-        order=order,
-        ndmin=ndmin,
-        device=place(device, "array"),
-        out_sharding=out_sharding,
+    create: Any = jnp.array  # its types know no further positional arguments
+    return cast(
+        "jax.Array",
+        create(
+            object,
+            dtype_of_data(dtype, object, "array"),
+            *args,
+            copy=copy,
+            order=order,
+            ndmin=ndmin,
+            device=place(device, "array"),
+            out_sharding=out_sharding,
+        ),
     )
 
 

@@ -38,6 +38,8 @@ def put(x: T, device: DeviceLike | None, caller: str) -> T:
 
 def float_dtype(dtype: DTypeLike, caller: str) -> np.dtype[Any]:
     """The dtype asked for, or the default of created floats."""
+    if _is_opaque(dtype):
+        return cast("np.dtype[Any]", dtype)
     return get_default_dtype() if dtype is None else named_dtype(dtype, caller)
 
 
@@ -47,6 +49,8 @@ def dtype_of_data(dtype: DTypeLike, data: object, caller: str) -> np.dtype[Any] 
     None where the data have a dtype of their own (arrays, NumPy scalars) or are
     integers or bools: JAX's rules hold for them.
     """
+    if _is_opaque(dtype):
+        return cast("np.dtype[Any]", dtype)
     if dtype is not None:
         return named_dtype(dtype, caller)
     kinds = _kinds(data)
@@ -67,6 +71,20 @@ def float_dtype_of_data(
     if any(jnp.issubdtype(own, np.inexact) for own in own_dtypes(data)):
         return None
     return _complex_dtype() if complex in _kinds(list(data)) else get_default_dtype()
+
+
+def _is_opaque(dtype: object) -> bool:
+    """Whether it is that of random keys, or of the gradients of integers."""
+    is_float0 = isinstance(dtype, np.dtype) and dtype == jax.dtypes.float0
+    is_named = dtype is None or isinstance(dtype, (str, type, np.dtype))
+    return is_float0 or (not is_named and _is_extended(dtype))
+
+
+def _is_extended(dtype: Any) -> bool:
+    try:
+        return jnp.issubdtype(dtype, jax.dtypes.extended)
+    except TypeError:
+        return False
 
 
 def own_dtypes(data: Iterable[object]) -> list[np.dtype[Any]]:

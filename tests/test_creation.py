@@ -1,4 +1,5 @@
 import enum
+import warnings
 
 import jax
 import numpy as np
@@ -260,3 +261,40 @@ def test_to_under_jit():
 def test_to_refuses(call, message):
     with pytest.raises(jnp.DefaultsError, match=message):
         call(jnp.ones(2))
+
+
+def outcome(create, *args, **kwargs):
+    """What a call returns, or the type of its error; JAX warns of what it will drop."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            made = create(*args, **kwargs)
+    except (TypeError, ValueError) as error:
+        return type(error)
+    return made.dtype, made.shape, type(made)
+
+
+@pytest.mark.parametrize("name", ["zeros", "ones", "empty"])
+@pytest.mark.parametrize("dtype", [jax.random.key(0).dtype, jax.dtypes.float0])
+def test_dtypes_of_keys_and_of_gradients_of_integers_are_as_in_jax(name, dtype):
+    calls = [
+        lambda module: getattr(module, name)(3, dtype=dtype),
+        lambda module: getattr(module, name + "_like")(jnp.ones(3), dtype=dtype),
+        lambda module: module.full((2, 3), 0, dtype),
+        lambda module: module.asarray(jax.random.split(jax.random.key(0)), dtype),
+    ]
+    for call in calls:
+        assert outcome(call, jnp) == outcome(call, jax.numpy)
+    with pytest.raises(jnp.DefaultsError, match="no dtype of JAX"):
+        jnp.set_default_dtype(dtype)
+
+
+@pytest.mark.parametrize(
+    "args", [(True,), (False,), (True, "K"), (True, "K", 2), (True, "K", 2, 1)]
+)
+def test_positional_arguments_of_array_are_those_of_jax(args):
+    for options in {}, {"copy": False}:
+        ours, theirs = (
+            outcome(module.array, np.ones(2), "float32", *args, **options)
+            for module in (jnp, jax.numpy)
+        )
+        assert ours == theirs

@@ -35,6 +35,33 @@ def test_randn_like_of_complex_arrays():
     assert jnp.randn_like(jnp.zeros(2, "complex64")).dtype == "complex64"
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_integers_in_a_float_dtype(dtype):
+    order = jnp.randperm(10, dtype=dtype, key=jnp.key(1))
+    assert order.dtype == dtype
+    assert same(order, jnp.randperm(10, key=jnp.key(1)))
+    for drawn in (
+        jnp.randint(2, 5, (200,), dtype=dtype),
+        jnp.randint(jnp.array([2, 2]), 5, (100, 2), dtype=dtype),
+        jnp.Generator(0).randint(2, 5, (200,), dtype=dtype),
+        jnp.jit(lambda: jnp.randint(2, 5, (200,), dtype=dtype))(),
+    ):
+        assert drawn.dtype == dtype
+        assert set(drawn.ravel().tolist()) == {2, 3, 4}
+    assert jnp.randint(5, dtype=dtype).shape == ()
+
+
+def test_integers_that_a_float_dtype_lacks_are_refused():
+    assert len(set(jnp.randperm(257, dtype="bfloat16").tolist())) == 257
+    with pytest.raises(ValueError, match="n=258, but bfloat16 holds integers up to"):
+        jnp.randperm(258, dtype="bfloat16")
+    with pytest.raises(ValueError, match="which is not 257 or less"):
+        jnp.randint(0, 258, dtype="bfloat16")
+    for draw in (jnp.randperm, jnp.randint):
+        with pytest.raises(TypeError, match="draws an integer dtype"):
+            draw(3, dtype="complex64")
+
+
 def test_randint_like():
     for dtype in ("int8", "uint8", "int64", "float32", "bfloat16"):
         drawn = jnp.randint_like(jnp.zeros((5, 40), dtype), 2, 5)

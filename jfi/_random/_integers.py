@@ -42,7 +42,8 @@ def randint(
         high: Upper end, itself not drawn. A tuple here is the size, as in PyTorch.
         size: The shape; that of low and high together if not given.
         key: A random key to use in place of the global generator.
-        dtype: An integer dtype; int64 if not given, int32 without 64-bit types.
+        dtype: An integer or float dtype; int64 if not given, int32 without 64-bit
+            types.
         device: Where to create the array; see `resolve_device`.
 
     Returns:
@@ -57,7 +58,11 @@ def randint(
     low = numbers("randint", "low", low)
     if high is None:
         low, high = 0, low
-    return draw_between("randint", low, high, size, dtype, key, device)
+    if not _is_float(dtype, "randint"):
+        return draw_between("randint", low, high, size, dtype, key, device)
+    high = numbers("randint", "high", high)
+    shape = shape_of("randint", size, low, high)
+    return _draw_as_floats("randint", low, high, shape, dtype, key, device)
 
 
 def randint_like(
@@ -95,14 +100,36 @@ def randint_like(
     kind = jnp.dtype(named_dtype(dtype_like(input, dtype), caller))
     if high is None:
         low, high = 0, low
-    if not jnp.issubdtype(kind, np.floating):
+    if not _is_float(kind, caller):
         return draw_between(caller, low, high, np.shape(input), kind, key, device)
-    # Beyond this the floats are further apart than the integers.
-    exact = 2 ** (jnp.finfo(kind).nmant + 1)  # type: ignore[no-untyped-call]
+    return _draw_as_floats(caller, low, high, np.shape(input), kind, key, device)
+
+
+def _is_float(dtype: DTypeLike, caller: str) -> bool:
+    """Whether integers are asked for in a float dtype, as PyTorch has them."""
+    return dtype is not None and jnp.issubdtype(named_dtype(dtype, caller), np.floating)
+
+
+def _exact(kind: np.dtype[Any]) -> int:
+    """Up to where a float dtype holds each integer."""
+    return int(2 ** (jnp.finfo(kind).nmant + 1))  # type: ignore[no-untyped-call]
+
+
+def _draw_as_floats(
+    caller: str,
+    low: Any,
+    high: Any,
+    shape: tuple[int, ...],
+    dtype: DTypeLike,
+    key: jax.Array | None,
+    device: DeviceLike | None,
+) -> jax.Array:
+    kind = named_dtype(dtype, caller)
+    exact = _exact(kind)
     check(low, lambda x: x >= -exact, caller, "low", f"{-exact} or more")
     check(high, lambda x: x <= exact + 1, caller, "high", f"{exact + 1} or less")
     check_interval(caller, low, high)
-    static = (np.shape(input), kind)
+    static = (shape, kind)
     return draw(caller, _distributions.randint_as, static, (low, high), key, device)
 
 
@@ -122,7 +149,8 @@ def randperm(
     Args:
         n: How many integers.
         key: A random key to use in place of the global generator.
-        dtype: An integer dtype; int64 if not given, int32 without 64-bit types.
+        dtype: An integer or float dtype; int64 if not given, int32 without 64-bit
+            types.
         device: Where to create the array; see `resolve_device`.
 
     Returns:
@@ -132,13 +160,18 @@ def randperm(
         ValueError: `n` is negative, or too large for the dtype.
         RandomError: No fresh number can be given here, or `key` is no key.
     """
-    count, integer = count_from("randperm", n), integer_for(dtype, "randperm")
-    most = np.iinfo(integer).max
+    count = count_from("randperm", n)
+    if _is_float(dtype, "randperm"):
+        kind = named_dtype(dtype, "randperm")
+        most = _exact(kind)
+    else:
+        kind = integer_for(dtype, "randperm")
+        most = int(np.iinfo(kind).max)
     if count > most + 1:
         raise ValueError(
-            f"randperm() got n={count}, but {integer.name} holds integers up to {most}."
+            f"randperm() got n={count}, but {kind.name} holds integers up to {most}."
         )
-    return draw("randperm", _distributions.randperm, (count, integer), (), key, device)
+    return draw("randperm", _distributions.randperm, (count, kind), (), key, device)
 
 
 def poisson(
