@@ -67,7 +67,9 @@ from ._errors import (
     RandomError as RandomError,
     RecompileWarning as RecompileWarning,
     ServerError as ServerError,
+    SlowCallWarning as SlowCallWarning,
     TangentError as TangentError,
+    UncompiledWarning as UncompiledWarning,
 )
 from ._random import (
     bernoulli as bernoulli,

@@ -50,7 +50,9 @@ __all__ = [
     "RandomError",
     "RecompileWarning",
     "ServerError",
+    "SlowCallWarning",
     "TangentError",
+    "UncompiledWarning",
 ]
 
 
@@ -139,8 +141,6 @@ class RecompileWarning(JfiWarning):
 
 
 # The errors print, pickle and document as `jfi.AutoJitError`, where users find them.
-for _name in __all__:
-    globals()[_name].__module__ = "jfi"
 
 
 class SlowCallWarning(JfiWarning):
@@ -149,3 +149,7 @@ class SlowCallWarning(JfiWarning):
 
 class UncompiledWarning(JfiWarning):
     """A function is not compiled: it reads what can change without being seen."""
+
+
+for _name in __all__:
+    globals()[_name].__module__ = "jfi"

@@ -42,7 +42,7 @@ ADDED = """
     persistent_call from_haiku shard_map fork_rng get_rng_state set_rng_state next_key
     rand_like randn_like randint_like multinomial poisson dropout Generator
     set_plain_jit_policy PlainJitWarning RandomError zero_cotangent ZERO apply_updates
-    DerivativeError TangentError
+    DerivativeError TangentError SlowCallWarning UncompiledWarning
 """.split()
 
 

@@ -88,6 +88,7 @@ def autojit(
     donate: Names = (),
     warn_after: int = 8,
     max_traces: int | None = None,
+    uncompiled: bool = True,
     **jit_options: Any,
 ) -> AutoJIT[P, R]: ...
 @overload
@@ -99,6 +100,7 @@ def autojit(
     donate: Names = (),
     warn_after: int = 8,
     max_traces: int | None = None,
+    uncompiled: bool = True,
     **jit_options: Any,
 ) -> Callable[[Callable[P, R]], AutoJIT[P, R]]: ...
 def autojit(fn: Any = None, /, **options: Any) -> Any:  # noqa: D417 - see overloads
@@ -147,6 +149,8 @@ def autojit(fn: Any = None, /, **options: Any) -> Any:  # noqa: D417 - see overl
         donate: Names of parameters whose arrays the compiled code may overwrite.
         warn_after: After how many compilations because of one value to warn.
         max_traces: After how many compilations to raise; None: never.
+        uncompiled: Whether a function that reads what can't be watched (`os.environ`,
+            an iterator ...) runs uncompiled, with a warning; if not, it is refused.
         jit_options: `in_shardings`, `out_shardings`, `keep_unused`, `device`,
             `backend`, `inline` and `compiler_options` of `jax.jit`. Shardings of
             arguments may be a dict with the names of parameters. `static_argnums`,

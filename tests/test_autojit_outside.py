@@ -1,0 +1,307 @@
+"""What functions under `autojit` read outside is seen when it changes.
+
+The scripts run as text: their data are globals and their functions stand at top level.
+"""
+
+import sys
+import threading
+import types
+import warnings
+
+import jax
+import numpy as np
+import pytest
+
+import jfi
+
+
+@pytest.fixture
+def script(request):
+    """Runs text as the module of a script, and returns its variables."""
+    module = types.ModuleType("script_of_a_user")
+    sys.modules[module.__name__] = module
+    names = vars(module)
+    names |= {"jfi": jfi, "jax": jax, "jnp": jax.numpy, "np": np, "sys": sys}
+    yield lambda text: (exec(text, names), names)[1]
+    del sys.modules[module.__name__]
+
+
+def test_a_lambda_that_reads_a_loop_variable(script):
+    names = script("""
+@jfi.autojit
+def apply(x, fn):
+    return fn(x)
+found = []
+for k in range(4):
+    found.append(float(apply(jnp.ones(2), lambda v: v * k)[0]))
+""")
+    assert names["found"] == [0, 1, 2, 3]
+
+
+def test_minibatches_that_are_globals_compile_once(script):
+    names = script("""
+@jfi.autojit
+def value(w, f):
+    return f(w)
+found = []
+for X in [k * np.ones((3, 2), "float32") for k in (1, 2, 3)]:
+    for gain in (1, 0):
+        X *= gain
+        found.append(float(value(jnp.ones(2), lambda w: (X @ w).sum())))
+""")
+    assert names["found"] == [6, 0, 12, 0, 18, 0]
+    assert names["value"].cache_info().traces == 1
+
+
+SETTINGS = {
+    "a global": ("N", "N = 3"),
+    "an item of a dict": ("TABLE['k']", "TABLE['k'] = 3"),
+    "a global of a function": ("deep()", "N = 3"),
+    "a function defined again": ("deep()", "def helper(): return 3"),
+    "an attribute of a class": ("Config.rate", "Config.rate = 3"),
+    "a method of a class": ("Config().get()", "Config.get = lambda self: 3"),
+    "an instance made inside": ("Config().k", "Config.start = 3"),
+    "a property of a metaclass": ("Config.hidden", "Meta.value = 3"),
+    "a class method of a singleton": ("Config.one().k", "Config.one().k = 3"),
+    "a default that is written": ("default()", "DEFAULT['k'] = 3"),
+    "replaced defaults": ("keyword()", "keyword.__kwdefaults__ = {'k': 3}"),
+    "an attribute of a function": ("owns()", "owns.k = 3"),
+    "code that is replaced": ("helper()", "helper.__code__ = (lambda: 3).__code__"),
+    "a variable of a global closure": ("closure()", "put(3)"),
+    "a module": ("module.k", "module.k = 3"),
+    "a module imported inside": ("imported()", "module.k = 3"),
+    "a lambda in a dict": ("FUNCTIONS['f']()", "N = 3"),
+}
+SOURCE = """
+N, TABLE, DEFAULT = 2, {"k": 2}, {"k": 2}
+def helper(): return N
+def deep(): return helper()
+class Meta(type):
+    value = 2
+    @property
+    def hidden(cls): return cls.value
+class Config(metaclass=Meta):
+    rate = start = 2
+    _one = None
+    def __init__(self): self.k = self.start
+    def get(self): return self.rate
+    @classmethod
+    def one(cls):
+        if cls._one is None: cls._one = cls()
+        return cls._one
+Config.one()
+def default(p=DEFAULT): return p["k"]
+def keyword(*, k=2): return k
+def owns(): return owns.k
+owns.k = 2
+def make():
+    k = 2
+    def get(): return k
+    def put(new):
+        nonlocal k
+        k = new
+    return get, put
+closure, put = make()
+module = sys.modules["script_module"] = type(sys)("script_module")
+module.k = 2
+def imported():
+    import script_module
+    return script_module.k
+FUNCTIONS = {"f": lambda: N}
+"""
+
+
+@pytest.mark.parametrize(("read", "change"), SETTINGS.values(), ids=SETTINGS)
+def test_settings_that_change(script, read, change):
+    names = script(f"{SOURCE}\n@jfi.autojit\ndef run(x): return x * {read}")
+    for _ in range(3):
+        assert names["run"](1.0) == 2
+    script(change)
+    for _ in range(3):
+        assert names["run"](1.0) == 3
+
+
+def test_functions_of_branches_are_traced_anew_where_their_globals_change(script):
+    names = script("""
+N = 2
+def times(x): return x * N
+@jfi.autojit
+def run(x): return jax.lax.cond(x > 0, times, times, x)
+""")
+    assert names["run"](1.0) == 2
+    names["N"] = 3
+    assert names["run"](1.0) == 3
+
+
+def test_numbers_and_arrays_outside_are_data(script):
+    names = script("""
+RATE, W, STATE = 0.5, np.ones(2), {"v": jnp.zeros(2)}
+@jfi.autojit
+def run(x): return RATE * x @ W + STATE["v"].sum()
+""")
+    x = np.ones(2)
+    for k in range(4):
+        names["RATE"] = float(k)
+        names["W"][0] = k + 1
+        names["STATE"]["v"] = jax.numpy.full(2, float(k))
+        assert names["run"](x) == k * x @ names["W"] + 2 * k
+    assert names["run"].cache_info().traces == 1
+
+
+def test_numpy_computes_with_arrays_outside(script):
+    names = script("""
+GRID, MASK = np.linspace(0, 1, 5), np.array([True, False, True])
+@jfi.autojit
+def run(x): return np.diff(GRID).sum() * x[MASK].sum()
+""")
+    assert np.isclose(names["run"](np.ones(3)), 2.0)
+    names["GRID"][-1] = 2.0
+    assert np.isclose(names["run"](np.ones(3)), 4.0)
+
+
+def test_data_that_the_body_leaves_in_globals_is_written_at_each_call(script):
+    names = script("""
+total, seen, best = 0.0, [], {}
+@jfi.autojit
+def run(x):
+    global total
+    total = total + x
+    seen.append(x)
+    best["x"] = x
+""")
+    for x in (1.0, 2.0, 3.0):
+        names["run"](x)
+    assert names["total"] == 6
+    assert list(map(float, names["seen"])) == [1, 2, 3]
+    assert names["best"] == {"x": 3.0}
+
+
+@pytest.mark.parametrize(
+    "count",
+    ["counts['n'] += 1", "global n; n += 1", "Counter.n += 1", "seen.append(1)"],
+)
+def test_what_the_body_counts_compiles_nothing(script, count):
+    names = script(f"""
+n, counts, seen = 0, {{"n": 0}}, []
+class Counter: n = 0
+@jfi.autojit
+def run(x):
+    {count}
+    return x
+""")
+    for _ in range(4):
+        names["run"](1.0)
+    counted = names["n"], names["counts"]["n"], names["Counter"].n, len(names["seen"])
+    assert sum(counted) == names["run"].cache_info().traces == 1
+
+
+UNWATCHED = {
+    "eval": "eval('N')",
+    "globals": "globals()['N']",
+    "an environment variable": "int(os.environ.get('SCRIPT_N', N))",
+    "an iterator": "next(ITERATOR)",
+    "a generator of NumPy": "RANDOM.integers(5)",
+}
+
+
+@pytest.mark.parametrize("read", UNWATCHED.values(), ids=UNWATCHED)
+def test_what_cant_be_watched_runs_uncompiled(script, read):
+    source = f"""
+import itertools, os
+N, ITERATOR, RANDOM = 1, itertools.count(), np.random.default_rng(0)
+{{decorator}}
+def run(x): return x * {read}
+"""
+    plain = script(source.format(decorator=""))
+    expected = [plain["run"](1.0)]
+    plain["N"] = 2
+    expected += [plain["run"](1.0), plain["run"](1.0)]
+    names = script(source.format(decorator="@jfi.autojit"))
+    with pytest.warns(jfi.UncompiledWarning, match=r"(?s)run\(\) uses .*uncompiled"):
+        found = [names["run"](1.0)]
+    names["N"] = 2
+    found += [names["run"](1.0), names["run"](1.0)]
+    assert found == expected
+    names = script(source.format(decorator="@jfi.autojit(uncompiled=False)"))
+    with pytest.raises(jfi.AutoJitError, match="pass the value as an argument"):
+        names["run"](1.0)
+
+
+def test_a_large_numpy_array_outside_is_told_once(script):
+    names = script("""
+X = np.ones((1100, 1000))
+@jfi.autojit
+def run(w): return (X @ w).sum()
+""")
+    w = np.ones(1000)
+    with pytest.warns(jfi.SlowCallWarning, match=r"X = jnp\.array\(X\)"):
+        names["run"](w)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        names["X"] = names["X"] * 2
+        assert np.isclose(names["run"](w), 2.2e6)
+
+
+def test_attributes_that_no_code_reads_compile_nothing(script):
+    names = script("""
+class Model:
+    def __init__(self): self.w, self.losses, self.notes = jnp.ones(2), [], {}
+    @jfi.autojit
+    def step(self, x):
+        self.w = self.w - 0.1 * x
+        return self.w.sum()
+model = Model()
+for k in range(5):
+    model.losses.append(float(model.step(jnp.ones(2))))
+    model.notes[k] = str(k)
+""")
+    model = names["model"]
+    assert names["Model"].step.cache_info().traces == 1
+    assert len(model.losses) == 5
+    assert np.allclose(model.losses[-1], 1.0)
+
+
+@pytest.mark.parametrize(
+    "read", ["vars(self)['hidden']", "getattr(self, 'hid' + 'den')", "read(self)"]
+)
+def test_attributes_read_by_names_that_are_made_up(script, read):
+    names = script(f"""
+import operator
+read = operator.attrgetter("hid" + "den")
+class Model:
+    def __init__(self): self.hidden = 2
+    @jfi.autojit
+    def run(self, x): return x * {read}
+model = Model()
+""")
+    model = names["model"]
+    assert [model.run(1.0), model.run(1.0)] == [2, 2]
+    model.hidden = 3
+    assert model.run(1.0) == 3
+
+
+def test_threads_lose_no_writes():
+    class Model:
+        def __init__(self):
+            self.d, self.h, self.s = {}, [], set()
+
+        @jfi.autojit
+        def add(self, x, name):
+            self.d[name] = x
+            self.h.append(x)
+            self.s.add(name)
+
+    model = Model()
+    start = threading.Barrier(4)
+
+    def work(k):
+        start.wait()
+        for n in range(5):
+            model.add(float(k), f"{k}.{n}")
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(model.d) == len(model.h) == len(model.s) == 20
