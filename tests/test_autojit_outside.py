@@ -124,13 +124,16 @@ def test_settings_that_change(script, read, change):
 def test_functions_of_branches_are_traced_anew_where_their_globals_change(script):
     names = script("""
 N = 2
-def times(x): return x * N
+def number(): return N
+def times(x): return x * number()
 @jfi.autojit
 def run(x): return jax.lax.cond(x > 0, times, times, x)
 """)
     assert names["run"](1.0) == 2
     names["N"] = 3
     assert names["run"](1.0) == 3
+    script("def number(): return 4")
+    assert names["run"](1.0) == 4
 
 
 def test_numbers_and_arrays_outside_are_data(script):

@@ -79,6 +79,7 @@ OF_USERS_CLASS = kinds.OfUsersClassKind(
     lambda x: number_key(x) if isinstance(x, (int, float, complex)) else (type(x), x)
 )
 SENTINEL = kinds.SentinelKind()
+WRAPPER = kinds.WrapperKind()
 HASHABLE = kinds.HashableKind()
 
 _BUILTIN: dict[type, kinds.Kind] = {
@@ -180,8 +181,8 @@ def _kind_of_value(x: Any) -> kinds.Kind | None:
         return _kind_of_builtin(x)
     if isinstance(x, functools.partial):
         return PARTIAL
-    if isinstance(x, functions.LRU_CACHED) and not is_named(x):
-        return CACHED
+    if isinstance(x, functions.LRU_CACHED):
+        return WRAPPER if is_named(x) else CACHED
     if isinstance(x, (jax.custom_jvp, jax.custom_vjp)):
         return HASHABLE if is_named(x) else CUSTOM_RULES[type(x)]
     if isinstance(x, logging.Logger):

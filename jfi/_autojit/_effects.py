@@ -17,7 +17,7 @@ from ._class_kinds import class_data
 from ._classify import CLASS, STATIC_ARRAY, VARIABLES
 from ._graphs import Graph, Opened
 from ._opening import look_at
-from ._outside_kinds import Namespace
+from ._outside_kinds import Namespace, Variables
 from ._reading import Read
 
 
@@ -144,20 +144,26 @@ def held_by_classes(graph: Graph, built: Sequence[Any], read: Read) -> Opened:
     return look_at((None, *classes), read)
 
 
-def take_back_changes(held: Opened, before: Contents) -> tuple[Opened, int] | None:
+def take_back_changes(held: Opened, before: Contents) -> tuple[Opened, int, str] | None:
     """Undo changes of what classes hold.
 
     Returns:
-        What the classes held, and the node of the data that the body left there; None
-        if it left none.
+        What the classes held, the node of the data that the body left there, and the
+        step from it; None if it left none.
 
     Raises:
         EffectsError: It changed something else.
     """
+    for i, was in before.items():
+        if held.graph[i][0] is VARIABLES:
+            name = _take_back(held.objects[i], *was)
+            if name is not None:
+                return held, i, name
     changed = [
         i
         for i, was in before.items()
         if held.graph[i][0].changeable
+        and held.graph[i][0] is not VARIABLES
         and not equal(was, held.graph[i][0].contents(held.objects[i]))
     ]
     if not changed:
@@ -174,6 +180,27 @@ def take_back_changes(held: Opened, before: Contents) -> tuple[Opened, int] | No
         kind, part, children = held.graph[i]
         kind.replace(held.objects[i], part, [held.objects[c] for c in children])
     if node is not None:
-        return now, node
+        return now, node, ""
     roots = roots_of(held)
     raise EffectsError(roots[i] for i in changed if i in roots)
+
+
+def _take_back(
+    variables: Variables, names: Sequence[str], values: Sequence[Any]
+) -> str | None:
+    """Undo what the body wrote to variables of a module, if there is data in it.
+
+    Returns:
+        The name of a variable with data.
+    """
+    known = set(map(id, values))
+    left = None
+    for name in variables.written:
+        value = variables.all.get(name)
+        if isinstance(value, Tracer) and id(value) not in known:
+            left = name
+    if left is not None:
+        for name in variables.written:
+            variables.all.pop(name, None)
+        variables.all.update(zip(names, values, strict=True))
+    return left

@@ -59,7 +59,7 @@ class PlainKind(Kind):
     It is passed itself, unless global variables that it reads are data.
     """
 
-    constant = is_code = True
+    constant = True
 
     def split(self, x: Any) -> Split:
         variables = variables_of(x)
@@ -328,7 +328,7 @@ class AutojittedKind(Kind):
     That which its module holds by name is passed itself, unless it reads data there.
     """
 
-    changeable = constant = is_code = True
+    changeable = constant = True
 
     def split(self, x: Any) -> Split:
         mark: AutojitMark = x.__dict__[AutojitMark.ATTRIBUTE]

@@ -80,7 +80,7 @@ class Kind:
     reads: bool = False  # making it reads what is in the children
     keyed: bool = False  # children are only looked at: the value itself is passed
     constant: bool = False  # stays what it is while all its children do
-    is_code: bool = False  # a library's object, or told by what its code reads
+    is_fixed: bool = False  # an object of a library, under a name that stays its own
     ordered: bool = True  # its keys have an order, which Python code can see
     tells_class: bool = False  # its own class is among its children
 
@@ -264,7 +264,7 @@ class ConstantKind(Kind):
 class HashableKind(ConstantKind):
     """A static value of JAX, such as a compiled function: by its own equality."""
 
-    named = is_code = True
+    named = is_fixed = True
 
     def __init__(self) -> None:
         super().__init__(lambda x: (type(x), x))
@@ -292,7 +292,7 @@ class NumberKind(ConstantKind):
 class IdentityKind(ConstantKind):
     """A static value that equals only itself."""
 
-    named = is_code = True
+    named = is_fixed = True
 
     def __init__(self) -> None:
         super().__init__(lambda x: identity(x).key)
@@ -315,6 +315,7 @@ class SentinelKind(IdentityKind):
     """An object without contents that is told by `is`, with what its class holds."""
 
     keyed = tells_class = True
+    is_fixed = False
 
     def split(self, x: Any) -> Split:
         return identity(x), (type(x),)
@@ -324,6 +325,21 @@ class SentinelKind(IdentityKind):
     ) -> Sequence[Expression]:
         source.require(f"not getattr({name}, '__dict__', None)")
         return [*super().guard(source, name, part, n), f"type({name})"]
+
+
+class WrapperKind(IdentityKind):
+    """A library's object around a function, passed itself, with what that reads."""
+
+    keyed = True
+    is_fixed = False
+
+    def split(self, x: Any) -> Split:
+        return identity(x), (x.__wrapped__,)
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        return [*super().guard(source, name, part, n), f"{name}.__wrapped__"]
 
 
 class OfUsersClassKind(ConstantKind):

@@ -21,12 +21,14 @@ class Variables:
 
     Attributes:
         all: The module's own dict, or the copy with which compiled code runs.
+        written: Which of them code writes that runs with the module's own.
     """
 
-    __slots__ = ("all",)
+    __slots__ = ("all", "written")
 
     def __init__(self, all_variables: dict[str, Any]) -> None:
         self.all = all_variables
+        self.written: Sequence[str] = ()
 
 
 class Namespace(dict[str, Any]):
@@ -68,7 +70,7 @@ class VariablesKind(Kind):
         written, effects = map(tuple, read.written(x.all, mode))
         if mode in KEYS:  # code meets the module itself: what it writes is an effect
             present = tuple(name for name in present if name not in written)
-            written = ()
+            x.written, written = written, ()
         part = Constant(id(x.all), x.all), present, absent, written, effects
         return part, [x.all[name] for name in present]
 
@@ -92,10 +94,13 @@ class VariablesKind(Kind):
         return str(part[1][k])
 
     def contents(self, x: Any) -> Split:
-        if not isinstance(x, Namespace):  # the module's own: nothing was copied
-            return (), ()
-        names = tuple(name for name in x.names if name in x)
-        return names, [x[name] for name in names]
+        if isinstance(x, Namespace):
+            names = tuple(name for name in x.names if name in x)
+            return names, [x[name] for name in names]
+        if isinstance(x, Variables):
+            names = tuple(name for name in x.written if name in x.all)
+            return names, [x.all[name] for name in names]
+        return (), ()  # the module's own: nothing was copied
 
     def keys(self, part: Any, children: Sequence[Any]) -> Sequence[Any] | None:
         names: Sequence[Any] = part
@@ -148,7 +153,7 @@ def _checker(variables: dict[str, Any], values: Mapping[str, Any]) -> Any:
 class ModuleKind(Kind):
     """A module of the user; the copy looks variables up in a `Namespace`."""
 
-    named = constant = is_code = True
+    named = constant = True
 
     def split(self, x: Any) -> Split:
         return identity(x), (Variables(vars(x)),)

@@ -111,8 +111,8 @@ class Program:
             pass_on_effects(clones)
             left = take_back_changes(held, held_before)
         if left is not None:
-            now, node = left
-            raise change_refused(now.graph, now.objects, names[:1], node, "")
+            now, node, step = left
+            raise change_refused(now.graph, now.objects, names[:1], node, step)
         if refused is not None:
             raise change_refused(graph, clones, names, *refused)
         donated = {id(leaves[k]) for k in self._donated}

@@ -106,7 +106,7 @@ def _changes(graph: Graph, node: Node) -> bool:
         return not kind.stays(part)
     # JAX keeps what it traced of the functions of branches and loops. Where they read
     # settings, others must be made for each trace, or the old ones are found.
-    return not kind.stays(part) or not all(graph[c][0].is_code for c in children)
+    return not kind.stays(part) or not all(graph[c][0].is_fixed for c in children)
 
 
 def _staying(graph: Graph) -> Iterable[int]:
