@@ -179,6 +179,40 @@ def run(x):
     assert names["best"] == {"x": 3.0}
 
 
+def test_data_that_a_method_leaves_in_a_global_is_refused(script):
+    names = script("""
+n = 0.0
+class Model:
+    def keep(self, x):
+        global n
+        n = x
+    @jfi.autojit
+    def run(self, x):
+        self.keep(x)
+        return x
+""")
+    with pytest.raises(jfi.AutoJitError, match=r"(?s)run\(\) changes n, .*n = run"):
+        names["Model"]().run(1.0)
+    assert names["n"] == 0.0
+
+
+def test_functions_that_remember_their_results_are_called_anew(script):
+    names = script("""
+import functools
+N = 2
+@functools.lru_cache
+def times(k): return k * N
+@jfi.autojit
+def run(x): return x * times(3)
+""")
+    assert names["run"](1.0) == 6
+    names["N"] = 5
+    assert names["run"](1.0) == 6
+    names["times"].cache_clear()
+    names["N"] = 4
+    assert names["run"](1.0) == 12
+
+
 @pytest.mark.parametrize(
     "count",
     ["counts['n'] += 1", "global n; n += 1", "Counter.n += 1", "seen.append(1)"],
