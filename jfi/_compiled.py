@@ -108,7 +108,8 @@ class Compiled:
 
     def __init__(self, fun: Callable[..., Any], options: Mapping[str, Any]) -> None:
         fun = referable(fun)
-        body = self.body = Body(fun)
+        body = Body(fun)
+        self.body: Body = body
         self.pure: Any = jax.jit(with_signature_of(fun, body.without_state), **options)
         self.plain: Any = jax.jit(fun, **options)
         drawing = with_signature_of(fun, body.with_state, "_jfi_state")

@@ -529,7 +529,6 @@ def test_successive_draws_are_independent():
         (lambda: jnp.rand(-1), ValueError, "a size is 0 or more"),
         (lambda: jnp.rand(2, dtype=int), TypeError, "it draws a float dtype"),
         (lambda: jnp.randn(2, dtype=bool), TypeError, "a float or complex dtype"),
-        (lambda: jnp.randint(0, 2, dtype=float), TypeError, "draws an integer dtype"),
         (lambda: jnp.rand(2, dtype="float63"), jnp.DefaultsError, "no dtype of JAX"),
         (lambda: jnp.rand(2, device="cuad"), jnp.DefaultsError, "'cuad'"),
         (lambda: jnp.randint(3, 3), ValueError, "low=3 and high=3; low is below high"),

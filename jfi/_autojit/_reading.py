@@ -47,7 +47,7 @@ class Read:
 
     def __init__(self) -> None:
         self.attributes: set[str] = set()
-        self.whole = False
+        self.whole: bool = False
         self.made: set[type] = set()
         self.unseen: dict[str, None] = {}
         self.effects: frozenset[tuple[int, str]] = frozenset()
