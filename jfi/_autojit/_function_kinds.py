@@ -56,7 +56,7 @@ class CellKind(Kind):
 class PlainKind(Kind):
     """A function that captures nothing: by its code, its module, its defaults.
 
-    It is passed itself, unless global variables that it reads are data.
+    It is passed itself if it reads nothing but libraries, and what does likewise.
     """
 
     constant = True

@@ -1,7 +1,7 @@
 """How global variables and modules are taken apart: as far as code reads them.
 
 A function that is given to a call, or compiled, may be run with a copy of its module's
-variables, in which data is traced. Where nothing among them is data it keeps its own.
+variables, in which data is traced. One that reads nothing but libraries keeps its own.
 """
 
 import builtins
@@ -200,24 +200,3 @@ class _ModuleCopy(types.ModuleType):
 def is_users_module(x: Any) -> bool:
     """Whether a value is a module of the user's."""
     return isinstance(x, types.ModuleType) and is_user_module(x.__name__)
-
-
-class LookedAt:
-    """What belongs to a value that is passed itself, and counts all the same."""
-
-    __slots__ = ("values",)
-
-    def __init__(self, *values: Any) -> None:
-        self.values = values
-
-
-class LookedAtKind(Kind):
-    """Its values enter the key."""
-
-    keyed = named = constant = True
-
-    def split(self, x: LookedAt) -> Split:
-        return None, x.values
-
-    def make(self, part: Any, children: Sequence[Any]) -> Any:
-        return None
