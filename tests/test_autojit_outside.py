@@ -179,6 +179,30 @@ def run(x):
     assert names["best"] == {"x": 3.0}
 
 
+def test_a_global_object_in_which_the_body_counts_is_still_seen(script):
+    names = script("""
+class Model:
+    def __init__(self): self.calls, self.gain = 0, 2
+    def f(self, x):
+        self.calls += 1
+        return x * self.gain
+model = Model()
+def noted(x, seen=[]):
+    seen.append(1)
+    return x * GAIN
+GAIN = 2
+@jfi.autojit
+def run(x): return model.f(x)
+@jfi.autojit
+def note(x): return noted(x)
+""")
+    assert [names[f](1.0) for f in ("run", "run", "note", "note")] == [2] * 4
+    assert names["model"].calls == len(names["noted"].__defaults__[0]) == 2
+    names["model"].gain = names["GAIN"] = 3
+    assert [names[f](1.0) for f in ("run", "run", "note", "note")] == [3] * 4
+    assert names["model"].calls == len(names["noted"].__defaults__[0]) == 4
+
+
 def test_data_that_a_method_leaves_in_a_global_is_refused(script):
     names = script("""
 n = 0.0

@@ -2,10 +2,12 @@
 
 It meets classes, and what their methods read outside, themselves. Data can't be left
 there, and not in classes that came with an argument: that is refused. All else that it
-changes there, and in global variables, is an effect, like a print: it happens when the
-function is compiled, as it does under `jax.jit`, and is not watched.
+changes there, and in lists, dicts ... that global variables hold, is an effect, like a
+print: it happens when the function is compiled, as it does under `jax.jit`, and such a
+variable is not watched. Objects that global variables hold are written at each call.
 """
 
+import collections
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -38,7 +40,11 @@ class EffectsError(Exception):
 
 
 def roots_of(opened: Opened) -> dict[int, Root]:
-    """Through which variable of a module or class each node outside is met first."""
+    """Through which variable of a module or class each node outside is met first.
+
+    Of variables that hold a list, a dict ...: what the body changes there may be a
+    count. Objects and functions have more to watch than that.
+    """
     roots: dict[int, Root] = {}
     for i, (kind, part, children) in enumerate(opened.graph):
         below: list[Root] = []
@@ -49,10 +55,16 @@ def roots_of(opened: Opened) -> dict[int, Root]:
             below = [(id(base), name) for base, name in part[1]]
         elif i in roots:
             below = [roots[i]] * len(children)
+        of_variable = kind is VARIABLES or kind is CLASS
         for child, root in zip(children, below, strict=False):
+            if of_variable and not isinstance(opened.objects[child], _CONTAINERS):
+                continue
             if opened.outside[child] or kind is CLASS:
                 roots.setdefault(child, root)
     return roots
+
+
+_CONTAINERS = (list, dict, set, collections.deque)
 
 
 def effects_among(
@@ -176,13 +188,16 @@ def take_back_changes(held: Opened, before: Contents) -> tuple[Opened, int, str]
         if isinstance(x, Tracer) and id(x) not in known
     )
     node = next(left, None)
+    roots = roots_of(held)
+    counted = {roots[i] for i in changed if i in roots}
+    if node is None and not counted:
+        return None
     for i in changed:
         kind, part, children = held.graph[i]
         kind.replace(held.objects[i], part, [held.objects[c] for c in children])
     if node is not None:
         return now, node, ""
-    roots = roots_of(held)
-    raise EffectsError(roots[i] for i in changed if i in roots)
+    raise EffectsError(counted)
 
 
 def _take_back(
