@@ -90,9 +90,23 @@ ON_ARGUMENTS = (
     ),
 )  # fmt: skip
 
-# Changes that leave no data behind, such as a count, are effects like prints: they happen
+# Counts in global variables, lists, dicts and classes are effects like prints: they happen
 # when a function is compiled (docs/autojit.md). They are not among these.
 ON_GLOBALS = (
+    Effect("a number of a global object", "bag<n>.k += 1",
+        "class P<n>: pass\nbag<n> = P<n>()\nbag<n>.k = 0", "", "", ("bag<n>.k = 0",),
+    ),
+    Effect("a counter in a closure", "tick<n>()",
+        "def make<n>():\n    k = 0\n    def tick():\n        nonlocal k\n        k += 1\n"
+        "    return tick\ntick<n> = make<n>()", "", "", ("tick<n> = make<n>()",),
+    ),
+    Effect("an attribute of a function", "f<n>.k += 1", "def f<n>(): pass\nf<n>.k = 0",
+        "", "", ("f<n>.k = 0",),
+    ),
+    Effect("a default that is written", "f<n>(1)",
+        "def f<n>(k, seen=[]):\n    seen.append(k)", "", "",
+        ("f<n>.__defaults__ = ([],)",),
+    ),
     Effect("a global array", "global n<n>\nn<n> = n<n> + x", "n<n> = 0.0", "", "", (
         "n<n> = <v>",
     )),

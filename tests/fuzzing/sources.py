@@ -178,6 +178,11 @@ FUNCTIONS = {
         "A<n> = <v>\n@functools.lru_cache\ndef f<n>(k):\n    return A<n> * k", "f<n>(2)", (
         "A<n> = <v>", "f<n>.cache_clear()", "A<n> = <v>\nf<n>.cache_clear()",
     )),
+    "a function that remembers": Source(
+        "A<n> = <v>\ndef f<n>(memory={}):\n    if 0 not in memory:\n"
+        "        memory[0] = A<n>\n    return memory[0]", "f<n>()", (
+        "A<n> = <v>", "f<n>.__defaults__[0].clear()", "f<n>.__defaults__ = ({},)",
+    )),
     "a closure": Source(
         "def make<n>():\n    k = <v>\n    def get():\n        return k\n"
         "    def put(new):\n        nonlocal k\n        k = new\n    return get, put\n"
