@@ -97,8 +97,17 @@ class Body:
         return out, [_count(function.draws(s), counts.get(s)) for s in known]
 
 
+def _jit(fun: Callable[..., Any], options: Mapping[str, Any]) -> Any:
+    return jax.jit(fun, **options)
+
+
 class Compiled:
     """A function compiled twice: for calls that don't draw, and for those that do.
+
+    Args:
+        fun: The function.
+        options: Those of `jax.jit`.
+        jit: What compiles it, given a function and options.
 
     Attributes:
         body: What is compiled.
@@ -106,14 +115,19 @@ class Compiled:
         plain: As plain JAX would: ahead of time, it draws from a stream of its own.
     """
 
-    def __init__(self, fun: Callable[..., Any], options: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        options: Mapping[str, Any],
+        jit: Callable[[Callable[..., Any], Mapping[str, Any]], Any] = _jit,
+    ) -> None:
         fun = referable(fun)
         body = Body(fun)
         self.body: Body = body
-        self.pure: Any = jax.jit(with_signature_of(fun, body.without_state), **options)
+        self.pure: Any = jit(with_signature_of(fun, body.without_state), options)
         self.plain: Any = jax.jit(fun, **options)
         drawing = with_signature_of(fun, body.with_state, "_jfi_state")
-        self._drawing: Any = jax.jit(drawing, **_shifted(options))
+        self._drawing: Any = jit(drawing, _shifted(options))
         if isinstance(options.get("in_shardings"), jax.sharding.Sharding):
             # One for all arguments: they come as one, beside that of the state.
             self._drawing = _with_one_sharding(body.with_state, options)

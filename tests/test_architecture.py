@@ -19,7 +19,7 @@ ROWS = [
         "_arguments", "_kinds_of_draws", "_outside", "_per_function", "_seeding",
         "_staging",
     },
-    {"_compiled"},
+    {"_compiled", "_jitted"},
     {"_jit", "_own_stream", "_sampling"},
     {"_vmap"},
     {"_autojit", "_progress"},

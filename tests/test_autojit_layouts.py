@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from subprocesses import output_of
 
+import jfi
 from jfi import autojit
 
 
@@ -27,6 +28,35 @@ def learnt(f, *args):
     for _ in range(4):
         assert same(g(*args), f(*args))
     return g
+
+
+class Scaled:
+    def __init__(self):
+        self.w, self.name = jnp.ones(2), "scaled"
+
+    def __call__(self, x):
+        return x * self.w if self.name else x
+
+    @autojit
+    def run(self, x):
+        return self(x)
+
+
+LEARNT = {
+    "a callable object": (Scaled(), 1.0),
+    "a method": (Scaled.run, Scaled(), 1.0),
+    "an object and a function": (lambda o, f, x: f(o(x)), Scaled(), jnp.sin, 1.0),
+    "a dict": (lambda d: d["a"] * d["k"], {"a": 1.0, "k": 3}),
+    "numbers and text": (lambda x, n, s: x * n + len(s), 1.0, 2, "a"),
+}
+
+
+@pytest.mark.parametrize("call", LEARNT.values(), ids=LEARNT)
+def test_calls_that_were_learnt_are_not_opened_again(call, monkeypatch):
+    g = learnt(*call)
+    expected = g(*call[1:])
+    monkeypatch.setattr(jfi._autojit._calls, "open_values", None)
+    assert same(g(*call[1:]), expected)
 
 
 def test_an_object_held_several_times():

@@ -9,22 +9,23 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .._compat import setting
+from .._jitted import OtherArraysError
 from .._per_function import weakly
 from .._staging import FoundDraws
 from .._trees import function_name, own_copy
 from ._effects import EffectsError
 from ._function_kinds import Body
 from ._graphs import Opened
-from ._history import History
+from ._history import History, has_run
 from ._layouts import MAX_NODES, Layout, Written, write_down
-from ._messages import needed_numbers, retell
+from ._messages import needed_numbers, retell, used_after_all
 from ._modes import Mode
 from ._opening import open_values
 from ._options import Options, named_in, read_options
 from ._outcomes import Outcome
 from ._outside_kinds import Variables
 from ._programs import Function, Program, Programs, UnreadError
-from ._reading import Read
+from ._reading import Assumed, Read
 from ._shardings import constrain, leaf_options, split_options
 from ._watching import UnwatchedError, refuse_unwatched, warn_of_copies, warn_once
 
@@ -70,8 +71,7 @@ class Calls:
         ]
         self._layouts: dict[Any, Layout] = {}
         self._read: Read | None = None  # by the calls so far
-        self._whole = False
-        self._effects: frozenset[tuple[int, str]] = frozenset()
+        self._assumed = Assumed(unused=self.options.unused)
         self._lock = threading.Lock()
         self._failure = threading.local()
 
@@ -139,10 +139,7 @@ class Calls:
             except (UnreadError, EffectsError) as error:
                 self._failure.last = None
                 self.programs.drop(opened.graph)
-                if isinstance(error, EffectsError):
-                    self._effects |= error.variables
-                else:
-                    self._whole = True
+                self._assume(error)
                 return self.perform(args, act, abstract=abstract)
             except Exception as error:
                 if not program.succeeded:
@@ -181,17 +178,27 @@ class Calls:
             spread=self._spread,
             strict=bool(self.options.donate),  # no array can be given away twice
             known=self._read,
-            whole=self._whole,
-            effects=self._effects,
+            assumed=self._assumed,
         )
         self._read = opened.read
         return opened
+
+    def _assume(self, error: UnreadError | EffectsError) -> None:
+        """Remember what a body has done that its code does not show."""
+        assumed = self._assumed
+        if isinstance(error, EffectsError):
+            effects = assumed.effects | error.variables
+            self._assumed = assumed._replace(effects=effects)
+            return
+        if assumed.whole:  # it is none of the code's, but the user's word
+            raise used_after_all(self.history.function, assumed.unused) from None
+        self._assumed = assumed._replace(whole=True)
 
     def retries(self, error: BaseException) -> bool:
         """Whether an error came from tracing, so that nothing has run yet."""
         last = getattr(self._failure, "last", None)
         self._failure.last = None  # its traceback holds the arguments
-        return error is last or isinstance(error, FoundDraws)
+        return error is last or isinstance(error, (FoundDraws, OtherArraysError))
 
     def _failed(self, error: Exception) -> None:
         self._failure.last = error
@@ -213,7 +220,7 @@ class Calls:
         """Let calls like this one be recognised from now on, if they come often."""
         program.calls += 1
         compiled = program.compiled
-        run = compiled if compiled.streams else compiled.pure
+        run = compiled if compiled.streams else compiled.pure.run
         for layout, settings in program.places:
             layout.put(settings, run)
         # If calls are not recognised after all, again, more and more rarely.
@@ -281,7 +288,9 @@ class Calls:
 
 
 def _run(program: Program, leaves: Sequence[Any]) -> Any:
-    return program.compiled(*leaves)
+    out = program.compiled(*leaves)
+    has_run()
+    return out
 
 
 def parameters_of(

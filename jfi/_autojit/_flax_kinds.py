@@ -76,8 +76,10 @@ class NumberedKind(Kind):
 class TrainStateKind(ObjectKind):
     """A `TrainState`, whose number of steps is an array after the first of them."""
 
-    def parts(self, x: Any, read: Collection[str] | None) -> Split:
-        part, children = super().parts(x, read)
+    def parts(
+        self, x: Any, read: Collection[str] | None, unused: Collection[str] = ()
+    ) -> Split:
+        part, children = super().parts(x, read, unused)
         return part, [
             jax.numpy.asarray(child) if name == "step" and type(child) is int else child
             for name, child in zip(("", *part[4]), children, strict=True)

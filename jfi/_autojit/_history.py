@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import re
 import threading
 import time
 import warnings
@@ -21,6 +22,7 @@ from ._kinds import MISSING
 
 MAX_RECORDS = 1000  # compilations that are remembered
 MAX_COMPARED = 16  # of them, those to which a new one is compared
+OFTEN_GROWN = 3  # compilations because a container grew: the next call is one, too
 MAX_DESCRIBED = 2000  # values of one call that are written down
 
 
@@ -48,8 +50,8 @@ class Compilation:
     Attributes:
         changes: What differs from the most similar call before; nothing at the first.
         tracing_seconds: How long the body ran.
-        compiling_seconds: How long XLA took; None if it was compiled as a part of
-            another function, or has not been.
+        compiling_seconds: How long XLA took; None if nothing was compiled: the same
+            code is compiled already, or it is a part of another function.
     """
 
     changes: tuple[Difference, ...] = ()
@@ -164,21 +166,27 @@ class History:
         """The body was traced."""
         seconds = time.perf_counter() - running.started
         compilation = Compilation(running.changes, seconds)
-        path = running.changes[0].path if len(running.changes) == 1 else None
+        path, grows = _cause(running.changes)
+        often = min(self._warn_after, OFTEN_GROWN) if grows else self._warn_after
         with self._lock:
             self.traces += 1
             self._compilations.append(compilation)
             self._lately.append(running.described)
             if path is not None:
                 self._alone[path] += 1
-            warns = path is not None and self._alone[path] == self._warn_after
+            warns = path is not None and self._alone[path] == often
         _await_compiling(compilation if is_outermost() else None)
         if warns:
-            (change,) = running.changes
+            change = running.changes[0]
+            how = (
+                "grew"
+                if grows
+                else f"changed (lately {change.before} -> {change.after})"
+            )
+            remedy = _remedy_of_growth(self.function, path) if grows else None
             warnings.warn(
-                f"{self.function}() was compiled {self._warn_after} times because "
-                f"{path} changed (lately {change.before} -> {change.after}).\n"
-                f"{_remedy(running.changes)}",
+                f"{self.function}() was compiled {often} times because {path} {how}.\n"
+                f"{remedy or _remedy(running.changes)}",
                 RecompileWarning,
                 stacklevel=user_level(),
             )
@@ -272,6 +280,31 @@ def _described_array(x: Any) -> str:
     return str(jax.typeof(x).str_short())
 
 
+def _cause(changes: Sequence[Difference]) -> tuple[str | None, bool]:
+    """What changed, if it is one thing; and whether it is a list that grew.
+
+    Its new items are each at another path.
+    """
+    if changes and not any(change.before for change in changes):
+        (name, *others) = {_ITEM.sub("", change.path) for change in changes}
+        if not others and name != changes[0].path:
+            return name, True
+    return (changes[0].path if len(changes) == 1 else None), False
+
+
+_ITEM = re.compile(r"\[\d+\]$")
+
+
+def _remedy_of_growth(function: str, path: str | None) -> str:
+    _, dot, attribute = str(path).rpartition(".")
+    if dot and attribute.isidentifier():
+        return (
+            f'If {function}() does not use it, write @autojit(unused="{attribute}"); '
+            f"if it does, keep its length the same: {path} = jnp.zeros(1000)"
+        )
+    return f"Keep its length the same, or make it an array: jnp.asarray({path})"
+
+
 def _remedy(changes: Sequence[Difference]) -> str:
     if not changes:
         return "Call it with the same settings."
@@ -289,6 +322,11 @@ def _remedy(changes: Sequence[Difference]) -> str:
 
 
 _compiling = threading.local()
+
+
+def has_run() -> None:
+    """What was traced last in this thread is compiled, if it had to be."""
+    _compiling.now = None
 
 
 def _await_compiling(compilation: Compilation | None) -> None:

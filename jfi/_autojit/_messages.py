@@ -5,7 +5,7 @@ import inspect
 import linecache
 import re
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import jax
@@ -163,6 +163,15 @@ def retell(error: Exception, opened: Opened, names: Sequence[str]) -> None:
         f"while the function is compiled.\n{_instead(error)}\n"
         f"If it is a setting, pass a Python int, bool or float, or write {static}.\n\n"
         f"JAX says: {theirs}",
+    )
+
+
+def used_after_all(function: str, unused: Iterable[str]) -> AutoJitError:
+    """The error for code that uses what the user said it does not use."""
+    names = ", ".join(sorted(unused))
+    return AutoJitError(
+        f"{function}() uses an attribute that @autojit(unused=...) says it does not "
+        f"use: {names}.\nLeave those out that it uses."
     )
 
 

@@ -65,15 +65,18 @@ class ObjectKind(Kind):
 
     def open(self, x: Any, read: Read, mode: Mode) -> Split:
         whole = self._whole or read.whole or mode not in PASSED
-        return self.parts(x, None if whole else read.attributes)
+        return self.parts(x, None if whole else read.attributes, read.unused)
 
-    def parts(self, x: Any, read: Collection[str] | None) -> Split:
+    def parts(
+        self, x: Any, read: Collection[str] | None, unused: Collection[str] = ()
+    ) -> Split:
         """Take an object apart, with the attributes of some names; None: with all."""
         attributes, own = self._attributes(x)
         names = tuple(attributes)
+        known = names if read is None else read
         # In the order of their names: objects whose attributes were set in another
         # order share what was compiled.
-        opened = tuple(sorted(n for n in names if read is None or n in read))
+        opened = tuple(sorted(n for n in names if n in known and n not in unused))
         base, items = self._base.split(x) if self._base else (None, ())
         part = (type(x), names, base, own, opened)
         return part, (type(x), *(attributes[name] for name in opened), *items)

@@ -35,7 +35,7 @@ from ._graphs import INPUT, LEAVES, Node, Opened, place
 from ._kinds import Kind, RefusedError
 from ._modes import KEYS, WITH_DATA, Mode
 from ._outside_kinds import Variables
-from ._reading import Read
+from ._reading import NOTHING_ASSUMED, Assumed, Read
 
 
 UNSHARED = (int, float, complex, str, bool, bytes, type(None))  # `is` says nothing
@@ -52,8 +52,7 @@ def open_values(
     inputs: Mapping[int, int] | None = None,
     refused: str = "got",
     known: Read | None = None,
-    whole: bool = False,
-    effects: frozenset[tuple[int, str]] = frozenset(),
+    assumed: Assumed = NOTHING_ASSUMED,
 ) -> Opened:
     """Take values apart, breadth first.
 
@@ -68,8 +67,7 @@ def open_values(
         refused: The beginning of the sentence that refuses a value.
         known: What code reads, as far as it is known; a call like this one may have
             found it.
-        whole: Whether all attributes count, whatever the code seems to read.
-        effects: As of `Read`.
+        assumed: What is known besides the code.
 
     Raises:
         AutoJitError: A value can't be opened; the message has its path.
@@ -77,7 +75,7 @@ def open_values(
 
     def opened(read: Read) -> Opened:
         walk = _Walk(read, tuple(values), mode, modes, spread, strict, inputs)
-        walk.found.whole, walk.found.effects = whole, effects
+        walk.found = Read(assumed)
         try:
             walk.run()
         except RefusedError as error:
@@ -93,11 +91,11 @@ def open_values(
 
     if mode is Mode.RESULT:
         return opened(Read())
-    found = opened(known or Read())
+    found = opened(known or Read(assumed))
     if known is not None and found.read != known:
-        known = Read()
+        known = Read(assumed)
         found = opened(known)
-    known = known or Read()
+    known = known or Read(assumed)
     while found.read != known:
         known = found.read
         found = opened(known)
@@ -136,8 +134,7 @@ def contents_of(values: Sequence[object]) -> Opened:
     Raises:
         AutoJitError: A value can't be opened.
     """
-    read = Read()
-    read.whole = True
+    read = Read(Assumed(whole=True))
     try:
         return look_at(values, read, Mode.FROZEN)
     except RefusedError as error:

@@ -35,6 +35,7 @@ class Options:
         donate: Parameters whose arrays the compiled function may overwrite.
         warn_after: How many compilations because of one value are worth a warning.
         max_traces: How many compilations are an error; None: no number is.
+        unused: Attributes that the body does not use.
         uncompiled: Whether what can't be watched runs without being compiled.
         jit: What is handed on to `jax.jit`.
     """
@@ -45,6 +46,7 @@ class Options:
     donate: frozenset[str] = frozenset()
     warn_after: int = 8
     max_traces: int | None = None
+    unused: frozenset[str] = frozenset()
     uncompiled: bool = True
     jit: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
@@ -85,8 +87,10 @@ def read_options(
             rest[option] = _count(function, option, value)
         elif option == "uncompiled":
             rest[option] = _flag(function, option, value)
+        elif option == "unused":
+            rest[option] = _attributes(function, value)
         else:
-            others = ("warn_after", "max_traces", "uncompiled")
+            others = ("warn_after", "max_traces", "unused", "uncompiled")
             allowed = ", ".join((*names, *others, *JIT_OPTIONS))
             raise AutoJitOptionError(
                 f"autojit() of {function}() got the option {option!r}, which it does "
@@ -146,6 +150,16 @@ def _count(function: str, option: str, value: Any) -> int | None:
             f"Write a number of compilations: {option}=8."
         )
     return value
+
+
+def _attributes(function: str, value: Any) -> frozenset[str]:
+    names = _listed(value)
+    if not all(isinstance(name, str) and name.isidentifier() for name in names):
+        raise AutoJitOptionError(
+            f"autojit() of {function}() got unused={value!r}.\n"
+            'Write the names of attributes: unused="losses", or unused=("losses", "n").'
+        )
+    return frozenset(names)
 
 
 def _flag(function: str, option: str, value: Any) -> bool:

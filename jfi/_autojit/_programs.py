@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from .._compat import at_top_level, setting
 from .._jit import Compiled
+from .._jitted import Jitted
 from ._changes import contents, find_changes
 from ._effects import (
     EffectsError,
@@ -82,7 +83,7 @@ class Program:
                 raise
 
         traced.__name__ = traced.__qualname__ = function.names[0]
-        self.compiled: Compiled = Compiled(traced, options)
+        self.compiled: Compiled = Compiled(traced, options, Jitted)
 
     def _trace(self, leaves: Sequence[Any]) -> Any:
         """Run the body on clones of the arguments around traced arrays."""
@@ -90,10 +91,14 @@ class Program:
             raise NotTracedError
         with touching() as touched:
             try:
-                return self._trace_clones(leaves)
-            finally:
+                outcome = self._trace_clones(leaves)
+            except Exception:
                 if touched():
-                    raise UnreadError
+                    raise UnreadError from None
+                raise
+            if touched():
+                raise UnreadError
+            return outcome
 
     def _trace_clones(self, leaves: Sequence[Any]) -> Any:
         graph, names, read = self._opened.graph, self._function.names, self._opened.read

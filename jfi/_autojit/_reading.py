@@ -11,7 +11,7 @@ import random
 import sys
 import types
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,6 +33,24 @@ _SHOWING = frozenset(("__format__", "__repr__", "__str__"))
 _SHOWS = frozenset(("ascii", "format", "print", "repr", "str"))
 
 
+class Assumed(NamedTuple):
+    """What is known of a function besides its code.
+
+    Attributes:
+        whole: Whether all attributes count, whatever the code seems to read.
+        effects: Global variables, by the id of their module's dict and their name,
+            whose changes by the body are effects, as prints are: they are not watched.
+        unused: Names of attributes that the body does not use, as the user said.
+    """
+
+    whole: bool = False
+    effects: frozenset[tuple[int, str]] = frozenset()
+    unused: frozenset[str] = frozenset()
+
+
+NOTHING_ASSUMED = Assumed()
+
+
 class Read:
     """The names that the code met so far reads.
 
@@ -41,16 +59,17 @@ class Read:
         whole: Whether attributes may be read by names that the code makes up.
         made: The classes that code can call, to make objects.
         unseen: What is read that can't be watched, as the user writes it.
-        effects: Global variables, by the id of their module's dict and their name,
-            whose changes by the body are effects, as prints are: they are not watched.
+        effects: As assumed.
+        unused: As assumed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, assumed: Assumed = NOTHING_ASSUMED) -> None:
         self.attributes: set[str] = set()
-        self.whole: bool = False
+        self.whole: bool = assumed.whole
         self.made: set[type] = set()
         self.unseen: dict[str, None] = {}
-        self.effects: frozenset[tuple[int, str]] = frozenset()
+        self.effects: frozenset[tuple[int, str]] = assumed.effects
+        self.unused: frozenset[str] = assumed.unused
         self._variables: dict[tuple[int, Mode], set[str]] = {}
         self._written: dict[tuple[int, Mode], set[str]] = {}
 

@@ -88,6 +88,7 @@ def autojit(
     donate: Names = (),
     warn_after: int = 8,
     max_traces: int | None = None,
+    unused: Names = (),
     uncompiled: bool = True,
     **jit_options: Any,
 ) -> AutoJIT[P, R]: ...
@@ -100,6 +101,7 @@ def autojit(
     donate: Names = (),
     warn_after: int = 8,
     max_traces: int | None = None,
+    unused: Names = (),
     uncompiled: bool = True,
     **jit_options: Any,
 ) -> Callable[[Callable[P, R]], AutoJIT[P, R]]: ...
@@ -149,6 +151,8 @@ def autojit(fn: Any = None, /, **options: Any) -> Any:  # noqa: D417 - see overl
         donate: Names of parameters whose arrays the compiled code may overwrite.
         warn_after: After how many compilations because of one value to warn.
         max_traces: After how many compilations to raise; None: never.
+        unused: Names of attributes, of `self` or other objects, that `fn` does not use:
+            what they hold (such as a list of losses that grows) does not count.
         uncompiled: Whether a function that reads what can't be watched (`os.environ`,
             an iterator ...) runs uncompiled, with a warning; if not, it is refused.
         jit_options: `in_shardings`, `out_shardings`, `keep_unused`, `device`,

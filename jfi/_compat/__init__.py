@@ -43,6 +43,7 @@ from ._pytrees import (
     pytree_from_node as pytree_from_node,
     pytree_node as pytree_node,
 )
+from ._same_code import code_key as code_key
 from ._settings import (
     all_settings as all_settings,
     backend_started as backend_started,

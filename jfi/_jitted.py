@@ -1,0 +1,152 @@
+"""`jax.jit`, where functions that are traced to the same code are compiled once."""
+
+import inspect
+import threading
+import weakref
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
+
+import jax
+
+from ._compat import at_top_level, code_key, setting
+from ._per_function import options_key
+
+
+class OtherArraysError(Exception):
+    """A shared program was called with arrays that it was not traced for."""
+
+
+class Jitted:
+    """A function under `jax.jit`; another that has the same code shares its program.
+
+    The function is traced in any case: what it gives back may differ in all but the
+    arrays, such as the order of the keys of a dict.
+    """
+
+    def __init__(self, fun: Callable[..., Any], options: Mapping[str, Any]) -> None:
+        self._fun, self._options = fun, options
+        self._own = _Executable(fun, options)
+        self._run: Callable[..., Any] | None = None  # known after the first call
+
+    @property
+    def run(self) -> Callable[..., Any]:
+        """What runs it fastest.
+
+        It raises OtherArraysError where a call has to go through the object itself.
+        """
+        return self._run or self
+
+    def __call__(self, *args: Any) -> Any:
+        """Call it."""
+        try:
+            return (self._run or self._find)(*args)
+        except OtherArraysError:
+            pass
+        # What others use, too, takes no more kinds of arrays. Nobody uses this one.
+        self._own = _Executable(self._fun, self._options)
+        run = self._run = self._own.jitted
+        return run(*args)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._own.jitted, name)
+
+    def _find(self, *args: Any) -> Any:
+        """Call it, and find out what runs it from now on."""
+        own = self._own
+        if not at_top_level() or setting("jax_disable_jit"):
+            return own.jitted(*args)
+        closed_jaxpr = own.jitted.trace(*args).jaxpr  # a call finds this
+        found = _same_as(own, self._key(closed_jaxpr, args))
+        run = self._run = own.jitted if found is own else _in_place_of(own, found)
+        return run(*args)
+
+    def _key(self, closed_jaxpr: Any, args: tuple[Any, ...]) -> Hashable | None:
+        code = code_key(closed_jaxpr)
+        key = code, jax.tree.structure(args), options_key(self._options)
+        try:
+            hash(key)
+        except TypeError:
+            return None
+        return key if code is not None else None
+
+
+class _Executable:
+    """What a function is compiled to."""
+
+    def __init__(self, fun: Callable[..., Any], options: Mapping[str, Any]) -> None:
+        self.body = _Body(fun)
+        self.jitted: Any = jax.jit(_named(self.body.trace, fun), **options)
+
+
+class _Body:
+    """What is traced. It knows nothing of what compiles it, so that there is no cycle.
+
+    Attributes:
+        structure: That of the result.
+    """
+
+    def __init__(self, fun: Callable[..., Any]) -> None:
+        self.structure: Any = None
+        self._fun: Callable[..., Any] | None = fun
+        self._traces = 0
+
+    def trace(self, *args: Any) -> Any:
+        """Run the function, for one more kind of arrays."""
+        with _lock:
+            fun = self._fun
+            if fun is None:
+                raise OtherArraysError
+            self._traces += 1
+        out = fun(*args)
+        self.structure = jax.tree.structure(out)
+        return out
+
+    def share(self) -> bool:
+        """Trace no more, and let the function go, so that others may use what there is.
+
+        Returns:
+            Whether this can be: if it was traced for one kind of arrays.
+        """
+        with _lock:
+            if self._traces == 1:
+                self._fun = None
+            return self._fun is None
+
+
+_lock = threading.Lock()
+_executables: weakref.WeakValueDictionary[Hashable, _Executable] = (
+    weakref.WeakValueDictionary()
+)
+
+
+def _same_as(own: _Executable, key: Hashable | None) -> _Executable:
+    """The executable of the same code: the first there was, if others may use it."""
+    if key is None:
+        return own
+    first = _executables.setdefault(key, own)
+    return first if first is own or first.body.share() else own
+
+
+def _in_place_of(own: _Executable, other: _Executable) -> Callable[..., Any]:
+    """What runs another executable, with the result of its own."""
+    structure, jitted = own.body.structure, other.jitted
+    same = structure == other.body.structure
+
+    def run(*args: Any) -> Any:
+        if not at_top_level():  # their derivatives may differ
+            return own.jitted(*args)
+        out = jitted(*args)
+        return out if same else jax.tree.unflatten(structure, jax.tree.leaves(out))
+
+    return run
+
+
+def _named(run: Callable[..., Any], fun: Callable[..., Any]) -> Callable[..., Any]:
+    """A function with the name and signature of another, which it does not hold."""
+
+    def named(*args: Any) -> Any:
+        return run(*args)
+
+    named.__name__ = named.__qualname__ = getattr(fun, "__name__", "function")
+    setattr(named, "__signature__", inspect.signature(fun))  # noqa: B010 - unknown to type checkers
+    return named
