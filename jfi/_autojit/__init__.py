@@ -13,6 +13,7 @@ user's words, `_history` why a function was compiled, `_ahead` what is made of i
 of time; `_options` and `_shardings` hold what users may ask for.
 """
 
+from ._calls import Calls as Calls
 from ._modes import Mode as Mode
 from ._opening import (
     contents_of as contents_of,

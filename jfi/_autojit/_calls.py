@@ -88,6 +88,19 @@ class Calls:
     def __reduce__(self) -> tuple[Any, ...]:
         return Calls, (self.fn, self.given)
 
+    def __call__(self, *args: Any) -> Any:
+        """Run a call, as what `autojit` returns does.
+
+        Args:
+            args: One value for each parameter.
+        """
+        try:
+            return self.recognise(*args)
+        except BaseException as error:
+            if not self.retries(error):
+                raise
+        return self.run(*args)
+
     def run(self, *args: Any) -> Any:
         """Run a call of any form.
 

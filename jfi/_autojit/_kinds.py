@@ -285,7 +285,10 @@ class NumberKind(ConstantKind):
         self, source: Source, name: str, part: Any, n: int
     ) -> Sequence[Expression]:
         source.require(f"type({name}) is {source.constant(type(part.value))}")
-        source.setting(f"number_key({name})", part.key)
+        if type(part.value) is float:  # the same key, without a call
+            source.setting(f"{name}.hex()", part.value.hex())
+        else:
+            source.setting(f"number_key({name})", part.key)
         return ()
 
 

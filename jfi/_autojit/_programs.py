@@ -138,9 +138,14 @@ class Program:
 
 
 class Programs:
-    """The programs of one function, the least recently used first."""
+    """The programs of one function, the least recently used first.
+
+    Attributes:
+        most: How many are kept.
+    """
 
     def __init__(self) -> None:
+        self.most: int = MAX_PROGRAMS
         self._lock = threading.Lock()  # for the tables alone: never held while tracing
         self._table: collections.OrderedDict[Hashable, Program] = (
             collections.OrderedDict()
@@ -172,7 +177,7 @@ class Programs:
         made = make()
         with self._lock:
             program = self._table.setdefault(graph, made)
-            while len(self._table) > MAX_PROGRAMS:
+            while len(self._table) > self.most:
                 self._table.popitem(last=False)[1].forget()
             return program
 

@@ -58,9 +58,7 @@ def scan(
         LoopError: `f` does not return the carry as it came, or rows don't fit.
     """
     settings = static(length), reverse, unroll, progress
-    out: tuple[Carry, Y] = run(
-        _operations.scan, (f,), init, xs, *settings, traced=(0, 1)
-    )
+    out: tuple[Carry, Y] = run(_operations.scan, (f,), (init, xs), settings)
     return out
 
 
@@ -107,7 +105,7 @@ def while_loop(
     if max_steps is not None:
         functions = cond_fun, body_fun
         return bounded_while_loop(functions, init_val, max_steps)
-    out: T = run(_operations.while_loop, (cond_fun, body_fun), init_val, traced=(0,))
+    out: T = run(_operations.while_loop, (cond_fun, body_fun), (init_val,))
     return out
 
 
@@ -140,17 +138,18 @@ def fori_loop(
     Raises:
         LoopError: `body_fun` does not return the carry as it came.
     """
-    lower, upper = static(lower), static(upper)
-    data: tuple[int, ...] = (2,)
+    bounds: tuple[Any, ...] = ()
+    known: tuple[Any, ...] = static(lower), static(upper)
     if at_top_level() and unroll is None and not progress:
         # Nothing is differentiated, for which JAX must know the number of steps: one
         # program for any.
-        data = (0, 1, 2)
-    settings = unroll, progress
+        bounds, known = known, bounds
     out: T = run(
-        _operations.fori_loop, (body_fun,), lower, upper, init_val, *settings,
-        traced=data,
-    )  # fmt: skip
+        _operations.fori_loop,
+        (body_fun,),
+        (init_val, bounds),
+        (known, unroll, progress),
+    )
     return out
 
 
@@ -185,10 +184,11 @@ def cond(
     functions: tuple[Any, Any] = true_fun, false_fun
     if callable(functions[0]) and callable(functions[1]):
         out: R = run(
-            _operations.cond, functions, pred, operands, operand,
-            traced=(0, 1, 2),
+            _operations.cond,
+            functions,
+            (pred, operands, operand),
             compiles=not is_batched(pred),  # seen only outside of a program
-        )  # fmt: skip
+        )
     else:  # JAX's older form, with an operand for each function
         out = lax.cond(pred, true_fun, false_fun, *operands, **operand)
     return out
@@ -219,10 +219,11 @@ def switch(
         LoopError: The functions return different types.
     """
     out: R = run(
-        _operations.switch, tuple(branches), index, operands, operand,
-        traced=(0, 1, 2),
+        _operations.switch,
+        tuple(branches),
+        (index, operands, operand),
         compiles=not is_batched(index),
-    )  # fmt: skip
+    )
     return out
 
 
@@ -241,7 +242,7 @@ def map(f: Callable[[X], Y], xs: X, *, batch_size: int | None = None) -> Y:
     Returns:
         What `f` returns, stacked.
     """
-    out: Y = run(_operations.map, (f,), xs, static(batch_size), traced=(0,))
+    out: Y = run(_operations.map, (f,), (xs,), (static(batch_size),))
     return out
 
 
@@ -263,14 +264,8 @@ def associative_scan(
     Returns:
         A tree like `elems`.
     """
-    out: T = run(
-        _operations.associative_scan,
-        (fn,),
-        elems,
-        reverse,
-        static(axis),
-        traced=(0,),
-    )
+    settings = reverse, static(axis)
+    out: T = run(_operations.associative_scan, (fn,), (elems,), settings)
     return out
 
 
@@ -315,7 +310,7 @@ def checkpoint(
         by_name = _split(kwargs, names)
         data, static = zip(by_position, by_name, strict=True)
         operation = _operations.checkpoint
-        out: R = run(operation, (fun,), data, static, options, traced=(0,))
+        out: R = run(operation, (fun,), (data,), (static, options))
         return out
 
     return checkpointed

@@ -67,13 +67,15 @@ def while_loop(functions: tuple[Any, Any], init_val: Any) -> Any:
 
 def fori_loop(
     functions: tuple[Any],
-    lower: Any,
-    upper: Any,
     init_val: Any,
+    bounds: tuple[Any, ...],
+    known: tuple[Any, ...],
     unroll: Any,
     progress: Any,
 ) -> Any:
+    """Its bounds are data, or else known."""
     (body,) = functions
+    lower, upper = bounds + known
     with explained_fori(body, lower, init_val):
         title = title_of(progress, function_name(body)) if progress else None
 

@@ -10,13 +10,13 @@ import functools
 import operator
 import sys
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import jax
 from jax.core import Tracer
 
-from .._autojit import UnwatchedError, autojit, warn_uncompiled
+from .._autojit import Calls, UnwatchedError, warn_uncompiled
 from .._compat import at_top_level, is_staged, setting
 from .._outside import without_callbacks
 from .._own_stream import in_stream
@@ -30,60 +30,48 @@ MAX_SETTINGS = 128  # of one place: sizes and other values that are not data
 
 def run(
     operation: Operation,
-    functions: Sequence[Any],
-    *args: Any,
-    traced: tuple[int, ...],
+    functions: tuple[Any, ...],
+    data: tuple[Any, ...],
+    settings: tuple[Any, ...] = (),
+    *,
     compiles: bool = True,
     streams: bool = True,
 ) -> Any:
-    """Call `operation(functions, *args)`, compiled if the caller is eager code.
+    """Call `operation(functions, *data, *settings)`, compiled if eager code calls.
+
+    This is on the way of every eager loop: it makes no closure before one is needed.
 
     Args:
         operation: Control flow in JAX's terms: a function of a module.
         functions: The user's functions.
-        args: Its other arguments.
-        traced: The numbers of those among `args` that JAX traces, ints too.
+        data: Its arguments that JAX traces, ints too.
+        settings: Its other arguments.
         compiles: Whether to compile it at all.
         streams: Whether its random draws must be brought in line with plain Python's.
     """
-
-    def directly() -> Any:
-        return operation(functions, *args)
-
-    def directly_anew() -> Any:  # JAX remembers what it traced of a function
-        return operation([_new(function) for function in functions], *args)
-
-    around = in_stream if streams else _itself
-    if not compiles or setting("jax_disable_jit") or is_staged():
-        return around(directly)
-    program = _program_of(operation, tuple(map(_written, functions)))
-    if program.unwatched:
-        return around(directly_anew)
-    if not program.compiles:
-        return around(directly)
-    data = tuple(args[n] for n in traced)
-    settings = tuple(arg for n, arg in enumerate(args) if n not in traced)
-
-    def compiled() -> Any:
-        try:
-            return program.run(functions, data, settings, traced)
-        except UnwatchedError as error:
-            warn_uncompiled(str(error))
-            program.unwatched = True
-            return around(directly_anew)
-        except Exception:
-            pass
-        # It calls back, or holds what can't be compared, or Python code needs the value
-        # of an array; or it fails anyway, in words that should be JAX's and the user's.
-        out = around(directly)
-        program.compiles = False
-        return out
-
-    return compiled() if at_top_level() else around(compiled)
+    eager = at_top_level()
+    if compiles and (eager or not is_staged()) and not setting("jax_disable_jit"):
+        program = _program_of(operation, tuple([_written(f) for f in functions]))
+        if program.compiles:
+            if eager or not streams:
+                return program.run(functions, data, settings, streams)
+            return in_stream(lambda: program.run(functions, data, settings, streams))
+        if program.unwatched:
+            functions = tuple(map(_new, functions))
+    return _directly(operation, functions, data, settings, streams)
 
 
-def _itself(call: Callable[[], Any]) -> Any:
-    return call()
+def _directly(
+    operation: Operation,
+    functions: tuple[Any, ...],
+    data: tuple[Any, ...],
+    settings: tuple[Any, ...],
+    streams: bool,
+) -> Any:
+    """As JAX runs it."""
+    if not streams:
+        return operation(functions, *data, *settings)
+    return in_stream(lambda: operation(functions, *data, *settings))
 
 
 def static(number: Any) -> Any:
@@ -101,41 +89,51 @@ class _Program:
 
     Attributes:
         compiles: Whether its functions can be compiled.
-        unwatched: Whether they read what can't be watched.
+        unwatched: Whether that is because they read what can't be watched. JAX
+            remembers what it traced of a function, whatever has changed since.
     """
 
     def __init__(self, operation: Operation) -> None:
         self.compiles, self.unwatched = True, False
+        self._operation = operation
         # Globals in place of captured variables: autojit looks at those at every call.
         variables = {**globals(), "operation": operation}
         name = operation.__name__  # what messages call it
         compiled = types.FunctionType(_traced.__code__, variables, name)
         # To JAX captured numbers are constants: Python computes with them. And it does
         # not warn of how often it compiles a loop.
-        self._compiled: Any = autojit(
-            compiled,
-            traced="data",
-            frozen="functions",
-            warn_after=sys.maxsize,
-            uncompiled=False,
-        )
+        options = {"traced": "data", "frozen": "functions", "warn_after": sys.maxsize}
+        self._calls = Calls(compiled, {**options, "uncompiled": False})
+        self._calls.programs.most = MAX_SETTINGS
 
     def run(
-        self, functions: Sequence[Any], data: Any, settings: Any, traced: Any
+        self,
+        functions: tuple[Any, ...],
+        data: tuple[Any, ...],
+        settings: tuple[Any, ...],
+        streams: bool,
     ) -> Any:
-        """Run it with the variables that the functions read."""
-        if self._compiled.cache_info().signatures > MAX_SETTINGS:
-            self._compiled.clear_cache()
-        return self._compiled(tuple(functions), data, settings, traced)
+        """Run it with the variables that the functions read, or else as JAX does."""
+        try:
+            return self._calls(functions, data, settings)
+        except UnwatchedError as error:
+            warn_uncompiled(str(error))
+            self.compiles, self.unwatched = False, True
+            functions = tuple(map(_new, functions))
+        except Exception:
+            pass
+        # It calls back, or holds what can't be compared, or Python code needs the value
+        # of an array; or it fails anyway, in words that should be JAX's and the user's.
+        out = _directly(self._operation, functions, data, settings, streams)
+        self.compiles = False
+        return out
 
 
 # What `_Program` gives its own copy of the function below.
 operation: Any = None
 
 
-def _traced(
-    functions: tuple[Any, ...], data: Any, settings: Any, traced: tuple[int, ...]
-) -> Any:
+def _traced(functions: tuple[Any, ...], data: Any, settings: Any) -> Any:
     fresh = [_new(function) for function in functions]
     leaves, structure = jax.tree.flatten(data)
     is_data = [isinstance(leaf, Tracer) for leaf in leaves]
@@ -146,11 +144,7 @@ def _traced(
             next(tracer) if known else leaf
             for leaf, known in zip(leaves, is_data, strict=True)
         ]
-        own = iter(jax.tree.unflatten(structure, chosen))
-        others = iter(settings)
-        count = len(data) + len(settings)
-        args = [next(own if n in traced else others) for n in range(count)]
-        return operation(fresh, *args)
+        return operation(fresh, *jax.tree.unflatten(structure, chosen), *settings)
 
     tracers = [leaf for leaf in leaves if isinstance(leaf, Tracer)]
     return without_callbacks(block)(tracers)
@@ -173,11 +167,6 @@ def _program_of(operation: Operation, written: tuple[object, ...]) -> _Program:
 
 def _written(function: Any) -> object:
     """Where a function is written; for other callables, their class."""
-    while True:
-        if isinstance(function, functools.partial):
-            function = function.func
-        elif isinstance(function, types.MethodType):
-            function = function.__func__
-        else:
-            break
+    while isinstance(function, functools.partial):
+        function = function.func
     return getattr(function, "__code__", None) or type(function)

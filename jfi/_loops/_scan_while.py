@@ -100,9 +100,8 @@ def scan_while(
     """
     steps = checked_max_steps("scan_while", max_steps)
     carry, ys, length = run(
-        _bounded.scan_while, (cond, body), init, steps,
-        traced=(0,), streams=False,
-    )  # fmt: skip
+        _bounded.scan_while, (cond, body), (init,), (steps,), streams=False
+    )
     return ScanWhileResult(carry, ys, length)
 
 
@@ -114,7 +113,6 @@ def bounded_while_loop(
     """`while_loop` of a condition and a body, with `max_steps`."""
     steps = checked_max_steps("while_loop", max_steps)
     whole: CarryT = run(
-        _bounded.bounded_while_loop, functions, init_val, steps,
-        traced=(0,), streams=False,
-    )  # fmt: skip
+        _bounded.bounded_while_loop, functions, (init_val,), (steps,), streams=False
+    )
     return whole

@@ -16,7 +16,7 @@ from jax import lax
 import jfi
 
 
-LIMIT = 4
+LIMIT = 2
 X = jnp.arange(64.0)
 CHOICE = jnp.array(True)
 A = jnp.array(np.random.default_rng(0).normal(size=(64, 64)), "float32")
