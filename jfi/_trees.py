@@ -4,6 +4,7 @@ import functools
 import inspect
 import os
 import sys
+import types
 import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeGuard, TypeVar
@@ -141,6 +142,19 @@ def is_scalar(x: object) -> TypeGuard[complex | np.generic]:
     if isinstance(x, np.generic):
         return is_numeric(x.dtype)
     return type(x) is float or type(x) is complex
+
+
+_FIXED = (
+    *(bool, int, float, complex, str, bytes, type, type(None), type(...)),
+    *(types.FunctionType, types.BuiltinFunctionType, types.ModuleType),
+)
+
+
+def is_fixed(value: Any) -> bool:
+    """Whether a default is a constant, which neither code nor its module writes to."""
+    if type(value) is tuple:
+        return all(map(is_fixed, value))
+    return isinstance(value, _FIXED)
 
 
 def own_copy(x: Any) -> Any:

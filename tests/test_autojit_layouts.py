@@ -16,6 +16,7 @@ from subprocesses import output_of
 
 import jfi
 from jfi import autojit
+from jfi._autojit import _calls
 
 
 def same(a, b):
@@ -506,6 +507,7 @@ def test_debugging_of_nans():
 import jax
 import jax.numpy as jnp
 from jfi import autojit
+from jfi._autojit import _calls
 
 f = autojit(lambda x: jnp.log(x))
 for _ in range(4):
@@ -555,3 +557,37 @@ def test_cached_functions_made_at_run_time():
     scale = 3
     table.cache_clear()
     assert g(1.0) == 9
+
+
+class Scaled:
+    def __init__(self):
+        self.w = jnp.arange(3.0)
+
+    @autojit
+    def __call__(self, x):
+        return self.w * x
+
+    def plain(self, x):
+        return self.w + x
+
+
+def opened_by(monkeypatch, call):
+    """How many calls are opened, of those after the first few."""
+    opened = []
+    original = _calls.open_values
+    monkeypatch.setattr(
+        _calls, "open_values", lambda *a, **k: opened.append(1) or original(*a, **k)
+    )
+    for _ in range(4):
+        call()
+    opened.clear()
+    for _ in range(10):
+        call()
+    return len(opened)
+
+
+def test_methods_are_recognised(monkeypatch):
+    scaled = Scaled()
+    assert opened_by(monkeypatch, lambda: scaled(2.0)) == 0
+    assert opened_by(monkeypatch, lambda: autojit(scaled.plain)(2.0)) == 0
+    assert opened_by(monkeypatch, lambda: autojit(Scaled.plain)(scaled, 2.0)) == 0

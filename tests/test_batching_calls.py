@@ -2,7 +2,10 @@
 
 import collections
 import enum
+import functools
+import gc
 import threading
+import weakref
 
 import jax
 import numpy as np
@@ -80,6 +83,112 @@ def test_other_settings_of_the_same_shape_are_seen():
     assert vmap_automatically(fn, tree).tolist() == [30, 150, 270]
     plant.A[0, 0] = 0
     assert vmap_automatically(fn, tree).tolist() == [30, 90, 150]
+
+
+class Scaling:
+    def method(self, x, scale=2.0, mode="sum", *, shift=0.0):
+        count()
+        total = x.sum() if mode == "sum" else x.max()
+        return total * scale + shift
+
+    __call__ = method
+
+
+def scaling(x, scale=2.0, mode="sum", *, shift=0.0):
+    return Scaling().method(x, scale, mode, shift=shift)
+
+
+@pytest.mark.parametrize("fn", [scaling, Scaling().method, Scaling()])
+def test_a_keyword_given_with_or_without_its_default_is_one_call(fn):
+    mapped = auto_vmap(fn)
+    assert mapped(X).tolist() == [2, 10, 18]
+    for keywords, expected in (
+        ({"scale": 2.0}, [2, 10, 18]),
+        ({"scale": 3.0}, [3, 15, 27]),
+        ({"mode": "sum", "scale": 3.0}, [3, 15, 27]),
+        ({"shift": 1.0}, [3, 11, 19]),
+        ({"shift": 1.0, "mode": "sum", "scale": 3.0}, [4, 16, 28]),
+        ({}, [2, 10, 18]),
+    ):
+        call = functools.partial(mapped, X, **keywords)
+        assert Traces.added(call) == 0, keywords
+        assert call().tolist() == expected
+    assert mapped(X, mode="max").tolist() == [2, 6, 10]
+    assert mapped(X, 3.0).tolist() == [3, 15, 27]
+    with pytest.raises(TypeError, match="multiple values"):
+        mapped(X, 3.0, scale=3.0)
+
+
+def test_defaults_that_are_replaced_are_seen():
+    def fn(x, scale=2.0, *, shift=0.0):
+        return x.sum() * scale + shift
+
+    mapped = auto_vmap(fn)
+    assert mapped(X).tolist() == [2, 10, 18]
+    fn.__defaults__, fn.__kwdefaults__["shift"] = (3.0,), 1.0
+    assert mapped(X).tolist() == [4, 16, 28]
+
+
+def test_an_array_as_default_is_the_same_for_all_rows():
+    three = np.float32([1, 2, 3])
+
+    def fn(x, weights=three):
+        return x.sum() * weights.sum()
+
+    mapped = auto_vmap(fn)
+    assert mapped(X).tolist() == [6, 30, 54]
+    assert mapped(X, weights=three).tolist() == [1, 10, 27]
+
+
+def test_a_default_that_the_body_must_know():
+    def fn(x, n=2.0, *rest, size=3, **others):
+        return x.sum() * (n if n > 1 else -n) * size + len(rest) + len(others)
+
+    mapped = auto_vmap(fn)
+    for _ in range(2):
+        assert mapped(X).tolist() == [6, 30, 54]
+        assert mapped(X, n=0.5).tolist() == [-1.5, -7.5, -13.5]
+        assert mapped(X, 2.0, 1, other=1).tolist() == [8, 32, 56]
+
+
+@pytest.mark.parametrize("options", [{}, {"shared": ["scale"]}, {"batched": {"x": 0}}])
+def test_auto_vmap_written_inline_traces_once(options):
+    def call(scale):
+        return auto_vmap(lambda x, scale: (count(), x.sum() * scale)[1], **options)(
+            X, scale
+        )
+
+    assert call(2.0).tolist() == [2, 10, 18]
+    assert Traces.added(lambda: call(2.0)) == 0
+    assert call(3.0).tolist() == [3, 15, 27]
+
+
+def test_what_a_function_captured_goes_after_auto_vmap_inline():
+    def one(k):
+        w = jnp.full(2, k)
+        fn = lambda x: x @ w
+        assert auto_vmap(fn)(X).tolist() == (X.sum(1) * k).tolist()
+        return weakref.ref(fn), weakref.ref(w)
+
+    gone = [ref for k in (1.0, 2.0, 3.0, 4.0) for ref in one(k)]
+    gc.collect()
+    assert [ref() for ref in gone] == [None] * len(gone)
+
+
+def decorated(fn):
+    @functools.wraps(fn)
+    def wrapper(*args):
+        return fn(*args)
+
+    return wrapper
+
+
+def test_functions_with_one_decorator_are_told_apart():
+    for fn in (lambda x: x + 1, lambda x: x - 1):
+        for _ in range(3):
+            np.testing.assert_array_equal(auto_vmap(decorated(fn))(X), fn(X))
+            partial = functools.partial(decorated(fn))
+            np.testing.assert_array_equal(auto_vmap(partial)(X), fn(X))
 
 
 @pytest.mark.parametrize("n", [1, True, 1.0, None, "1", np.float64(1)])

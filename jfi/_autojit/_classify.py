@@ -21,6 +21,7 @@ from .._code import is_user_module
 from .._trees import (
     STATIC_MARK,
     is_array,
+    is_fixed,
     is_library,
     is_named,
     is_scalar,
@@ -217,7 +218,7 @@ def _kind_of_function(fn: types.FunctionType) -> kinds.Kind:
     if named and not is_users(fn):
         return ITSELF
     own = (fn.__defaults__, *(fn.__kwdefaults__ or {}).values())
-    if named and not (fn.__closure__ or fn.__dict__) and functions.is_fixed(own):
+    if named and not (fn.__closure__ or fn.__dict__) and is_fixed(own):
         return PLAIN
     if fn.__closure__ or fn.__defaults__ or fn.__kwdefaults__ or fn.__dict__:
         return FUNCTION

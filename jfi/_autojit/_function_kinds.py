@@ -105,19 +105,6 @@ class PlainKind(Kind):
         return [*variables, f"{name}.__defaults__", f"{name}.__kwdefaults__", "None"]
 
 
-_FIXED = (
-    *(bool, int, float, complex, str, bytes, type, type(None), type(...)),
-    *(types.FunctionType, types.BuiltinFunctionType, types.ModuleType),
-)
-
-
-def is_fixed(value: Any) -> bool:
-    """Whether a default is a constant, which neither code nor its module writes to."""
-    if type(value) is tuple:
-        return all(map(is_fixed, value))
-    return isinstance(value, _FIXED)
-
-
 def as_variables(found: Any) -> dict[str, Any]:
     """The dict of variables; where a call gives them back they come as the module's."""
     variables: dict[str, Any] = found.all if isinstance(found, Variables) else found

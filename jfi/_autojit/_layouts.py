@@ -122,7 +122,7 @@ def write_down(opened: Opened, parameters: Sequence[str]) -> Written:
     fn = fn.fn if isinstance(fn, Body) else fn
     imported = source.variables(opened.objects[roots[-1]].all)
     # Who calls keeps the function alive: what it captured goes when it goes.
-    found = f"{source.constant(weakly(fn), ('function', id(fn)))}()"
+    found = f"{source.constant(weakly(fn), ('weakly', id(fn)))}()"
     source.bind(roots, [found, *parameters, imported])
     for i, (kind, part, children) in enumerate(opened.graph[1:], start=1):
         source.node = i

@@ -1,12 +1,13 @@
 """Batches without `in_axes`: which arrays are batched is found out, or said by name.
 
 `_public` holds what users call, `_plan` the options, `_marks` how they say in the data
-what is batched. A call (`_calls`) runs compiled where it can. Inside, the arguments are
-flattened to named leaves (`_leaves`), an axis is chosen for each (`_choosing`, by
-`_trials`; `_naming` finds leaves by path), and the rows (`_rows`) are mapped
-(`_mapping`): with draws of their own, in `_chunks`, on several `_devices`; then the
-results are put together (`_results`). `_messages` holds the refusals. `_stacking` makes
-batches out of lists.
+what is batched. A call (`_calls`) runs compiled where it can, with the `_defaults` of
+the function as if the caller had given them. Inside, the arguments are flattened to
+named leaves (`_leaves`), an axis is chosen for each (`_choosing`, by `_trials`;
+`_naming` finds leaves by path), and the rows (`_rows`) are mapped (`_mapping`): with
+draws of their own, in `_chunks`, on several `_devices`; then the results are put
+together (`_results`). `_messages` holds the refusals. `_stacking` makes batches out of
+lists.
 """
 
 from ._marks import batched as batched, shared as shared

@@ -9,7 +9,8 @@ from .._errors import BatchError
 from .._trees import function_name, refuse_no_function
 from .._vmap import Randomness
 from ._calls import Calls
-from ._leaves import arguments_of_call, arguments_of_problem
+from ._defaults import with_defaults
+from ._leaves import Arguments, arguments_of_call, arguments_of_problem
 from ._plan import Paths, key_of, make_plan
 
 
@@ -74,15 +75,12 @@ def vmap_automatically(
         BatchError: No reading is possible, an option can't be, or `fn` returns what
             hides arrays.
     """
-    code: Any = getattr(fn, "__code__", None) or _code_of_callable(fn)
-    # Not by the code itself: its hash goes through all of its bytes.
-    key: tuple[Any, ...] = id(code), batch_size, type(batch_size)
-    if options:
-        key = (*key, *options.items(), *map(type, options.values()))
-    try:
-        calls = _known[key][1]
-    except (KeyError, TypeError):
-        calls = _calls_of(code, {**options, "batch_size": batch_size}, key)
+    calls = _calls_of(
+        "vmap_automatically",
+        fn,
+        {**options, "batch_size": batch_size},
+        arguments_of_problem,
+    )
     result: ResultT = calls.run(fn, (problem,), {})
     return result
 
@@ -92,30 +90,41 @@ _known: dict[Hashable, tuple[Any, Calls]] = {}  # keeps the code: its id stays i
 _lock = threading.Lock()
 
 
-def _calls_of(code: Any, options: Mapping[str, Any], key: Hashable) -> Calls:
-    """Calls that are new, or that have an option without a hash: a dict or a list."""
-    plan = make_plan("vmap_automatically", **options)
+def _calls_of(
+    tool: str,
+    fn: Callable[..., Any],
+    options: Mapping[str, Any],
+    read: Callable[..., Arguments],
+) -> Calls:
+    """The calls of all functions with the same code: lambdas are made anew."""
+    code, name = _code_of(fn), function_name(fn)
+    # Not by the code itself: its hash goes through all of its bytes.
+    key: tuple[Any, ...] = tool, id(code), name, *options.items()
+    key = (*key, *map(type, options.values()))
+    try:
+        return _known[key][1]
+    except (KeyError, TypeError):  # new, or an option is a dict or a list
+        pass
+    plan = make_plan(tool, **options)
     try:
         hash(key)
     except TypeError:
-        key = id(code), key_of(options)
+        key = tool, id(code), name, key_of(options)
         if key in _known:
             return _known[key][1]
-    calls = Calls(plan, _name(code), arguments_of_problem)
+    calls = Calls(plan, name, read)
     with _lock:
         while len(_known) >= MAX_FUNCTIONS:
             del _known[next(iter(_known))]
         return _known.setdefault(key, (code, calls))[1]
 
 
-def _code_of_callable(fn: Any) -> Any:
-    """The code behind a compiled function; the class of another callable object."""
-    return getattr(getattr(fn, "__wrapped__", None), "__code__", type(fn))
-
-
-def _name(code: Any) -> str:
-    """The name of a function with this code, or of a callable object of this class."""
-    return str(code.__name__ if isinstance(code, type) else code.co_name)
+def _code_of(fn: Any) -> Any:
+    """The code of a function, also a compiled one; the class of another callable."""
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    code = getattr(fn, "__code__", None)
+    return code or getattr(getattr(fn, "__wrapped__", None), "__code__", type(fn))
 
 
 @overload
@@ -205,12 +214,11 @@ def auto_vmap(fn: Any = None, /, **options: Any) -> Any:  # noqa: D417 - see ove
     if fn is None:
         return functools.partial(auto_vmap, **options)
     refuse_no_function("auto_vmap", fn, BatchError)
-    plan = make_plan("auto_vmap", **options)
-    run = Calls(plan, function_name(fn), arguments_of_call).run
+    run = _calls_of("auto_vmap", fn, options, arguments_of_call).run
 
     @functools.wraps(fn, updated=())
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        return run(fn, args, kwargs)
+        return run(fn, args, with_defaults(fn, args, kwargs))
 
     return mapped
 
