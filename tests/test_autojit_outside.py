@@ -262,14 +262,16 @@ UNWATCHED = {
     "an environment variable": "int(os.environ.get('SCRIPT_N', N))",
     "an iterator": "next(ITERATOR)",
     "a generator of NumPy": "RANDOM.integers(5)",
+    "a variable of a thread": "(setattr(HERE, 'n', N) or HERE.n)",
 }
 
 
 @pytest.mark.parametrize("read", UNWATCHED.values(), ids=UNWATCHED)
 def test_what_cant_be_watched_runs_uncompiled(script, read):
     source = f"""
-import itertools, os
+import itertools, os, threading
 N, ITERATOR, RANDOM = 1, itertools.count(), np.random.default_rng(0)
+HERE = threading.local()
 {{decorator}}
 def run(x): return x * {read}
 """
