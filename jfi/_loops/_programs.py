@@ -6,11 +6,13 @@ and what they capture, and takes captured arrays as data. What can't be compiled
 as JAX runs it, from then on at each call from that place.
 """
 
+import contextlib
 import functools
 import operator
 import sys
+import threading
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 import jax
@@ -51,11 +53,12 @@ def run(
         return operation(functions, *args)
 
     def directly_anew() -> Any:  # JAX remembers what it traced of a function
-        return operation([_new(function) for function in functions], *args)
+        with _anew():
+            return operation([_new(function) for function in functions], *args)
 
     around = in_stream if streams else _itself
     if not compiles or setting("jax_disable_jit") or is_staged():
-        return around(directly)
+        return around(directly_anew if getattr(_here, "anew", False) else directly)
     program = _program_of(operation, tuple(map(_written, functions)))
     if program.unwatched:
         return around(directly_anew)
@@ -84,6 +87,19 @@ def run(
 
 def _itself(call: Callable[[], Any]) -> Any:
     return call()
+
+
+_here = threading.local()
+
+
+@contextlib.contextmanager
+def _anew() -> Generator[None]:
+    """While functions run that can't be watched: the loops and branches in them, too."""
+    before, _here.anew = getattr(_here, "anew", False), True
+    try:
+        yield
+    finally:
+        _here.anew = before
 
 
 def static(number: Any) -> Any:
