@@ -220,6 +220,19 @@ class Model:
     assert names["n"] == 0.0
 
 
+def test_a_function_whose_code_was_replaced_is_not_the_next_one_like_it(script):
+    names = script("""
+N = 3
+@jfi.autojit
+def run(x, fn): return x * fn()
+""")
+    exec("def double(): return 2 * N", names)
+    assert names["run"](np.ones(()), names["double"]) == 6
+    names["double"].__code__ = (lambda: N).__code__  # noqa: F821
+    exec("def double(): return 2 * N", names)
+    np.testing.assert_array_equal(names["run"](np.ones(2), names["double"]), [6, 6])
+
+
 def test_functions_that_remember_their_results_are_called_anew(script):
     names = script("""
 import functools
@@ -262,14 +275,16 @@ UNWATCHED = {
     "an environment variable": "int(os.environ.get('SCRIPT_N', N))",
     "an iterator": "next(ITERATOR)",
     "a generator of NumPy": "RANDOM.integers(5)",
+    "a variable of a thread": "(setattr(HERE, 'n', N) or HERE.n)",
 }
 
 
 @pytest.mark.parametrize("read", UNWATCHED.values(), ids=UNWATCHED)
 def test_what_cant_be_watched_runs_uncompiled(script, read):
     source = f"""
-import itertools, os
+import itertools, os, threading
 N, ITERATOR, RANDOM = 1, itertools.count(), np.random.default_rng(0)
+HERE = threading.local()
 {{decorator}}
 def run(x): return x * {read}
 """

@@ -245,3 +245,13 @@ def test_branches_that_call_back():
         assert run(jnp.array(float(k))) == k
         jax.effects_barrier()
         assert seen == [float(n) for n in range(1, k + 1)]
+
+
+@pytest.mark.filterwarnings("ignore::jfi.UncompiledWarning")
+def test_branches_in_a_loop_see_what_cannot_be_watched(module):
+    exec("def of_text(x):\n    return x * globals()['GA' + 'IN']", vars(module))
+    step = lambda c, x: (c, jnp.cond(True, module.of_text, lambda x: x * 1.0, x))
+    run = lambda: float(jnp.scan(step, 0.0, X)[1].sum())
+    assert [run(), run()] == [6.0] * 2
+    module.GAIN = 2.0
+    assert [run(), run()] == [12.0] * 2

@@ -78,9 +78,13 @@ class PlainKind(Kind):
         return int(part[3])
 
     def make(self, part: Any, children: Sequence[Any]) -> Any:
-        fn, own = part[1].value, part[3]
+        code, constant, _, own = part
+        fn = constant.value
         variables = as_variables(children[0]) if own else fn.__globals__
-        return fn if variables is fn.__globals__ else in_module(fn, variables)
+        # The first function of this code: an editor may have replaced it since.
+        if variables is fn.__globals__ and fn.__code__ is code:
+            return fn
+        return in_module(fn, code, variables)
 
     def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
         return ("", ".__defaults__", ".__kwdefaults__", "")[k + 1 - part[3]]
@@ -111,10 +115,12 @@ def as_variables(found: Any) -> dict[str, Any]:
     return variables
 
 
-def in_module(fn: types.FunctionType, variables: dict[str, Any]) -> types.FunctionType:
-    """The same function with other global variables."""
+def in_module(
+    fn: types.FunctionType, code: types.CodeType, variables: dict[str, Any]
+) -> types.FunctionType:
+    """The same function with some code and other global variables."""
     clone = types.FunctionType(
-        fn.__code__, variables, fn.__name__, fn.__defaults__, fn.__closure__
+        code, variables, fn.__name__, fn.__defaults__, fn.__closure__
     )
     clone.__kwdefaults__, clone.__qualname__ = fn.__kwdefaults__, fn.__qualname__
     clone.__module__, clone.__doc__ = fn.__module__, fn.__doc__

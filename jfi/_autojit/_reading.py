@@ -9,6 +9,7 @@ import builtins
 import contextvars
 import random
 import sys
+import threading
 import types
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -177,7 +178,7 @@ _SEEDED = ("numpy.random", "random.Random")
 
 
 def _changes_unseen(value: Any, attribute: str) -> bool:
-    if isinstance(value, contextvars.ContextVar):
+    if isinstance(value, (contextvars.ContextVar, threading.local)):
         return True
     if isinstance(value, types.BuiltinMethodType):
         owner = value.__self__

@@ -6,11 +6,13 @@ and what they capture, and takes captured arrays as data. What can't be compiled
 as JAX runs it, from then on at each call from that place.
 """
 
+import contextlib
 import functools
 import operator
 import sys
+import threading
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 import jax
@@ -49,16 +51,15 @@ def run(
         compiles: Whether to compile it at all.
         streams: Whether its random draws must be brought in line with plain Python's.
     """
-    eager = at_top_level()
+    eager, anew = at_top_level(), _is_anew()
     if compiles and (eager or not is_staged()) and not setting("jax_disable_jit"):
         program = _program_of(operation, tuple([_written(f) for f in functions]))
         if program.compiles:
             if eager or not streams:
                 return program.run(functions, data, settings, streams)
             return in_stream(lambda: program.run(functions, data, settings, streams))
-        if program.unwatched:
-            functions = tuple(map(_new, functions))
-    return _directly(operation, functions, data, settings, streams)
+        anew = anew or program.unwatched
+    return _directly(operation, functions, data, settings, streams, anew=anew)
 
 
 def _directly(
@@ -67,11 +68,35 @@ def _directly(
     data: tuple[Any, ...],
     settings: tuple[Any, ...],
     streams: bool,
+    *,
+    anew: bool,
 ) -> Any:
-    """As JAX runs it."""
-    if not streams:
-        return operation(functions, *data, *settings)
-    return in_stream(lambda: operation(functions, *data, *settings))
+    """As JAX runs it; anew: without what it remembers of the functions."""
+
+    def run() -> Any:
+        if not anew:
+            return operation(functions, *data, *settings)
+        with _anew():
+            return operation(tuple(map(_new, functions)), *data, *settings)
+
+    return in_stream(run) if streams else run()
+
+
+_here = threading.local()
+
+
+def _is_anew() -> bool:
+    return getattr(_here, "anew", False)
+
+
+@contextlib.contextmanager
+def _anew() -> Generator[None]:
+    """While functions run that can't be watched: the loops and branches in them, too."""
+    before, _here.anew = _is_anew(), True
+    try:
+        yield
+    finally:
+        _here.anew = before
 
 
 def static(number: Any) -> Any:
@@ -119,12 +144,12 @@ class _Program:
         except UnwatchedError as error:
             warn_uncompiled(str(error))
             self.compiles, self.unwatched = False, True
-            functions = tuple(map(_new, functions))
         except Exception:
             pass
         # It calls back, or holds what can't be compared, or Python code needs the value
         # of an array; or it fails anyway, in words that should be JAX's and the user's.
-        out = _directly(self._operation, functions, data, settings, streams)
+        anew = self.unwatched or _is_anew()
+        out = _directly(self._operation, functions, data, settings, streams, anew=anew)
         self.compiles = False
         return out
 
