@@ -22,7 +22,7 @@ from ._kinds import MISSING
 
 MAX_RECORDS = 1000  # compilations that are remembered
 MAX_COMPARED = 16  # of them, those to which a new one is compared
-OFTEN_GROWN = 3  # compilations because a container grew: the next call is one, too
+OFTEN_GROWN = 3  # compilations because a list grew: the next call is one, too
 MAX_DESCRIBED = 2000  # values of one call that are written down
 
 
@@ -167,7 +167,8 @@ class History:
         seconds = time.perf_counter() - running.started
         compilation = Compilation(running.changes, seconds)
         path, grows = _cause(running.changes)
-        often = min(self._warn_after, OFTEN_GROWN) if grows else self._warn_after
+        beside = grows and "." in str(path)  # the body may not even use it
+        often = min(self._warn_after, OFTEN_GROWN) if beside else self._warn_after
         with self._lock:
             self.traces += 1
             self._compilations.append(compilation)

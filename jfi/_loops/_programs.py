@@ -91,7 +91,7 @@ def _is_anew() -> bool:
 
 @contextlib.contextmanager
 def _anew() -> Generator[None]:
-    """While functions run that can't be watched: the loops and branches in them, too."""
+    """While functions run that can't be watched: so do the loops in them."""
     before, _here.anew = _is_anew(), True
     try:
         yield
