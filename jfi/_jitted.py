@@ -1,5 +1,6 @@
 """`jax.jit`, where functions that are traced to the same code are compiled once."""
 
+import contextlib
 import inspect
 import threading
 import weakref
@@ -42,8 +43,9 @@ class Jitted:
             return (self._run or self._find)(*args)
         except OtherArraysError:
             pass
-        # What others use, too, takes no more kinds of arrays. Nobody uses this one.
-        self._own = _Executable(self._fun, self._options)
+        # What others use, too, takes no more kinds of arrays. Nobody will use this one.
+        if self._own.body.is_shared():
+            self._own = _Executable(self._fun, self._options)
         run = self._run = self._own.jitted
         return run(*args)
 
@@ -56,9 +58,18 @@ class Jitted:
         if not at_top_level() or setting("jax_disable_jit"):
             return own.jitted(*args)
         closed_jaxpr = own.jitted.trace(*args).jaxpr  # a call finds this
-        found = _same_as(own, self._key(closed_jaxpr, args))
-        run = self._run = own.jitted if found is own else _in_place_of(own, found)
-        return run(*args)
+        key = self._key(closed_jaxpr, args)
+        found = own if key is None else _same_as(own, key)
+        if found is not own:
+            run = _in_place_of(own, found)
+            with contextlib.suppress(OtherArraysError):
+                out = run(*args)
+                self._run = run
+                return out
+            # It was traced under other settings of JAX; or JAX has forgotten it.
+            _executables[key] = own
+        self._run = own.jitted
+        return own.jitted(*args)
 
     def _key(self, closed_jaxpr: Any, args: tuple[Any, ...]) -> Hashable | None:
         code = code_key(closed_jaxpr)
@@ -112,6 +123,10 @@ class _Body:
                 self._fun = None
             return self._fun is None
 
+    def is_shared(self) -> bool:
+        """Whether others may use what there is."""
+        return self._fun is None
+
 
 _lock = threading.Lock()
 _executables: weakref.WeakValueDictionary[Hashable, _Executable] = (
@@ -119,10 +134,8 @@ _executables: weakref.WeakValueDictionary[Hashable, _Executable] = (
 )
 
 
-def _same_as(own: _Executable, key: Hashable | None) -> _Executable:
+def _same_as(own: _Executable, key: Hashable) -> _Executable:
     """The executable of the same code: the first there was, if others may use it."""
-    if key is None:
-        return own
     first = _executables.setdefault(key, own)
     return first if first is own or first.body.share() else own
 

@@ -292,6 +292,19 @@ def test_under_another_precision():
             assert f(np.ones((3, 3)), tag).dtype == "float32"
 
 
+def test_settings_of_jax_that_differ_cost_no_second_trace():
+    def make():
+        return autojit(lambda x: x + 1.25)
+
+    f, g, h = make(), make(), make()
+    x = jnp.ones(3)
+    f(x)
+    with jax.default_matmul_precision("highest"):
+        for one in (g, h):
+            np.testing.assert_array_equal(one(x), [2.25] * 3)
+            assert one.cache_info().traces == 1
+
+
 def test_jax_forgets_what_it_compiled():
     @autojit
     def f(x, k, tag):
