@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 from autojit_rows import COUNTS, EQUINOX, NNX, Row, Way, measure, report
 from jax.core import eval_jaxpr
+from same_code_rows import rows as same_code
 
 import jfi
 
@@ -306,8 +307,11 @@ def first_call(jit: Any) -> Way:
     kept: list[Any] = []  # so that nothing is freed within the time
 
     def call() -> Any:
+        number = len(kept)  # of the same code nothing would be compiled
+
         def body(x: Any, y: Any) -> Any:
             COUNTS["traces"] += 1
+            x = x + number
             for _ in range(10):  # 30 operations
                 x = x * 0.5 + y
                 y = y - x
@@ -342,7 +346,9 @@ def tracing() -> Iterator[Row]:
     )
 
 
-SECTIONS = (plain_arguments, trees, methods, sub_objects, functions, tracing)
+SECTIONS = (
+    plain_arguments, trees, methods, sub_objects, functions, tracing, same_code,
+)  # fmt: skip
 
 if __name__ == "__main__":
     if not nnx:
