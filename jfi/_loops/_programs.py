@@ -125,10 +125,9 @@ class _Program:
         variables = {**globals(), "operation": operation}
         name = operation.__name__  # what messages call it
         compiled = types.FunctionType(_traced.__code__, variables, name)
-        # To JAX captured numbers are constants: Python computes with them. And it does
-        # not warn of how often it compiles a loop.
-        options = {"traced": "data", "frozen": "functions", "warn_after": sys.maxsize}
-        self._calls = Calls(compiled, {**options, "uncompiled": False})
+        # JAX does not warn of how often it compiles a loop.
+        options = {"traced": "data", "warn_after": sys.maxsize, "uncompiled": False}
+        self._calls = Calls(compiled, options, varying=("functions",))
         self._calls.programs.most = MAX_SETTINGS
 
     def run(
