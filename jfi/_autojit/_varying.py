@@ -19,7 +19,7 @@ from ._graphs import Graph, Opened
 from ._modes import Mode
 
 
-MAX_GRAPHS = 1024  # of which the numbers are remembered
+MAX_GRAPHS = 128  # of one function, of which the numbers are remembered
 
 
 class OtherCodeError(Exception):
@@ -27,21 +27,24 @@ class OtherCodeError(Exception):
 
 
 class Numbers:
-    """The numbers of one function that never changed so far."""
+    """The numbers among the arguments of one function, as they were at first."""
 
     def __init__(self) -> None:
         self._first: dict[Graph, dict[int, Hashable]] = {}
 
     def unchanged(self, opened: Opened) -> frozenset[int]:
-        """The nodes of those that have to be constants in a call."""
+        """The nodes of those that are to be constants in a call.
+
+        Args:
+            opened: The call, with all of them as data.
+        """
         found = {i: number_key(opened.objects[i]) for i in varying(opened)}
         if not found or _tells_types(opened.graph):
             return frozenset(found)
         if opened.graph not in self._first and len(self._first) >= MAX_GRAPHS:
             self.clear()
         first = self._first.setdefault(opened.graph, found)
-        changed = {i for i in list(first) if first[i] != found[i]}
-        kept = {i: key for i, key in first.items() if i not in changed}
+        kept = {i: key for i, key in first.items() if found[i] == key}
         self._first[opened.graph] = kept
         return frozenset(kept)
 
@@ -50,7 +53,7 @@ class Numbers:
 
 
 def varying(opened: Opened) -> list[int]:
-    """The nodes of the numbers that are data because they changed."""
+    """The nodes of such numbers, where they are data."""
     return [i for i in opened.leaf_nodes() if _may_vary(opened, i)]
 
 

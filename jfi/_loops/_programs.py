@@ -53,7 +53,7 @@ def run(
     """
     eager, anew = at_top_level(), _is_anew()
     if compiles and (eager or not is_staged()) and not setting("jax_disable_jit"):
-        program = _program_of(operation, tuple([_written(f) for f in functions]))
+        program = _program_of(operation, _written(functions))
         if program.compiles:
             if eager or not streams:
                 return program.run(functions, data, settings, streams)
@@ -189,8 +189,18 @@ def _program_of(operation: Operation, written: tuple[object, ...]) -> _Program:
     return _Program(operation)
 
 
-def _written(function: Any) -> object:
-    """Where a function is written; for other callables, their class."""
+def _written(functions: tuple[Any, ...]) -> tuple[object, ...]:
+    """Where functions are written; for other callables, their classes."""
+    try:
+        return tuple(map(_code_of, functions))
+    except AttributeError:
+        return tuple(map(_code_or_class, functions))
+
+
+_code_of = operator.attrgetter("__code__")
+
+
+def _code_or_class(function: Any) -> object:
     while isinstance(function, functools.partial):
         function = function.func
     return getattr(function, "__code__", None) or type(function)
