@@ -19,7 +19,7 @@ import jax
 from jax.core import Tracer
 
 from .._autojit import Calls, UnwatchedError, warn_uncompiled
-from .._compat import at_top_level, is_staged, setting
+from .._compat import at_top_level, is_batched, is_staged, setting
 from .._outside import without_callbacks
 from .._own_stream import in_stream
 
@@ -36,7 +36,7 @@ def run(
     data: tuple[Any, ...],
     settings: tuple[Any, ...] = (),
     *,
-    compiles: bool = True,
+    choice: Any = None,
     streams: bool = True,
 ) -> Any:
     """Call `operation(functions, *data, *settings)`, compiled if eager code calls.
@@ -48,17 +48,19 @@ def run(
         functions: The user's functions.
         data: Its arguments that JAX traces, ints too.
         settings: Its other arguments.
-        compiles: Whether to compile it at all.
+        choice: What a branch is chosen by: a batch of it is left to JAX.
         streams: Whether its random draws must be brought in line with plain Python's.
     """
-    eager, anew = at_top_level(), _is_anew()
-    if compiles and (eager or not is_staged()) and not setting("jax_disable_jit"):
+    eager, anew = at_top_level(), False
+    compiles = eager or not (is_staged() or is_batched(choice))
+    if compiles and not setting("jax_disable_jit"):
         program = _program_of(operation, _written(functions))
         if program.compiles:
             if eager or not streams:
                 return program.run(functions, data, settings, streams)
             return in_stream(lambda: program.run(functions, data, settings, streams))
-        anew = anew or program.unwatched
+        anew = program.unwatched
+    anew = anew or _is_anew()
     return _directly(operation, functions, data, settings, streams, anew=anew)
 
 
@@ -101,7 +103,7 @@ def _anew() -> Generator[None]:
 
 def static(number: Any) -> Any:
     """A known number as a Python int: sizes and bounds are settings of a loop."""
-    if isinstance(number, Tracer) or type(number) in (int, type(None)):
+    if type(number) in (int, type(None)) or isinstance(number, Tracer):
         return number
     try:
         return operator.index(number)
