@@ -1,6 +1,7 @@
 """JAX's loops and branches: eager programs, and what is refused."""
 
 import functools
+import math
 import threading
 
 import jax
@@ -17,14 +18,14 @@ from jfi._compat import on_compiled
 X = np.array([1.0, 2.0, 3.0], np.float32)
 
 
-def same(ours, theirs):
+def same(ours, theirs, rtol=0):
     """Whether two trees are equal: structure, types with weakness, values."""
     assert jax.tree.structure(ours) == jax.tree.structure(theirs)
     for a, b in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
         assert jax.typeof(a) == jax.typeof(b)
         if jnp.issubdtype(jax.typeof(a).dtype, jax.dtypes.prng_key):
             a, b = jax.random.key_data(a), jax.random.key_data(b)
-        np.testing.assert_array_equal(a, b)
+        np.testing.assert_allclose(a, b, rtol=rtol, atol=0)
 
 
 # ---- the results are JAX's ----
@@ -200,6 +201,153 @@ def test_a_captured_number_is_a_constant(compiled):
     assert not compiled
 
 
+# With a captured float: from its second value on data, for 64-bit types at least.
+VARYING = {
+    "scan": lambda lib, k: lib.scan(lambda c, x: (c + k * x, c), X[0], X),
+    "while_loop": lambda lib, k: lib.while_loop(
+        lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] - k), (0, X)
+    ),
+    "fori_loop": lambda lib, k: lib.fori_loop(0, 3, lambda i, c: c / k + i, X),
+    "cond": lambda lib, k: lib.cond(True, lambda: k, lambda: -k),
+    "switch": lambda lib, k: lib.switch(1, [lambda: X, lambda: X**k]),
+    "map": lambda lib, k: lib.map(lambda x: x * jnp.sin(k), X),
+    "associative_scan": lambda lib, k: lib.associative_scan(
+        lambda a, b: a * k + b * k, X
+    ),
+    "checkpoint": lambda lib, k: (lib if lib is jnp else jax).checkpoint(
+        lambda x: x * k
+    )(X),
+    "a branch in a scan": lambda lib, k: lib.scan(
+        lambda c, x: (lax.cond(x > 1, lambda: c * k, lambda: c + k), None), X[0], X
+    ),
+    "a matrix": lambda lib, k: lib.scan(
+        lambda c, x: (jnp.array([[1.0, k], [0.0, 1.0]], "float32") @ c + x, None),
+        X[:2],
+        X,
+    ),
+    "default": lambda lib, k: lib.map(lambda x, k=k: x * k, X),
+    "partial": lambda lib, k: lib.map(functools.partial(lambda k, x: x * k, k), X),
+    "attribute": lambda lib, k: lib.map((lambda s: lambda x: x * s.k)(Gain(k)), X),
+    "method": lambda lib, k: lib.map(Gain(k).times, X),
+}
+COMPUTED = {  # in 64 bits by Python
+    "half": lambda lib, k: lib.map(lambda x: x * (k / 2), X),
+    "rest": lambda lib, k: lib.map(lambda x: (1 - k) * x, X),
+    "step": lambda lib, k: lib.scan(lambda c, x: (c + 0.1 * k * x, None), X[0], X),
+    "two": lambda lib, k: lib.map(lambda x: x * (k * k), X),
+}
+NEEDED = {  # by Python
+    "if": lambda lib, k: lib.map(lambda x: x if k > 1 else x * k, X),
+    "inverse": lambda lib, k: lib.map(lambda x: x * (1 / k), X),
+    "int": lambda lib, k: lib.map(lambda x: x * int(k), X),
+    "math": lambda lib, k: lib.map(lambda x: x * math.exp(k), X),
+    "NumPy": lambda lib, k: lib.map(lambda x: x * np.sin(k), X),
+    "type": lambda lib, k: lib.map(
+        lambda x: x * 2 if isinstance(k, float) and k > 1.5 else x * k, X
+    ),
+    "text": lambda lib, k: lib.map(lambda x: x * {"2.0": 5}.get(str(k), 1), X),
+}
+
+
+class Gain:
+    def __init__(self, k):
+        self.k = k
+
+    def times(self, x):
+        return x * self.k
+
+
+def compilations(call, numbers, compiled):
+    """How many programs each number takes, whose results are those of JAX.
+
+    But for rounding: XLA writes `x * (1 / 3)` for `x / 3`, and `x * x` for `x**2`.
+    """
+    counts = []
+    for k in numbers:
+        compiled.clear()
+        ours = call(jnp, k)
+        counts.append(len(compiled))
+        same(ours, call(lax, k), rtol=1e-6)
+    return counts
+
+
+NUMBERS = (0.3, 0.7, 1.1, 2.0, 1e-3, 0.3)
+
+
+@pytest.mark.parametrize("call", VARYING.values(), ids=VARYING)
+def test_a_captured_number_that_changes_is_data(call, x64, compiled):
+    counts = compilations(call, NUMBERS, compiled)
+    assert sum(counts[2:]) <= 1  # a program of JAX's own, in the first test
+    assert not any(counts[3:])
+
+
+def test_so_is_a_number_of_numpy(x64, compiled):
+    """Also at a place where one of Python was: their types give other results."""
+    for kind in (float, np.float64, np.float32):
+        numbers = map(kind, NUMBERS)
+        assert not any(compilations(VARYING["map"], numbers, compiled)[3:])
+
+
+@pytest.mark.parametrize("call", COMPUTED.values(), ids=COMPUTED)
+def test_what_python_computes_with_a_number_keeps_64_bits(call, x64, compiled):
+    """In 32 bits its result would be another: the number stays a constant."""
+    counts = compilations(call, NUMBERS, compiled)
+    assert any(counts[3:5]) == (not x64)
+
+
+@pytest.mark.parametrize("call", NEEDED.values(), ids=NEEDED)
+def test_a_number_that_python_needs_stays_a_constant(call, x64, compiled):
+    counts = compilations(call, NUMBERS, compiled)
+    assert all(counts[1:4])
+    assert not counts[-1]
+
+
+def test_only_the_number_that_changes_is_data(compiled):
+    def call(lib, k, n=2.0):
+        return lib.map(lambda x: sum(x * k for _ in range(int(n))) * (n / 3), X)
+
+    with jax.enable_x64(False):
+        assert not any(compilations(call, NUMBERS, compiled)[3:])
+    assert float(call(jnp, 1.0, 3.0)[0]) == 3.0
+
+
+def test_a_number_is_data_for_the_shapes_that_allow_it():
+    """Python code may do another thing for each."""
+
+    def call(lib, k, xs):
+        gain = lambda x: k * 0.1 if x.size > 2 else k
+        return lib.map(lambda x: x * gain(x), xs)
+
+    with jax.enable_x64(False):
+        for n in (2, 2, 2, 3, 3, 2, 3):
+            for k in NUMBERS:
+                xs = np.ones((3, n), np.float32)
+                same(call(jnp, k, xs), call(lax, k, xs))
+
+
+def test_a_changing_global_of_a_script():
+    script = """
+import jfi as jnp
+from jfi._compat import on_compiled
+seen, counts, totals = [], [], []
+on_compiled(seen.append)
+xs = jnp.arange(4.0)
+for gain in (0.5, 1.0, 2.0, 4.0, 8.0):
+    def step(c, x):
+        return helper(c) + gain * x, None
+    def helper(c):
+        return 2 * c
+    seen.clear()
+    totals.append(jnp.scan(step, 0.0, xs)[0])
+    counts.append(len(seen))
+totals = [float(total) for total in totals]
+"""
+    variables = {"__name__": "__main__"}
+    exec(script, variables)
+    assert variables["totals"] == [5.5, 11.0, 22.0, 44.0, 88.0]
+    assert not any(variables["counts"][3:])
+
+
 NEEDS_VALUES = {
     "mask": lambda a: jnp.map(lambda x: x * X[a > 1].sum(), X),
     "int": lambda a: jnp.map(lambda x: x * int(a[1]), X),
@@ -267,6 +415,19 @@ def test_nor_under_an_eager_gradient(transform, compiled):
     compiled.clear()
     slope(3.0)
     assert not compiled
+
+
+def test_a_changing_number_under_an_eager_gradient(compiled):
+    def slope(k, library=jnp):
+        loss = lambda w: library.scan(lambda c, x: (c * w + k * x, None), w, X)[0]
+        return jnp.grad(loss)(2.0)
+
+    for k in NUMBERS:
+        compiled.clear()
+        ours = slope(k)
+        count = len(compiled)
+        np.testing.assert_allclose(ours, slope(k, lax), rtol=1e-6)
+    assert not count
 
 
 class Plant:

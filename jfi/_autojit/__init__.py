@@ -8,9 +8,10 @@ which), and the arrays, which are traced. For each graph there is a program
 changed (`_changes`).
 
 Opening is exact and slow. What comes often is written down as code that recognises it
-(`_layouts`); `_calls` tries that first. `_messages` holds what is refused, in the
-user's words, `_history` why a function was compiled, `_ahead` what is made of it ahead
-of time; `_options` and `_shardings` hold what users may ask for.
+(`_layouts`); `_calls` tries that first. `_varying` tells which captured numbers of an
+eager loop are constants. `_messages` holds what is refused, in the user's words,
+`_history` why a function was compiled, `_ahead` what is made of it ahead of time;
+`_options` and `_shardings` hold what users may ask for.
 """
 
 from ._calls import Calls as Calls

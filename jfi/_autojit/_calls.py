@@ -5,7 +5,7 @@ import inspect
 import sys
 import threading
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from .._compat import setting
@@ -27,6 +27,7 @@ from ._outside_kinds import Variables
 from ._programs import Function, Program, Programs, UnreadError
 from ._reading import Assumed, Read
 from ._shardings import constrain, leaf_options, split_options
+from ._varying import Numbers
 from ._watching import UnwatchedError, refuse_unwatched, warn_of_copies, warn_once
 
 
@@ -39,6 +40,11 @@ Parameter = inspect.Parameter
 class Calls:
     """Runs the calls of a function.
 
+    Args:
+        fn: The function.
+        given: The options of `autojit`.
+        varying: Parameters whose floats are settings until they change.
+
     Attributes:
         parameters: Those of its signature; a call has one value for each.
         given: What the user asked for.
@@ -48,7 +54,13 @@ class Calls:
             leaves others to `run`.
     """
 
-    def __init__(self, fn: Callable[..., Any], given: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        given: Mapping[str, Any],
+        varying: Collection[str] = (),
+    ) -> None:
+        self._varying = varying
         self._find_fn: Callable[[], Any] = lambda: fn
         self.given: dict[str, Any] = dict(given)
         self.parameters: list[Parameter] = parameters_of(fn, named_in(given))
@@ -60,6 +72,7 @@ class Calls:
             name, self.options.warn_after, self.options.max_traces
         )
         self.programs: Programs = Programs()
+        self._numbers = Numbers()
         self.recognise: Callable[..., Any] = self.run
         self._function = Function(self._names(), self._call, self.history, self._failed)
         # After the arguments come the modules that code imports when it runs.
@@ -86,7 +99,7 @@ class Calls:
         self._find_fn = weakly(self._find_fn())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Calls, (self.fn, self.given)
+        return Calls, (self.fn, self.given, self._varying)
 
     def __call__(self, *args: Any) -> Any:
         """Run a call, as what `autojit` returns does.
@@ -141,7 +154,8 @@ class Calls:
         """
         given = self._open(args, abstract=abstract)
         refuse_unwatched(self.history.function, given, writes=self.options.uncompiled)
-        known = frozen = self.programs.frozen(given.graph)
+        known = self.programs.frozen(given.graph) | self._numbers.unchanged(given)
+        frozen = known
         while True:
             opened = given.frozen(frozen) if frozen else given
             make = functools.partial(self._program, opened)
@@ -155,16 +169,16 @@ class Calls:
                 self._assume(error)
                 return self.perform(args, act, abstract=abstract)
             except Exception as error:
-                if not program.succeeded:
-                    self.programs.drop(opened.graph)
                 numbers = needed_numbers(error, opened) if self.retries(error) else ()
+                if numbers or not program.succeeded:
+                    self.programs.drop(opened.graph)
                 if not numbers:
                     retell(error, opened, self._names())
                     raise
                 frozen |= frozenset(numbers)
         program.succeeded = True
         if frozen != known:
-            self.programs.freeze(given.graph, frozen)
+            self.programs.freeze(given.graph, frozen - known)
         return opened, program, out
 
     def open(self, args: Sequence[Any]) -> Opened:
@@ -174,7 +188,7 @@ class Calls:
             args: One value for each parameter.
         """
         given = self._open(args)
-        frozen = self.programs.frozen(given.graph)
+        frozen = self.programs.frozen(given.graph) | self._numbers.unchanged(given)
         return given.frozen(frozen) if frozen else given
 
     def _open(self, args: Sequence[Any], *, abstract: bool = False) -> Opened:
@@ -219,6 +233,7 @@ class Calls:
     def clear(self) -> None:
         """Forget all programs and forms."""
         self.programs.clear()
+        self._numbers.clear()
         self.history.clear()
         with self._lock:
             self._layouts.clear()
@@ -273,6 +288,8 @@ class Calls:
             return Mode.STATIC
         if parameter.name in self.options.frozen:
             return Mode.FROZEN
+        if parameter.name in self._varying:
+            return Mode.VARYING
         return Mode.DATA if parameter.name in self.options.traced else Mode.TRACED
 
     def _call(self, values: Sequence[Any]) -> Any:

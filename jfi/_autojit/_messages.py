@@ -18,6 +18,7 @@ from ._classify import ARRAY, SCALAR
 from ._flax_kinds import advice as nnx_advice
 from ._graphs import Graph, Opened, paths, place
 from ._modes import Mode
+from ._varying import varying
 
 
 def refuse_uncompilable(fn: Any) -> None:
@@ -86,15 +87,16 @@ def needed_numbers(error: Exception, opened: Opened) -> list[int]:
     else:
         may_need = isinstance(error, _MAY_BE_CHECKS)
     if not may_need:
-        return []
+        return varying(opened)
     if named:
         nodes = [nodes[k] for k in named]
-    return [
+    found = [
         i
         for i in nodes
         if opened.modes[i] is not Mode.DATA
         if opened.graph[i][0] is SCALAR or _is_outside(opened, i)
     ]
+    return found or varying(opened)
 
 
 def _is_outside(opened: Opened, i: int) -> bool:

@@ -10,6 +10,7 @@ class Mode(enum.Enum):
     ABSTRACT = enum.auto()  # arguments: so are shapes and dtypes without an array
     DATA = enum.auto()  # arguments: so are ints and bools
     FROZEN = enum.auto()  # parts of which the code must know the floats
+    VARYING = enum.auto()  # the same, but for floats that have changed
     STATIC = enum.auto()  # arguments of which the code must know all values
     RESULT = enum.auto()  # results: what is no JAX array is returned as it is
     LOOKED_AT = enum.auto()  # data of a class: passed itself, only its key is taken
@@ -17,6 +18,6 @@ class Mode(enum.Enum):
 
 
 # Of these a copy is passed, and not the value itself.
-PASSED = (Mode.TRACED, Mode.ABSTRACT, Mode.DATA, Mode.FROZEN, Mode.STATIC)
 WITH_DATA = (Mode.TRACED, Mode.ABSTRACT, Mode.DATA)
+PASSED = (*WITH_DATA, Mode.VARYING, Mode.FROZEN, Mode.STATIC)
 KEYS = (Mode.LOOKED_AT, Mode.UNREAD)

@@ -288,9 +288,11 @@ def kind_in_mode(x: Any, mode: Mode) -> Kind:
         return kind
     if mode is Mode.DATA:
         return INTEGER if type(x) in (int, bool) else kind
+    if mode is Mode.VARYING and isinstance(x, (float, np.floating)):
+        return kind
     if kind is SCALAR:
         return NUMBER
-    if kind is ARRAY and mode is not Mode.FROZEN:
+    if kind is ARRAY and mode not in (Mode.FROZEN, Mode.VARYING):
         return _kind_of_untraced_array(x, mode)
     return kind
 
@@ -319,7 +321,7 @@ def modes_below(kind: Kind, part: Any, n: int, mode: Mode, read: Read) -> list[M
         if mode is not Mode.RESULT:
             for k in kind.unread(part, read):
                 below[k] = Mode.UNREAD
-    if mode in WITH_DATA:
+    if mode in WITH_DATA or mode is Mode.VARYING:
         for k in kind.frozen(part, n):
             if k < passed:
                 below[k] = Mode.FROZEN

@@ -26,6 +26,7 @@ from ._messages import change_refused
 from ._object_kinds import touching
 from ._outcomes import take_apart
 from ._rebuilding import rebuild
+from ._varying import as_data, examples
 
 
 MAX_PROGRAMS = 1024  # per function; the least recently used goes
@@ -71,6 +72,7 @@ class Program:
         self._opened, self._function = opened._replace(objects=[], leaves=[]), function
         self._roots = roots_of(opened)
         self._donated: Sequence[int] = options.get("donate_argnums", ())
+        self._varying = examples(opened)
         self.succeeded = False
         self.calls = 0
         self.places: list[tuple[Layout, Hashable]] = []
@@ -91,7 +93,7 @@ class Program:
             raise NotTracedError
         with touching() as touched:
             try:
-                outcome = self._trace_clones(leaves)
+                outcome = self._traced_body(leaves)
             except Exception:
                 if touched():
                     raise UnreadError from None
@@ -100,7 +102,12 @@ class Program:
                 raise UnreadError
             return outcome
 
-    def _trace_clones(self, leaves: Sequence[Any]) -> Any:
+    def _traced_body(self, leaves: Sequence[Any]) -> Any:
+        if self._varying:
+            return as_data(self._trace_clones, leaves, self._varying)
+        return self._trace_clones(*leaves)
+
+    def _trace_clones(self, *leaves: Any) -> Any:
         graph, names, read = self._opened.graph, self._function.names, self._opened.read
         clones = rebuild(graph, leaves)
         compilation = self._function.history.begin(graph, clones, names)

@@ -21,6 +21,7 @@ from ._compiling import cache_size as cache_size, on_compiled as on_compiled
 from ._effects import (
     communicates as communicates,
     exchanging_axes as exchanging_axes,
+    inner_jaxprs as inner_jaxprs,
     is_ref as is_ref,
     names_of_axes as names_of_axes,
 )

@@ -7,7 +7,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from jax import lax
 
-from .._compat import at_top_level, is_batched
+from .._compat import at_top_level
 from . import _operations
 from ._programs import run, static
 from ._scan_while import bounded_while_loop
@@ -187,7 +187,7 @@ def cond(
             _operations.cond,
             functions,
             (pred, operands, operand),
-            compiles=not is_batched(pred),  # seen only outside of a program
+            choice=pred,
         )
     else:  # JAX's older form, with an operand for each function
         out = lax.cond(pred, true_fun, false_fun, *operands, **operand)
@@ -222,7 +222,7 @@ def switch(
         _operations.switch,
         tuple(branches),
         (index, operands, operand),
-        compiles=not is_batched(index),
+        choice=index,
     )
     return out
 

@@ -19,7 +19,7 @@ import jax
 from jax.core import Tracer
 
 from .._autojit import Calls, UnwatchedError, warn_uncompiled
-from .._compat import at_top_level, is_staged, setting
+from .._compat import at_top_level, is_batched, is_staged, setting
 from .._outside import without_callbacks
 from .._own_stream import in_stream
 
@@ -36,7 +36,7 @@ def run(
     data: tuple[Any, ...],
     settings: tuple[Any, ...] = (),
     *,
-    compiles: bool = True,
+    choice: Any = None,
     streams: bool = True,
 ) -> Any:
     """Call `operation(functions, *data, *settings)`, compiled if eager code calls.
@@ -48,17 +48,19 @@ def run(
         functions: The user's functions.
         data: Its arguments that JAX traces, ints too.
         settings: Its other arguments.
-        compiles: Whether to compile it at all.
+        choice: What a branch is chosen by: a batch of it is left to JAX.
         streams: Whether its random draws must be brought in line with plain Python's.
     """
-    eager, anew = at_top_level(), _is_anew()
-    if compiles and (eager or not is_staged()) and not setting("jax_disable_jit"):
-        program = _program_of(operation, tuple([_written(f) for f in functions]))
+    eager, anew = at_top_level(), False
+    compiles = eager or not (is_staged() or is_batched(choice))
+    if compiles and not setting("jax_disable_jit"):
+        program = _program_of(operation, _written(functions))
         if program.compiles:
             if eager or not streams:
                 return program.run(functions, data, settings, streams)
             return in_stream(lambda: program.run(functions, data, settings, streams))
-        anew = anew or program.unwatched
+        anew = program.unwatched
+    anew = anew or _is_anew()
     return _directly(operation, functions, data, settings, streams, anew=anew)
 
 
@@ -101,7 +103,7 @@ def _anew() -> Generator[None]:
 
 def static(number: Any) -> Any:
     """A known number as a Python int: sizes and bounds are settings of a loop."""
-    if isinstance(number, Tracer) or type(number) in (int, type(None)):
+    if type(number) in (int, type(None)) or isinstance(number, Tracer):
         return number
     try:
         return operator.index(number)
@@ -125,10 +127,9 @@ class _Program:
         variables = {**globals(), "operation": operation}
         name = operation.__name__  # what messages call it
         compiled = types.FunctionType(_traced.__code__, variables, name)
-        # To JAX captured numbers are constants: Python computes with them. And it does
-        # not warn of how often it compiles a loop.
-        options = {"traced": "data", "frozen": "functions", "warn_after": sys.maxsize}
-        self._calls = Calls(compiled, {**options, "uncompiled": False})
+        # JAX does not warn of how often it compiles a loop.
+        options = {"traced": "data", "warn_after": sys.maxsize, "uncompiled": False}
+        self._calls = Calls(compiled, options, varying=("functions",))
         self._calls.programs.most = MAX_SETTINGS
 
     def run(
@@ -190,8 +191,18 @@ def _program_of(operation: Operation, written: tuple[object, ...]) -> _Program:
     return _Program(operation)
 
 
-def _written(function: Any) -> object:
-    """Where a function is written; for other callables, their class."""
+def _written(functions: tuple[Any, ...]) -> tuple[object, ...]:
+    """Where functions are written; for other callables, their classes."""
+    try:
+        return tuple(map(_code_of, functions))
+    except AttributeError:
+        return tuple(map(_code_or_class, functions))
+
+
+_code_of = operator.attrgetter("__code__")
+
+
+def _code_or_class(function: Any) -> object:
     while isinstance(function, functools.partial):
         function = function.func
     return getattr(function, "__code__", None) or type(function)

@@ -1,9 +1,11 @@
 """Code that calls back to Python in the middle of a program, and what it writes to."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import jax
+
+from .._compat import inner_jaxprs
 
 
 class CallsBackError(Exception):
@@ -22,20 +24,18 @@ def without_callbacks(block: Callable[..., Any]) -> Callable[..., Any]:
     jitted = jax.jit(block, inline=True)
 
     def run(*args: Any) -> Any:
-        if any(_primitives(jitted.trace(*args).jaxpr)):  # the call finds this trace
+        if _calls_back(jitted.trace(*args).jaxpr.jaxpr):  # the call finds this trace
             raise CallsBackError
         return jitted(*args)
 
     return run
 
 
-def _primitives(closed: Any) -> Iterator[str]:
-    """The names of the callbacks in a jaxpr, also in the jaxprs inside."""
-    jaxpr = getattr(closed, "jaxpr", closed)
-    for equation in jaxpr.eqns:
-        name = equation.primitive.name
-        if "callback" in name or name == "debug_print":
-            yield name
-        for inner in jax.tree.leaves(list(equation.params.values())):
-            if hasattr(inner, "jaxpr") or hasattr(inner, "eqns"):
-                yield from _primitives(inner)
+def _calls_back(jaxpr: Any) -> bool:
+    """Whether a jaxpr, or one inside, has a callback."""
+    return any(
+        "callback" in equation.primitive.name
+        or equation.primitive.name == "debug_print"
+        or any(map(_calls_back, inner_jaxprs(equation)))
+        for equation in jaxpr.eqns
+    )

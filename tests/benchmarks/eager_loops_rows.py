@@ -4,6 +4,7 @@ What stands for 1: the same loop under `jax.jit`, compiled once; for branches in
 `where` of both; for a progress bar the loop without it.
 """
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -40,6 +41,7 @@ def rows() -> Iterator[tuple[Case, int]]:
     """The rows, and how often to call each way in a round."""
     for name, call in EAGER.items():
         yield eager(name, call), 50
+        yield changing(name, call), 50
     yield eager_gradient(), 20
     yield plain_lax(), 1
     yield branches(), 20
@@ -52,6 +54,18 @@ def eager(name: str, call: Callable[[Any, Any], Any]) -> Case:
         f"eager {name}, fresh lambda / jitted",
         lambda: jax.block_until_ready(call(jfi, 0.99)),
         lambda: jax.block_until_ready(jitted(0.99)),
+        limit=LIMIT,
+    )
+
+
+def changing(name: str, call: Callable[[Any, Any], Any]) -> Case:
+    """With another float at each call; the one before is that of `eager` at first."""
+    jitted = jax.jit(lambda k: call(lax, k))
+    gains = itertools.count(0.5, 1e-6)
+    return Case(
+        f"the same {name}, a float that changes",
+        lambda: jax.block_until_ready(call(jfi, next(gains))),
+        lambda: jax.block_until_ready(jitted(next(gains))),
         limit=LIMIT,
     )
 
