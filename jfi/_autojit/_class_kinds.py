@@ -5,12 +5,13 @@ import types
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
+from .._code import is_user_module
 from .._trees import Constant, identity, is_library
 from ._function_kinds import is_autojitted
 from ._kinds import Expression, Kind, Source, Split
 from ._modes import Mode
 from ._outside_kinds import variables_of
-from ._reading import Read
+from ._reading import Read, is_users
 
 
 class ClassKind(Kind):
@@ -18,7 +19,8 @@ class ClassKind(Kind):
 
     Plain functions are told by identity and code; the captured values and defaults of
     others are looked at. So is what functions read from their module, of those that
-    code may call, by their names.
+    code may call, by their names. Functions of a library's class stay what they are, as
+    all functions of libraries do.
     """
 
     named = keyed = constant = True
@@ -55,6 +57,8 @@ class ClassKind(Kind):
         values: list[Any] = []
         for key, value in class_data(x).items():
             if effects and (id(key[0]), key[1]) in effects:
+                continue
+            if _is_of_library(key[0], value):
                 continue
             functions = _functions_behind(value)
             # A dataclass makes `__repr__` with a closure: slow to look at each time.
@@ -108,7 +112,7 @@ class ClassKind(Kind):
         source.require(f"{name}.__mro__ is {source.constant(cls.__mro__)}")
         data = {base for base, _ in names}
         for base in _bases(cls):
-            if base in data:
+            if base in data or not is_user_module(base.__module__):
                 source.require(
                     f"len({source.constant(base)}.__dict__) == {len(vars(base))}"
                 )
@@ -118,7 +122,7 @@ class ClassKind(Kind):
                 expected = source.constant(attributes, ids)
                 source.require(f"{source.constant(base)}.__dict__ == {expected}")
         for (base, key), value in class_data(cls).items():
-            if (base, key) not in names:
+            if (base, key) not in names and not _is_of_library(base, value):
                 _guard_plain(source, base, key, value, look_up=base in data)
         own = [f"{source.constant(base)}.__dict__[{key!r}]" for base, key in names]
         return [*own, *source.variables_from(len(own))]
@@ -177,6 +181,17 @@ def _is_plain(fn: types.FunctionType, classes: Sequence[type]) -> bool:
 
 
 _SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
+
+
+def _is_of_library(base: type, value: Any) -> bool:
+    """Whether an attribute of a class is a function of the library that has the class.
+
+    Modules of flax and named tuples of optax have dozens of them.
+    """
+    if is_user_module(base.__module__):
+        return False
+    functions = _functions_behind(value)
+    return bool(functions) and not any(map(is_users, functions))
 
 
 def _guard_plain(

@@ -57,6 +57,10 @@ class NamedTupleKind(Kind):
         source.require(f"tuple.__len__({name}) == {n - 1}")
         return [(f"tuple.__iter__({name})", n - 1), cls]
 
+    def display(self, part: Any, children: Sequence[str]) -> str:
+        *items, cls = children
+        return f"tuple.__new__({cls}, ({''.join(f'{item}, ' for item in items)}))"
+
 
 class PartsKind(Kind):
     """A value that a class makes of a fixed list of parts (a slice, a bound method)."""

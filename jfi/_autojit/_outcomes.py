@@ -8,7 +8,17 @@ from typing import Any, NamedTuple
 import jax
 
 from ._changes import Change, write_back
-from ._classify import ARRAY, DICT, LIST, NAMED_TUPLE, PYTREE, TUPLE, VALUE
+from ._classify import (
+    ARRAY,
+    CLASS,
+    DICT,
+    ITSELF,
+    LIST,
+    NAMED_TUPLE,
+    PYTREE,
+    TUPLE,
+    VALUE,
+)
 from ._graphs import INPUT, LEAVES, Graph
 from ._kinds import Kind
 from ._messages import refuse_traced_text
@@ -52,11 +62,11 @@ class Delivery:
 
     def __init__(self, graph: Graph, changes: tuple[Change, ...]) -> None:
         self.graph, self.changes = graph, changes
-        written = _write_down(graph, changes)
+        names: dict[str, Any] = {}
+        written = _write_down(graph, changes, names)
         if written is None:
             self.run = self._run
         else:
-            names: dict[str, Any] = {}
             exec(compile(written, "<autojit outcome>", "exec"), names)
             self.run = names["deliver"]
 
@@ -79,22 +89,32 @@ jax.tree_util.register_pytree_node(
 )
 
 
-def _write_down(graph: Graph, changes: Sequence[Change]) -> str | None:
+def _write_down(
+    graph: Graph, changes: Sequence[Change], names: dict[str, Any]
+) -> str | None:
     """The source of a delivery that makes plain values only; None for others.
 
     Going through the graph at each call would cost some microseconds.
+
+    Args:
+        graph: As of `Delivery`.
+        changes: As of `Delivery`.
+        names: Gets what the source names, such as the classes of named tuples.
     """
     if _depth(graph) > MAX_DEPTH:
         return None
     leaves = itertools.count()
     texts: list[str] = []
-    for kind, part, _ in graph:
+    for i, (kind, part, _) in enumerate(graph):
         if kind is ARRAY:
             texts.append(f"leaves[{next(leaves)}]")
         elif kind is INPUT:
             texts.append(f"objects[{part}]")
         elif kind is VALUE and _is_literal(part[1]):
             texts.append(repr(part[1]))
+        elif kind in (CLASS, ITSELF):
+            texts.append(f"c{i}")
+            names[f"c{i}"] = kind.make(part, ())
         else:
             texts.append("")
     shared = [
