@@ -591,3 +591,22 @@ def test_methods_are_recognised(monkeypatch):
     assert opened_by(monkeypatch, lambda: scaled(2.0)) == 0
     assert opened_by(monkeypatch, lambda: autojit(scaled.plain)(2.0)) == 0
     assert opened_by(monkeypatch, lambda: autojit(Scaled.plain)(scaled, 2.0)) == 0
+
+
+def test_forms_that_come_no_more_make_room(monkeypatch):
+    """Such as those of functions that a notebook defines again and again."""
+
+    def redefined(k):
+        cls = type("Model", (), {f"attribute{k}": 1.0, "w": float(k)})
+        return cls()
+
+    g = autojit(lambda o, x: o.w * x, warn_after=1000)
+    kept = Scaled()
+    for k in range(60):
+        model = redefined(k)
+        for _ in range(8):
+            assert same(g(model, 2.0), 2.0 * k)
+            assert same(g(kept, 2.0), kept.w * 2.0)
+    monkeypatch.setattr(jfi._autojit._calls, "open_values", None)
+    assert same(g(model, 3.0), 3.0 * k)
+    assert same(g(kept, 2.0), kept.w * 2.0)

@@ -17,7 +17,7 @@ from ._effects import EffectsError
 from ._function_kinds import Body
 from ._graphs import Opened
 from ._history import History, has_run
-from ._layouts import MAX_NODES, Layout, Written, write_down
+from ._layouts import MAX_NODES, Layouts, write_down
 from ._messages import needed_numbers, retell, used_after_all
 from ._modes import Mode
 from ._opening import open_values
@@ -31,7 +31,6 @@ from ._varying import Numbers
 from ._watching import UnwatchedError, refuse_unwatched, warn_of_copies, warn_once
 
 
-MAX_LAYOUTS = 16  # per function: they are tried one after the other
 CALLS_TO_LEARN = 2  # of one form, before it is written down as a layout
 
 Parameter = inspect.Parameter
@@ -82,10 +81,9 @@ class Calls:
         self._spread = [
             k for k, p in enumerate(self.parameters, start=1) if p.kind in stars
         ]
-        self._layouts: dict[Any, Layout] = {}
+        self._layouts = Layouts(name, self.run)
         self._read: Read | None = None  # by the calls so far
         self._assumed = Assumed(unused=self.options.unused)
-        self._lock = threading.Lock()
         self._failure = threading.local()
 
     @property
@@ -235,9 +233,8 @@ class Calls:
         self.programs.clear()
         self._numbers.clear()
         self.history.clear()
-        with self._lock:
-            self._layouts.clear()
-            self.recognise = self.run
+        self._layouts.clear()
+        self.recognise = self.run
 
     def _program(self, opened: Opened) -> Program:
         parameters = [p.name for p in self.parameters]
@@ -257,23 +254,11 @@ class Calls:
             return
         parameters = [f"a{k}" for k in range(len(self.parameters))]
         written = write_down(opened, parameters)
-        found = self._layout(written)
+        found = self._layouts.get(written)
+        self.recognise = self._layouts.recognise
         if found is not None:
             found.put(written.settings, run)
             program.places.append((found, written.settings))
-
-    def _layout(self, written: Written) -> Layout | None:
-        """The layout for a form of calls, made if there is none; None: too many."""
-        with self._lock:
-            known = self._layouts.get(written.form)
-            if known is not None:
-                return known
-            if len(self._layouts) >= MAX_LAYOUTS:
-                return None
-            layout = Layout(written, self.history.function, self.recognise)
-            self._layouts[written.form] = layout
-            self.recognise = layout.recognise
-            return layout
 
     def _names(self) -> list[str]:
         """What the user calls the function and the arguments."""

@@ -141,6 +141,7 @@ class History:
             self._lately: collections.deque[Description] = collections.deque(
                 maxlen=MAX_COMPARED
             )
+            self._items: set[str] = set()
             self._alone: collections.Counter[str] = collections.Counter()
 
     def begin(
@@ -166,7 +167,7 @@ class History:
         """The body was traced."""
         seconds = time.perf_counter() - running.started
         compilation = Compilation(running.changes, seconds)
-        path, grows = _cause(running.changes)
+        path, grows = self._cause(running.changes)
         beside = grows and "." in str(path)  # the body may not even use it
         often = min(self._warn_after, OFTEN_GROWN) if beside else self._warn_after
         with self._lock:
@@ -191,6 +192,20 @@ class History:
                 RecompileWarning,
                 stacklevel=user_level(),
             )
+
+    def _cause(self, changes: Sequence[Difference]) -> tuple[str | None, bool]:
+        """What changed, if it is one thing; and whether it is a list that grew.
+
+        Its new items are each at a path where there was nothing ever before.
+        """
+        items = [change.path for change in changes if not change.before]
+        new = self._items.isdisjoint(items)
+        self._items.update(items)
+        if new and items and len(items) == len(changes):
+            (name, *others) = {_ITEM.sub("", item) for item in items}
+            if not others and name != items[0]:
+                return name, True
+        return (changes[0].path if len(changes) == 1 else None), False
 
     def says(self, what: str) -> bool:
         """Whether to say something now: once for each function."""
@@ -279,18 +294,6 @@ def _text(value: Any) -> str:
 
 def _described_array(x: Any) -> str:
     return str(jax.typeof(x).str_short())
-
-
-def _cause(changes: Sequence[Difference]) -> tuple[str | None, bool]:
-    """What changed, if it is one thing; and whether it is a list that grew.
-
-    Its new items are each at another path.
-    """
-    if changes and not any(change.before for change in changes):
-        (name, *others) = {_ITEM.sub("", change.path) for change in changes}
-        if not others and name != changes[0].path:
-            return name, True
-    return (changes[0].path if len(changes) == 1 else None), False
 
 
 _ITEM = re.compile(r"\[\d+\]$")
