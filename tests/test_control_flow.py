@@ -237,15 +237,15 @@ COMPUTED = {  # in 64 bits by Python
     "two": lambda lib, k: lib.map(lambda x: x * (k * k), X),
 }
 NEEDED = {  # by Python
-    "if": lambda lib, k: lib.map(lambda x: x if k > 1 else x * k, X),
+    "if": lambda lib, k: lib.map(lambda x: x + k if k > 1 else x * k, X),
     "inverse": lambda lib, k: lib.map(lambda x: x * (1 / k), X),
-    "int": lambda lib, k: lib.map(lambda x: x * int(k), X),
+    "int": lambda lib, k: lib.map(lambda x: x - int(100 * k), X),
     "math": lambda lib, k: lib.map(lambda x: x * math.exp(k), X),
     "NumPy": lambda lib, k: lib.map(lambda x: x * np.sin(k), X),
     "type": lambda lib, k: lib.map(
-        lambda x: x * 2 if isinstance(k, float) and k > 1.5 else x * k, X
+        lambda x: x - k if isinstance(k, float) and k > 1.5 else x / k, X
     ),
-    "text": lambda lib, k: lib.map(lambda x: x * {"2.0": 5}.get(str(k), 1), X),
+    "text": lambda lib, k: lib.map(lambda x: k - x * {"2.0": 5}.get(str(k), 1), X),
 }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .._trees import Constant, identity, is_named
-from ._kinds import Expression, Kind, Source, Split
+from ._kinds import Expression, Kind, Source, Split, ValueKind
 from ._outside_kinds import Variables, variables_of
 from ._reading import Read
 
@@ -194,13 +194,13 @@ class FunctionKind(Kind):
         code, constant, names, own, cells = part
         variables = constant.value[0]
         source.require(_code_checks(source, name, code, variables, names))
-        return [
-            *([source.variables(variables)] if own else []),
-            (f"{name}.__closure__", cells),
-            f"{name}.__defaults__",
-            f"{name}.__kwdefaults__",
-            f"({name}.__dict__ or None)",
-        ]
+        rest = [f"{name}.__defaults__", f"{name}.__kwdefaults__"]
+        rest.append(f"({name}.__dict__ or None)")
+        if all(isinstance(kind, ValueKind) for kind in source.kinds()[own + cells :]):
+            source.require(f"not ({' or '.join(rest)})")  # None, as for most lambdas
+            rest = ["None"] * 3
+        above = [source.variables(variables)] if own else []
+        return [*above, (f"{name}.__closure__", cells), *rest]
 
 
 class Body:
