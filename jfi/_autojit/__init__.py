@@ -1,17 +1,19 @@
 """`autojit`: jit that finds by itself what is data and what is a setting.
 
-`_wrapper` is what users hold. A call is opened (`_opening`) into a hashable graph of
-what its arguments are, whose nodes are of some kind (`_kinds`, `_container_kinds`,
-`_function_kinds`, `_class_kinds`, `_object_kinds`, `_flax_kinds`; `_classify` tells
-which), and the arrays, which are traced. For each graph there is a program
-(`_programs`), which gives back an outcome (`_outcomes`): the result, and what the body
-changed (`_changes`).
+`_wrapper` is what users hold. A call is opened (`_opening`, in the `_modes` of its
+parameters) into a hashable graph (`_graphs`) of what its arguments are and what its code
+reads outside (`_reading`), and the arrays, which are traced. The nodes of the graph are
+of some kind: `_kinds`, and `_container_kinds`, `_function_kinds`, `_dispatch_kinds`,
+`_class_kinds`, `_object_kinds`, `_flax_kinds`, `_outside_kinds`; `_classify` tells which.
+For each graph there is a program (`_programs`). It runs the body on clones
+(`_rebuilding`), and gives back an outcome (`_outcomes`): the result, and what the body
+changed (`_changes`, `_effects`).
 
 Opening is exact and slow. What comes often is written down as code that recognises it
 (`_layouts`); `_calls` tries that first. `_varying` tells which captured numbers of an
 eager loop are constants. `_messages` holds what is refused, in the user's words,
-`_history` why a function was compiled, `_ahead` what is made of it ahead of time;
-`_options` and `_shardings` hold what users may ask for.
+`_watching` what can't be watched, `_history` why a function was compiled, `_ahead` what
+is made of it ahead of time; `_options` and `_shardings` hold what users may ask for.
 """
 
 from ._calls import Calls as Calls
