@@ -2,10 +2,10 @@
 
 `_wrapper` is what users hold. A call is opened (`_opening`) into a hashable graph of
 what its arguments are, whose nodes are of some kind (`_kinds`, `_container_kinds`,
-`_function_kinds`, `_class_kinds`, `_object_kinds`, `_flax_kinds`; `_classify` tells
-which), and the arrays, which are traced. For each graph there is a program
-(`_programs`), which gives back an outcome (`_outcomes`): the result, and what the body
-changed (`_changes`).
+`_function_kinds`, `_class_kinds`, `_object_kinds`, `_flax_kinds`, `_remembering`;
+`_classify` tells which), and the arrays, which are traced. For each graph there is a
+program (`_programs`), which gives back an outcome (`_outcomes`): the result, and what
+the body changed (`_changes`).
 
 Opening is exact and slow. What comes often is written down as code that recognises it
 (`_layouts`); `_calls` tries that first. `_varying` tells which captured numbers of an
@@ -22,6 +22,7 @@ from ._opening import (
 )
 from ._watching import (
     GlobalWritesError as GlobalWritesError,
+    UntracedError as UntracedError,
     UnwatchedError as UnwatchedError,
     warn_uncompiled as warn_uncompiled,
 )

@@ -330,21 +330,6 @@ class SentinelKind(IdentityKind):
         return [*super().guard(source, name, part, n), f"type({name})"]
 
 
-class WrapperKind(IdentityKind):
-    """A library's object around a function, passed itself, with what that reads."""
-
-    keyed = True
-    is_fixed = False
-
-    def split(self, x: Any) -> Split:
-        return identity(x), (x.__wrapped__,)
-
-    def guard(
-        self, source: Source, name: str, part: Any, n: int
-    ) -> Sequence[Expression]:
-        return [*super().guard(source, name, part, n), f"{name}.__wrapped__"]
-
-
 class OfUsersClassKind(ConstantKind):
     """A value of a user's class derived from a number or text, and its class."""
 

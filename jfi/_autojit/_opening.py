@@ -36,6 +36,7 @@ from ._kinds import Kind, RefusedError
 from ._modes import KEYS, WITH_DATA, Mode
 from ._outside_kinds import Variables
 from ._reading import NOTHING_ASSUMED, Assumed, Read
+from ._remembering import LRU_CACHED, needs_watching
 
 
 UNSHARED = (int, float, complex, str, bool, bytes, type(None))  # `is` says nothing
@@ -193,6 +194,10 @@ class _Walk:
         kind = self._kind(i, x, mode)
         if kind in LEAVES:
             self.leaves.append(x)
+        if isinstance(x, LRU_CACHED) and mode is Mode.LOOKED_AT and needs_watching(x):
+            what = "a function that remembers what it read, or what JAX computed"
+            self.unwatched.append((i, f"{what} for {{path}}"))
+            self.found.untraced = True
         part, children = kind.open(x, self._read, mode)
         if kind.keyed and mode is Mode.RESULT:
             children = ()

@@ -60,6 +60,7 @@ class Read:
         whole: Whether attributes may be read by names that the code makes up.
         made: The classes that code can call, to make objects.
         unseen: What is read that can't be watched, as the user writes it.
+        untraced: Whether some of that must not be traced, either.
         effects: As assumed.
         unused: As assumed.
     """
@@ -69,6 +70,7 @@ class Read:
         self.whole: bool = assumed.whole
         self.made: set[type] = set()
         self.unseen: dict[str, None] = {}
+        self.untraced: bool = False
         self.effects: frozenset[tuple[int, str]] = assumed.effects
         self.unused: frozenset[str] = assumed.unused
         self._variables: dict[tuple[int, Mode], set[str]] = {}
