@@ -381,3 +381,28 @@ def test_threads_lose_no_writes():
     for thread in threads:
         thread.join()
     assert len(model.d) == len(model.h) == len(model.s) == 20
+
+
+def test_what_a_function_remembers_that_a_method_calls(script):
+    names = script("""
+N = 2.0
+def f(memory={}):
+    if 0 not in memory:
+        memory[0] = N
+    return memory[0]
+class Model:
+    def scale(self): return f()
+model = Model()
+@jfi.autojit
+def run(x): return x * model.scale()
+""")
+    with pytest.warns(jfi.UncompiledWarning, match="changes a dict in a method"):
+        assert names["run"](1.0) == 2
+    for number in (2.0, 3.0):
+        names["N"] = number
+        names["f"].__defaults__ = ({},)
+        assert names["run"](1.0) == number
+        assert names["f"].__defaults__ == ({0: number},)
+        names["N"] = 5.0
+        assert [names["run"](1.0), names["run"](1.0)] == [number] * 2
+    assert names["run"].cache_info().traces > 0

@@ -141,7 +141,7 @@ class Program:
         finally:
             restore_classes(graph, clones, before, read)
             pass_on_effects(clones)
-            left = take_back_changes(held, held_before)
+            left = take_back_changes(names[0], held, held_before)
             self._remember(clones)
         if left is not None:
             now, node, step = left
