@@ -100,10 +100,10 @@ def _anew() -> Generator[None]:
 
 
 def _untraced(
-    why: UnwatchedError | None,
+    why: type[Exception] | None,
 ) -> contextlib.AbstractContextManager[None]:
     """Python runs the steps of loops, where a cache of its own would keep tracers."""
-    untraced = isinstance(why, UntracedError)
+    untraced = why is UntracedError
     return jax.disable_jit() if untraced else contextlib.nullcontext()
 
 
@@ -145,13 +145,16 @@ class _Program:
         streams: bool,
     ) -> Any:
         """Run it with the variables that the functions read, or else as JAX does."""
+        unwatched: type[Exception] | None = (
+            None  # not the error: it holds the arguments
+        )
         try:
             return self._calls(functions, data, settings)
         except UnwatchedError as error:
             self._tell(error)
-            unwatched = error
+            unwatched = type(error)
         except Exception:
-            unwatched = None
+            pass
         # It calls back, or holds what can't be compared, or Python code needs the value
         # of an array; or it fails anyway, in words that should be JAX's and the user's.
         anew = unwatched is not None or _is_anew()
