@@ -406,3 +406,23 @@ def run(x): return x * model.scale()
         names["N"] = 5.0
         assert [names["run"](1.0), names["run"](1.0)] == [number] * 2
     assert names["run"].cache_info().traces > 0
+
+
+@pytest.mark.parametrize("read", ["next(ITERATOR)", "RANDOM.integers(5)"])
+@pytest.mark.parametrize("decorator", ["", "@jfi.autojit"])
+def test_what_a_method_reads_that_cant_be_watched(script, read, decorator):
+    source = f"""
+import itertools
+ITERATOR, RANDOM = itertools.count(1), np.random.default_rng(0)
+class Model:
+    {{inner}}
+    def scale(self, x): return x * {read}
+    {{outer}}
+    def run(self, x): return self.scale(x)
+model = Model()
+"""
+    plain = script(source.format(inner="", outer=""))["model"]
+    expected = [plain.run(1.0) for _ in range(4)]
+    compiled = script(source.format(inner=decorator, outer="@jfi.autojit"))["model"]
+    with pytest.warns(jfi.UncompiledWarning, match="uncompiled"):
+        assert [compiled.run(1.0) for _ in range(4)] == expected

@@ -303,18 +303,18 @@ def _refuse_readers(x: Any, cls: type) -> None:
     """Refuse what changes when it is read: iterators, files, random generators."""
     if isinstance(x, Iterator):  # generators are
         what = "generator" if isinstance(x, types.GeneratorType) else cls.__name__
-        raise kinds.RefusedError(
+        raise kinds.ReaderError(
             f"an iterator for {{path}} (a {what}), which can be read only once.\n"
             "Pass a list or an array instead: {path} = list({path})"
         )
     if isinstance(x, (types.CoroutineType, types.AsyncGeneratorType)):
-        raise kinds.RefusedError(
+        raise kinds.ReaderError(
             "a coroutine for {path}, which must be awaited first.\n"
             "Pass its result instead: {path} = await {path}"
         )
     generators = (np.random.Generator, np.random.RandomState, np.random.BitGenerator)
     if isinstance(x, (*generators, random.Random)):
-        raise kinds.RefusedError(
+        raise kinds.ReaderError(
             f"the random generator {{path}} (a {cls.__name__}), whose draws would be "
             "constants of the compiled function.\n"
             "Draw outside and pass the numbers, or draw inside with jnp.randn(...)."

@@ -28,6 +28,10 @@ class RefusedError(Exception):
     """A value that can't be an argument; `{path}` in the text stands for its place."""
 
 
+class ReaderError(RefusedError):
+    """The same, of a value that changes when it is read."""
+
+
 class Source(Protocol):
     """Where a kind writes down how its values are recognised (see `_layouts`)."""
 

@@ -32,7 +32,7 @@ from ._classify import (
     kind_of,
 )
 from ._graphs import INPUT, LEAVES, Node, Opened, place
-from ._kinds import Kind, RefusedError
+from ._kinds import Kind, ReaderError, RefusedError
 from ._modes import KEYS, WITH_DATA, Mode
 from ._outside_kinds import Variables
 from ._reading import NOTHING_ASSUMED, Assumed, Read
@@ -224,7 +224,7 @@ class _Walk:
         try:
             return kind_in_mode(x, mode)
         except RefusedError as error:
-            if not self.outside[i]:
+            if not (self.outside[i] or mode in KEYS):
                 raise
             self.unwatched.append((i, str(error)))
         return ITSELF
@@ -285,9 +285,9 @@ def kind_in_mode(x: Any, mode: Mode) -> Kind:
         return ARRAY
     try:
         kind = kind_of(x)
-    except RefusedError:
-        if mode in KEYS:  # a constant for the code
-            return ITSELF
+    except RefusedError as error:
+        if mode is Mode.UNREAD or (mode in KEYS and not isinstance(error, ReaderError)):
+            return ITSELF  # a constant for the code
         raise
     if mode is Mode.TRACED or mode is Mode.ABSTRACT:
         return kind
