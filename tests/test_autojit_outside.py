@@ -426,3 +426,22 @@ model = Model()
     compiled = script(source.format(inner=decorator, outer="@jfi.autojit"))["model"]
     with pytest.warns(jfi.UncompiledWarning, match="uncompiled"):
         assert [compiled.run(1.0) for _ in range(4)] == expected
+
+
+def test_an_element_that_a_method_writes_is_written_at_each_call(script):
+    names = script("""
+TABLE = np.zeros(2)
+class Model:
+    def note(self, x):
+        TABLE[0] = 3.0
+        return x
+model = Model()
+@jfi.autojit
+def run(x): return model.note(x)
+""")
+    for _ in range(3):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", jfi.UncompiledWarning)
+            assert names["run"](1.0) == 1
+        np.testing.assert_array_equal(names["TABLE"], [3, 0])
+        names["TABLE"][0] = 0

@@ -58,6 +58,8 @@ class Model:
     def scale(self): return f(2)
 model = Model()
 def run(x): return jfi.scan(lambda c, u: (c, u * model.scale()), x, XS)[1][0]""",
+    "a computed name in scan": """
+def run(x): return jfi.scan(lambda c, u: (c, u * globals()["f"](2)), x, XS)[1][0]""",
     "a refused call in scan": """
 first = functools.cache(lambda k: [f(k)])
 first.__module__, first.__qualname__ = __name__, "first"
@@ -269,3 +271,19 @@ def run(x): return x * model.scale()
 """)
     assert [names["run"](1.0), names["run"](1.0), names["run"](1.0)] == [9] * 3
     assert names["run"].cache_info().traces == 1
+
+
+def test_a_loop_that_is_always_traced_is_refused_where_it_would_fill_the_cache(script):
+    names = script("""
+A = jnp.asarray(2.0)
+@functools.lru_cache
+def f(k): return A * k
+class Model:
+    def scale(self): return f(2)
+model = Model()
+def run(x):
+    return jfi.scan_while(lambda c: c < 9, lambda c: (c * model.scale(), c), x, 5)
+""")
+    with pytest.raises(jfi.AutoJitError, match=r"(?s)scan_while\(\) uses f .*outside"):
+        names["run"](1.0)
+    assert float(names["f"](2)) == 4

@@ -41,7 +41,7 @@ from . import (
     _outside_kinds as outside,
     _remembering as remembering,
 )
-from ._reading import is_users
+from ._reading import LRU_CACHED, is_users
 
 
 ARRAY = kinds.ArrayKind()
@@ -187,7 +187,7 @@ def _kind_of_value(x: Any) -> kinds.Kind | None:
         return _kind_of_builtin(x)
     if isinstance(x, functools.partial):
         return PARTIAL
-    if isinstance(x, remembering.LRU_CACHED):
+    if isinstance(x, LRU_CACHED):
         return _kind_of_cached(x)
     if isinstance(x, (jax.custom_jvp, jax.custom_vjp)):
         return HASHABLE if is_named(x) else CUSTOM_RULES[type(x)]

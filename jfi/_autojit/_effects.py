@@ -168,7 +168,7 @@ def take_back_changes(
 
     Raises:
         EffectsError: It counted in variables.
-        UntracedError: It changed an object or what a function remembers.
+        UntracedError: It changed an object, an array, or what a function remembers.
     """
     for i, was in before.items():
         if held.graph[i][0] is VARIABLES:
@@ -178,7 +178,7 @@ def take_back_changes(
     changed = [
         i
         for i, was in before.items()
-        if held.graph[i][0].changeable
+        if (held.graph[i][0].changeable or held.graph[i][0] is STATIC_ARRAY)
         and held.graph[i][0] is not VARIABLES
         and not equal(was, held.graph[i][0].contents(held.objects[i]))
     ]
@@ -196,7 +196,10 @@ def take_back_changes(
     counted = {roots[i] for i in changed if i in roots}
     for i in changed:
         kind, part, children = held.graph[i]
-        kind.replace(held.objects[i], part, [held.objects[c] for c in children])
+        if kind is STATIC_ARRAY:
+            held.objects[i][...] = part.value
+        else:
+            kind.replace(held.objects[i], part, [held.objects[c] for c in children])
     if node is not None:
         return now, node, ""
     if counted:

@@ -35,8 +35,8 @@ from ._graphs import INPUT, LEAVES, Node, Opened, place
 from ._kinds import Kind, ReaderError, RefusedError
 from ._modes import KEYS, WITH_DATA, Mode
 from ._outside_kinds import Variables
-from ._reading import NOTHING_ASSUMED, Assumed, Read
-from ._remembering import LRU_CACHED, needs_watching
+from ._reading import LRU_CACHED, NOTHING_ASSUMED, Assumed, Read
+from ._remembering import needs_watching
 
 
 UNSHARED = (int, float, complex, str, bool, bytes, type(None))  # `is` says nothing

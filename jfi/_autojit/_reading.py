@@ -7,6 +7,7 @@ and for what nobody can watch (`Read.unseen`).
 
 import builtins
 import contextvars
+import functools
 import random
 import sys
 import threading
@@ -32,6 +33,9 @@ _MAKING = frozenset(
 # Called where an object is written as text.
 _SHOWING = frozenset(("__format__", "__repr__", "__str__"))
 _SHOWS = frozenset(("ascii", "format", "print", "repr", "str"))
+
+
+LRU_CACHED = type(functools.cache(lambda: None))
 
 
 class Assumed(NamedTuple):
@@ -122,7 +126,11 @@ class Read:
         self._variables.setdefault((id(module), mode), set()).update(names)
         if found.written:
             self._written.setdefault((id(module), mode), set()).update(found.written)
-        self.unseen.update(dict.fromkeys(_unseen(module, found.chains)))
+        unseen = dict.fromkeys(_unseen(module, found.chains))
+        self.unseen.update(unseen)
+        # What such code calls, by a name that it makes up, may be any of these.
+        if unseen and any(isinstance(x, LRU_CACHED) for x in list(module.values())):
+            self.untraced = True
         imported = {
             name
             for name in found.imports

@@ -32,10 +32,7 @@ from .._trees import (
 )
 from ._kinds import Expression, IdentityKind, Kind, RefusedError, Source, Split
 from ._modes import PASSED, Mode
-from ._reading import Read, is_users
-
-
-LRU_CACHED = type(functools.cache(lambda: None))
+from ._reading import LRU_CACHED, Read, is_users
 
 
 class Remembered(NamedTuple):

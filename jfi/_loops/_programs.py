@@ -151,6 +151,8 @@ class _Program:
         try:
             return self._calls(functions, data, settings)
         except UnwatchedError as error:
+            if isinstance(error, UntracedError) and not streams:
+                raise  # the bounded loops are traced in any case
             self._tell(error)
             unwatched = type(error)
         except Exception:
