@@ -273,9 +273,10 @@ def run(x): return x * model.scale()
     assert names["run"].cache_info().traces == 1
 
 
+@pytest.mark.filterwarnings("ignore::jfi.UncompiledWarning")
 def test_a_loop_that_is_always_traced_is_refused_where_it_would_fill_the_cache(script):
     names = script("""
-A = jnp.asarray(2.0)
+A = 2.0
 @functools.lru_cache
 def f(k): return A * k
 class Model:
@@ -284,6 +285,9 @@ model = Model()
 def run(x):
     return jfi.scan_while(lambda c: c < 9, lambda c: (c * model.scale(), c), x, 5)
 """)
+    assert [float(names["run"](1.0)[0]), names["f"](2)] == [16, 4]  # no array is met
+    names["A"] = jfi.asarray(2.0)
+    names["f"].cache_clear()
     with pytest.raises(jfi.AutoJitError, match=r"(?s)scan_while\(\) uses f .*outside"):
         names["run"](1.0)
     assert float(names["f"](2)) == 4

@@ -21,7 +21,7 @@ from ._graphs import Graph, Opened
 from ._opening import look_at
 from ._outside_kinds import Namespace, Variables
 from ._reading import Read
-from ._watching import UntracedError, stale
+from ._watching import UnwatchedError, stale
 
 
 # A variable by the id of its module's dict, or of its class, and its name.
@@ -168,7 +168,7 @@ def take_back_changes(
 
     Raises:
         EffectsError: It counted in variables.
-        UntracedError: It changed an object, an array, or what a function remembers.
+        UnwatchedError: It changed an object, an array, or what a function remembers.
     """
     for i, was in before.items():
         if held.graph[i][0] is VARIABLES:
@@ -205,7 +205,7 @@ def take_back_changes(
     if counted:
         raise EffectsError(counted)
     what = type(held.objects[changed[0]]).__name__
-    raise UntracedError(stale(function, f"changes a {what} in a method of a class"))
+    raise UnwatchedError(stale(function, f"changes a {what} in a method of a class"))
 
 
 def _take_back(

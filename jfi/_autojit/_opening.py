@@ -36,7 +36,7 @@ from ._kinds import Kind, ReaderError, RefusedError
 from ._modes import KEYS, WITH_DATA, Mode
 from ._outside_kinds import Variables
 from ._reading import LRU_CACHED, NOTHING_ASSUMED, Assumed, Read
-from ._remembering import needs_watching
+from ._remembering import may_trace, needs_watching
 
 
 UNSHARED = (int, float, complex, str, bool, bytes, type(None))  # `is` says nothing
@@ -197,7 +197,7 @@ class _Walk:
         if isinstance(x, LRU_CACHED) and mode is Mode.LOOKED_AT and needs_watching(x):
             what = "a function that remembers what it read, or what JAX computed"
             self.unwatched.append((i, f"{what} for {{path}}"))
-            self.found.untraced = True
+            self.found.untraced |= may_trace(x)
         part, children = kind.open(x, self._read, mode)
         if kind.keyed and mode is Mode.RESULT:
             children = ()

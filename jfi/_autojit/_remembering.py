@@ -197,11 +197,25 @@ def remembering(values: Iterable[Any]) -> list[Remembering]:
 
 def needs_watching(fn: Any) -> bool:
     """Whether the result depends on more than its arguments, or may come from JAX."""
-    return not _is_alone(fn.__wrapped__, set())
+    return not _is_alone(fn.__wrapped__, (), set())
 
 
-def _is_alone(fn: Any, met: set[Any]) -> bool:
-    """Whether a function computes from its arguments, with Python and NumPy alone."""
+def may_trace(fn: Any) -> bool:
+    """Whether such a function may compute with JAX, and would remember tracers."""
+    return not _is_alone(fn.__wrapped__, _NUMBERS, set())
+
+
+_NUMBERS = (int, float, complex, str, bytes, type(None), np.ndarray, np.generic)
+
+
+def _is_alone(fn: Any, reads: tuple[type, ...], met: set[Any]) -> bool:
+    """Whether a function computes from its arguments, with Python and NumPy alone.
+
+    Args:
+        fn: The function.
+        reads: Of which classes the global variables are that it may read.
+        met: The functions that were looked at before.
+    """
     if isinstance(fn, types.BuiltinFunctionType):
         return _is_plain(fn)
     if not isinstance(fn, types.FunctionType) or fn.__closure__:
@@ -216,20 +230,22 @@ def _is_alone(fn: Any, met: set[Any]) -> bool:
         not found.written
         and all(name.partition(".")[0] in _PLAIN_LIBRARIES for name in found.imports)
         and all(name in _OF_VALUES for name in found.attributes - chained - roots)
-        and all(_is_alone_there(fn, name, met) for name in roots)
+        and all(_is_alone_there(fn, name, reads, met) for name in roots)
     )
 
 
-def _is_alone_there(fn: types.FunctionType, name: str, met: set[Any]) -> bool:
+def _is_alone_there(
+    fn: types.FunctionType, name: str, reads: tuple[type, ...], met: set[Any]
+) -> bool:
     """Whether what a function calls by a global name computes in the same way."""
     value = fn.__globals__.get(name)
     if isinstance(value, LRU_CACHED):
         value = value.__wrapped__
     if isinstance(value, types.FunctionType) and is_users(value):
-        return _is_alone(value, met)
+        return _is_alone(value, reads, met)
     if name not in fn.__globals__:
         return name not in _READS_ALL
-    return _is_plain(value)
+    return _is_plain(value) or isinstance(value, reads)
 
 
 def _is_plain(value: Any) -> bool:
