@@ -381,3 +381,67 @@ def test_threads_lose_no_writes():
     for thread in threads:
         thread.join()
     assert len(model.d) == len(model.h) == len(model.s) == 20
+
+
+def test_what_a_function_remembers_that_a_method_calls(script):
+    names = script("""
+N = 2.0
+def f(memory={}):
+    if 0 not in memory:
+        memory[0] = N
+    return memory[0]
+class Model:
+    def scale(self): return f()
+model = Model()
+@jfi.autojit
+def run(x): return x * model.scale()
+""")
+    with pytest.warns(jfi.UncompiledWarning, match="changes a dict in a method"):
+        assert names["run"](1.0) == 2
+    for number in (2.0, 3.0):
+        names["N"] = number
+        names["f"].__defaults__ = ({},)
+        assert names["run"](1.0) == number
+        assert names["f"].__defaults__ == ({0: number},)
+        names["N"] = 5.0
+        assert [names["run"](1.0), names["run"](1.0)] == [number] * 2
+    assert names["run"].cache_info().traces > 0
+
+
+@pytest.mark.parametrize("read", ["next(ITERATOR)", "RANDOM.integers(5)"])
+@pytest.mark.parametrize("decorator", ["", "@jfi.autojit"])
+def test_what_a_method_reads_that_cant_be_watched(script, read, decorator):
+    source = f"""
+import itertools
+ITERATOR, RANDOM = itertools.count(1), np.random.default_rng(0)
+class Model:
+    {{inner}}
+    def scale(self, x): return x * {read}
+    {{outer}}
+    def run(self, x): return self.scale(x)
+model = Model()
+"""
+    plain = script(source.format(inner="", outer=""))["model"]
+    expected = [plain.run(1.0) for _ in range(4)]
+    compiled = script(source.format(inner=decorator, outer="@jfi.autojit"))["model"]
+    with pytest.warns(jfi.UncompiledWarning, match="uncompiled"):
+        assert [compiled.run(1.0) for _ in range(4)] == expected
+
+
+def test_an_element_that_a_method_writes_is_written_at_each_call(script):
+    names = script("""
+TABLE = np.zeros(2)
+class Model:
+    def note(self, x):
+        TABLE[0] = 3.0
+        return x
+model = Model()
+@jfi.autojit
+def run(x): return model.note(x)
+""")
+    for _ in range(3):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", jfi.UncompiledWarning)
+            assert names["run"](1.0) == 1
+        np.testing.assert_array_equal(names["TABLE"], [3, 0])
+        names["TABLE"][0] = 0

@@ -4,10 +4,10 @@
 parameters) into a hashable graph (`_graphs`) of what its arguments are and what its
 code reads outside (`_reading`), and the arrays, which are traced. The nodes of the
 graph are of some kind: `_kinds`, and `_container_kinds`, `_function_kinds`,
-`_dispatch_kinds`, `_class_kinds`, `_object_kinds`, `_flax_kinds`, `_outside_kinds`;
-`_classify` tells which. For each graph there is a program (`_programs`). It runs the
-body on clones (`_rebuilding`), and gives back an outcome (`_outcomes`): the result,
-and what the body changed (`_changes`, `_effects`).
+`_dispatch_kinds`, `_class_kinds`, `_object_kinds`, `_flax_kinds`, `_remembering`,
+`_outside_kinds`; `_classify` tells which. For each graph there is a program
+(`_programs`). It runs the body on clones (`_rebuilding`), and gives back an outcome
+(`_outcomes`): the result, and what the body changed (`_changes`, `_effects`).
 
 Opening is exact and slow. What comes often is written down as code that recognises it
 (`_layouts`); `_calls` tries that first. `_varying` tells which captured numbers of an
@@ -24,6 +24,7 @@ from ._opening import (
 )
 from ._watching import (
     GlobalWritesError as GlobalWritesError,
+    UntracedError as UntracedError,
     UnwatchedError as UnwatchedError,
     warn_uncompiled as warn_uncompiled,
 )

@@ -168,7 +168,7 @@ class Calls:
                 return self.perform(args, act, abstract=abstract)
             except Exception as error:
                 numbers = needed_numbers(error, opened) if self.retries(error) else ()
-                if numbers or not program.succeeded:
+                if numbers or not (program.succeeded or program.refused):
                     self.programs.drop(opened.graph)
                 if not numbers:
                     retell(error, opened, self._names())
@@ -246,6 +246,8 @@ class Calls:
         program.calls += 1
         compiled = program.compiled
         run = compiled if compiled.streams else compiled.pure.run
+        if program.remembered:
+            run = program.run
         for layout, settings in program.places:
             layout.put(settings, run)
         # If calls are not recognised after all, again, more and more rarely.
@@ -303,7 +305,7 @@ class Calls:
 
 
 def _run(program: Program, leaves: Sequence[Any]) -> Any:
-    out = program.compiled(*leaves)
+    out = program.run(*leaves)
     has_run()
     return out
 

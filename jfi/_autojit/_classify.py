@@ -39,8 +39,9 @@ from . import (
     _kinds as kinds,
     _object_kinds as objects,
     _outside_kinds as outside,
+    _remembering as remembering,
 )
-from ._reading import is_users
+from ._reading import LRU_CACHED, is_users
 
 
 ARRAY = kinds.ArrayKind()
@@ -60,7 +61,7 @@ FUNCTION = functions.FunctionKind()
 AUTOJITTED = functions.AutojittedKind()
 CLASS = classes.ClassKind()
 PARTIAL = functions.PartialKind()
-CACHED = functions.CachedKind()
+CACHED = remembering.CachedKind()
 REFERENCE = containers.PartsKind(
     lambda r: (r(),), lambda cls, x: weakref.ref(x), ["()"]
 )
@@ -80,7 +81,7 @@ OF_USERS_CLASS = kinds.OfUsersClassKind(
     lambda x: number_key(x) if isinstance(x, (int, float, complex)) else (type(x), x)
 )
 SENTINEL = kinds.SentinelKind()
-WRAPPER = kinds.WrapperKind()
+REMEMBERING = remembering.RememberingKind()
 HASHABLE = kinds.HashableKind()
 
 _BUILTIN: dict[type, kinds.Kind] = {
@@ -126,7 +127,11 @@ _BUILTIN: dict[type, kinds.Kind] = {
 }
 # What was found out about classes; a class that goes away takes its entry with it.
 _by_class: weakref.WeakKeyDictionary[type, kinds.Kind] = weakref.WeakKeyDictionary(
-    {functions.Body: functions.BodyKind(), functions.AutojitMark: functions.EmptyKind()}
+    {
+        functions.Body: functions.BodyKind(),
+        functions.AutojitMark: functions.EmptyKind(),
+        remembering.Remembering: REMEMBERING,
+    }
 )
 
 
@@ -182,8 +187,8 @@ def _kind_of_value(x: Any) -> kinds.Kind | None:
         return _kind_of_builtin(x)
     if isinstance(x, functools.partial):
         return PARTIAL
-    if isinstance(x, functions.LRU_CACHED):
-        return WRAPPER if is_named(x) else CACHED
+    if isinstance(x, LRU_CACHED):
+        return _kind_of_cached(x)
     if isinstance(x, (jax.custom_jvp, jax.custom_vjp)):
         return HASHABLE if is_named(x) else CUSTOM_RULES[type(x)]
     if isinstance(x, logging.Logger):
@@ -223,6 +228,14 @@ def _kind_of_function(fn: types.FunctionType) -> kinds.Kind:
     if fn.__closure__ or fn.__defaults__ or fn.__kwdefaults__ or fn.__dict__:
         return FUNCTION
     return PLAIN
+
+
+def _kind_of_cached(x: Any) -> kinds.Kind:
+    if not is_named(x):
+        return CACHED
+    own = x.__wrapped__
+    of_library = isinstance(own, types.FunctionType) and not is_users(own)
+    return ITSELF if of_library else REMEMBERING
 
 
 def _kind_of_builtin(x: Any) -> kinds.Kind:
@@ -290,18 +303,18 @@ def _refuse_readers(x: Any, cls: type) -> None:
     """Refuse what changes when it is read: iterators, files, random generators."""
     if isinstance(x, Iterator):  # generators are
         what = "generator" if isinstance(x, types.GeneratorType) else cls.__name__
-        raise kinds.RefusedError(
+        raise kinds.ReaderError(
             f"an iterator for {{path}} (a {what}), which can be read only once.\n"
             "Pass a list or an array instead: {path} = list({path})"
         )
     if isinstance(x, (types.CoroutineType, types.AsyncGeneratorType)):
-        raise kinds.RefusedError(
+        raise kinds.ReaderError(
             "a coroutine for {path}, which must be awaited first.\n"
             "Pass its result instead: {path} = await {path}"
         )
     generators = (np.random.Generator, np.random.RandomState, np.random.BitGenerator)
     if isinstance(x, (*generators, random.Random)):
-        raise kinds.RefusedError(
+        raise kinds.ReaderError(
             f"the random generator {{path}} (a {cls.__name__}), whose draws would be "
             "constants of the compiled function.\n"
             "Draw outside and pass the numbers, or draw inside with jnp.randn(...)."

@@ -21,6 +21,7 @@ from ._graphs import Graph, Opened
 from ._opening import look_at
 from ._outside_kinds import Namespace, Variables
 from ._reading import Read
+from ._watching import UnwatchedError, stale
 
 
 # A variable by the id of its module's dict, or of its class, and its name.
@@ -156,7 +157,9 @@ def held_by_classes(graph: Graph, built: Sequence[Any], read: Read) -> Opened:
     return look_at((None, *classes), read)
 
 
-def take_back_changes(held: Opened, before: Contents) -> tuple[Opened, int, str] | None:
+def take_back_changes(
+    function: str, held: Opened, before: Contents
+) -> tuple[Opened, int, str] | None:
     """Undo changes of what classes hold.
 
     Returns:
@@ -164,7 +167,8 @@ def take_back_changes(held: Opened, before: Contents) -> tuple[Opened, int, str]
         step from it; None if it left none.
 
     Raises:
-        EffectsError: It changed something else.
+        EffectsError: It counted in variables.
+        UnwatchedError: It changed an object, an array, or what a function remembers.
     """
     for i, was in before.items():
         if held.graph[i][0] is VARIABLES:
@@ -174,7 +178,7 @@ def take_back_changes(held: Opened, before: Contents) -> tuple[Opened, int, str]
     changed = [
         i
         for i, was in before.items()
-        if held.graph[i][0].changeable
+        if (held.graph[i][0].changeable or held.graph[i][0] is STATIC_ARRAY)
         and held.graph[i][0] is not VARIABLES
         and not equal(was, held.graph[i][0].contents(held.objects[i]))
     ]
@@ -190,14 +194,18 @@ def take_back_changes(held: Opened, before: Contents) -> tuple[Opened, int, str]
     node = next(left, None)
     roots = roots_of(held)
     counted = {roots[i] for i in changed if i in roots}
-    if node is None and not counted:
-        return None
     for i in changed:
         kind, part, children = held.graph[i]
-        kind.replace(held.objects[i], part, [held.objects[c] for c in children])
+        if kind is STATIC_ARRAY:
+            held.objects[i][...] = part.value
+        else:
+            kind.replace(held.objects[i], part, [held.objects[c] for c in children])
     if node is not None:
         return now, node, ""
-    raise EffectsError(counted)
+    if counted:
+        raise EffectsError(counted)
+    what = type(held.objects[changed[0]]).__name__
+    raise UnwatchedError(stale(function, f"changes a {what} in a method of a class"))
 
 
 def _take_back(

@@ -1,7 +1,6 @@
 """How functions are taken apart and put together again."""
 
 import builtins
-import functools
 import types
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -245,23 +244,6 @@ class BodyKind(FunctionKind):
             source.require(f"{name}.__code__ is {source.constant(code)}")
         variables = [source.variables(constant.value[0])] if own else []
         return [*variables, (f"{name}.__closure__", cells)]
-
-
-LRU_CACHED = type(functools.cache(lambda: None))
-
-
-class CachedKind(Kind):
-    """A function of functools.lru_cache made at run time; its cache stays behind."""
-
-    def split(self, x: Any) -> Split:
-        parameters = x.cache_parameters()
-        return (parameters["maxsize"], parameters["typed"]), (x.__wrapped__,)
-
-    def make(self, part: Any, children: Sequence[Any]) -> Any:
-        return functools.lru_cache(*part)(children[0])
-
-    def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
-        return ""
 
 
 class PartialKind(Kind):

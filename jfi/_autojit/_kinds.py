@@ -28,6 +28,10 @@ class RefusedError(Exception):
     """A value that can't be an argument; `{path}` in the text stands for its place."""
 
 
+class ReaderError(RefusedError):
+    """The same, of a value that changes when it is read."""
+
+
 class Source(Protocol):
     """Where a kind writes down how its values are recognised (see `_layouts`)."""
 
@@ -328,21 +332,6 @@ class SentinelKind(IdentityKind):
     ) -> Sequence[Expression]:
         source.require(f"not getattr({name}, '__dict__', None)")
         return [*super().guard(source, name, part, n), f"type({name})"]
-
-
-class WrapperKind(IdentityKind):
-    """A library's object around a function, passed itself, with what that reads."""
-
-    keyed = True
-    is_fixed = False
-
-    def split(self, x: Any) -> Split:
-        return identity(x), (x.__wrapped__,)
-
-    def guard(
-        self, source: Source, name: str, part: Any, n: int
-    ) -> Sequence[Expression]:
-        return [*super().guard(source, name, part, n), f"{name}.__wrapped__"]
 
 
 class OfUsersClassKind(ConstantKind):

@@ -32,10 +32,11 @@ from ._classify import (
     kind_of,
 )
 from ._graphs import INPUT, LEAVES, Node, Opened, place
-from ._kinds import Kind, RefusedError
+from ._kinds import Kind, ReaderError, RefusedError
 from ._modes import KEYS, WITH_DATA, Mode
 from ._outside_kinds import Variables
-from ._reading import NOTHING_ASSUMED, Assumed, Read
+from ._reading import LRU_CACHED, NOTHING_ASSUMED, Assumed, Read
+from ._remembering import may_trace, needs_watching
 
 
 UNSHARED = (int, float, complex, str, bool, bytes, type(None))  # `is` says nothing
@@ -193,6 +194,10 @@ class _Walk:
         kind = self._kind(i, x, mode)
         if kind in LEAVES:
             self.leaves.append(x)
+        if isinstance(x, LRU_CACHED) and mode is Mode.LOOKED_AT and needs_watching(x):
+            what = "a function that remembers what it read, or what JAX computed"
+            self.unwatched.append((i, f"{what} for {{path}}"))
+            self.found.untraced |= may_trace(x)
         part, children = kind.open(x, self._read, mode)
         if kind.keyed and mode is Mode.RESULT:
             children = ()
@@ -219,7 +224,7 @@ class _Walk:
         try:
             return kind_in_mode(x, mode)
         except RefusedError as error:
-            if not self.outside[i]:
+            if not (self.outside[i] or mode in KEYS):
                 raise
             self.unwatched.append((i, str(error)))
         return ITSELF
@@ -280,9 +285,9 @@ def kind_in_mode(x: Any, mode: Mode) -> Kind:
         return ARRAY
     try:
         kind = kind_of(x)
-    except RefusedError:
-        if mode in KEYS:  # a constant for the code
-            return ITSELF
+    except RefusedError as error:
+        if mode is Mode.UNREAD or (mode in KEYS and not isinstance(error, ReaderError)):
+            return ITSELF  # a constant for the code
         raise
     if mode is Mode.TRACED or mode is Mode.ABSTRACT:
         return kind

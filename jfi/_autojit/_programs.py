@@ -1,6 +1,7 @@
 """The compiled code for one graph of arguments, and the table of these programs."""
 
 import collections
+import functools
 import threading
 from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any, NamedTuple
@@ -26,7 +27,9 @@ from ._messages import change_refused
 from ._object_kinds import touching
 from ._outcomes import take_apart
 from ._rebuilding import rebuild
+from ._remembering import Remembered, remembering
 from ._varying import as_data, examples
+from ._watching import UntracedError, stale
 
 
 MAX_PROGRAMS = 1024  # per function; the least recently used goes
@@ -64,6 +67,8 @@ class Program:
         succeeded: Whether it ever ran; JAX would run it slowly for ever if it did not.
         calls: How many calls were not recognised by a layout.
         places: The layouts that use it, and its settings there.
+        remembered: What the body got of functions that remember their results.
+        refused: Why it can't be compiled.
     """
 
     def __init__(
@@ -76,6 +81,8 @@ class Program:
         self.succeeded = False
         self.calls = 0
         self.places: list[tuple[Layout, Hashable]] = []
+        self.remembered: dict[Hashable, Remembered] = {}
+        self.refused = ""
 
         def traced(*leaves: Any) -> Any:
             try:
@@ -85,7 +92,20 @@ class Program:
                 raise
 
         traced.__name__ = traced.__qualname__ = function.names[0]
-        self.compiled: Compiled = Compiled(traced, options, Jitted)
+        self._compile = functools.partial(Compiled, traced, options, Jitted)
+        self.compiled: Compiled = self._compile()
+
+    def run(self, *leaves: Any) -> Any:
+        """Run it; traced anew if a function remembers something else by now.
+
+        Raises:
+            UntracedError: It can't be compiled.
+        """
+        if self.refused:
+            raise UntracedError(self.refused)
+        if not all(call.holds() for call in list(self.remembered.values())):
+            self.remembered, self.compiled = {}, self._compile()
+        return self.compiled(*leaves)
 
     def _trace(self, leaves: Sequence[Any]) -> Any:
         """Run the body on clones of the arguments around traced arrays."""
@@ -121,12 +141,16 @@ class Program:
         finally:
             restore_classes(graph, clones, before, read)
             pass_on_effects(clones)
-            left = take_back_changes(held, held_before)
+            left = take_back_changes(names[0], held, held_before)
+            self._remember(clones)
         if left is not None:
             now, node, step = left
             raise change_refused(now.graph, now.objects, names[:1], node, step)
         if refused is not None:
             raise change_refused(graph, clones, names, *refused)
+        for function in remembering(clones):
+            if function.error is not None:
+                self._refuse(f"catches an error of {function.name}()")
         donated = {id(leaves[k]) for k in self._donated}
         changes, values = find_changes(graph, before, clones, donated)
         effects = effects_among(changes, values, self._roots)
@@ -136,6 +160,24 @@ class Program:
         outcome = take_apart(names[0], result, changes, values, clones, graph, kept)
         self._function.history.end(compilation)
         return outcome
+
+    def _remember(self, clones: Sequence[Any]) -> None:
+        """Note what the body got of functions that remember their results.
+
+        Raises:
+            UntracedError: Nothing can be compiled that does the same.
+        """
+        for function in remembering(clones):
+            self.remembered = self.remembered | function.calls
+            if function.refused:
+                self._refuse(function.refused)
+        if self.remembered:
+            for layout, settings in self.places:
+                layout.put(settings, self.run)
+
+    def _refuse(self, what: str) -> None:
+        self.refused = stale(self._function.names[0], what)
+        raise UntracedError(self.refused)
 
     def forget(self) -> None:
         """Let no layout use it any longer."""

@@ -7,6 +7,7 @@ and for what nobody can watch (`Read.unseen`).
 
 import builtins
 import contextvars
+import functools
 import random
 import sys
 import threading
@@ -32,6 +33,9 @@ _MAKING = frozenset(
 # Called where an object is written as text.
 _SHOWING = frozenset(("__format__", "__repr__", "__str__"))
 _SHOWS = frozenset(("ascii", "format", "print", "repr", "str"))
+
+
+LRU_CACHED = type(functools.cache(lambda: None))
 
 
 class Assumed(NamedTuple):
@@ -60,6 +64,7 @@ class Read:
         whole: Whether attributes may be read by names that the code makes up.
         made: The classes that code can call, to make objects.
         unseen: What is read that can't be watched, as the user writes it.
+        untraced: Whether some of that must not be traced, either.
         effects: As assumed.
         unused: As assumed.
     """
@@ -69,6 +74,7 @@ class Read:
         self.whole: bool = assumed.whole
         self.made: set[type] = set()
         self.unseen: dict[str, None] = {}
+        self.untraced: bool = False
         self.effects: frozenset[tuple[int, str]] = assumed.effects
         self.unused: frozenset[str] = assumed.unused
         self._variables: dict[tuple[int, Mode], set[str]] = {}
@@ -120,7 +126,11 @@ class Read:
         self._variables.setdefault((id(module), mode), set()).update(names)
         if found.written:
             self._written.setdefault((id(module), mode), set()).update(found.written)
-        self.unseen.update(dict.fromkeys(_unseen(module, found.chains)))
+        unseen = dict.fromkeys(_unseen(module, found.chains))
+        self.unseen.update(unseen)
+        # What such code calls, by a name that it makes up, may be any of these.
+        if unseen and any(isinstance(x, LRU_CACHED) for x in list(module.values())):
+            self.untraced = True
         imported = {
             name
             for name in found.imports

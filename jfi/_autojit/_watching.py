@@ -19,6 +19,10 @@ class UnwatchedError(AutoJitError):
     """Code reads what can change without being seen."""
 
 
+class UntracedError(UnwatchedError):
+    """Code fills a cache of Python's, which must not keep what is traced."""
+
+
 class GlobalWritesError(AutoJitError):
     """Code writes global variables, where it is compiled without having been asked."""
 
@@ -38,11 +42,18 @@ def refuse_unwatched(function: str, opened: Opened, *, writes: bool) -> None:
         raise GlobalWritesError(f"{function}() writes global variables")
     if opened.read.unseen:
         what = " and ".join(opened.read.unseen)
-        raise UnwatchedError(
-            f"{function}() uses {what}, which can change without being seen: what is "
-            "compiled would be stale.\n"
-            "Read it outside of the function, and pass the value as an argument."
+        error = UntracedError if opened.read.untraced else UnwatchedError
+        raise error(
+            stale(function, f"uses {what}, which can change without being seen")
         )
+
+
+def stale(function: str, what: str) -> str:
+    """What an `UnwatchedError` says of a function that does something."""
+    return (
+        f"{function}() {what}: what is compiled would be stale.\n"
+        "Read it outside of the function, and pass the value as an argument."
+    )
 
 
 def warn_once(history: History, error: UnwatchedError) -> None:

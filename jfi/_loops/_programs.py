@@ -18,7 +18,7 @@ from typing import Any
 import jax
 from jax.core import Tracer
 
-from .._autojit import Calls, UnwatchedError, warn_uncompiled
+from .._autojit import Calls, UntracedError, UnwatchedError, warn_uncompiled
 from .._compat import at_top_level, is_batched, is_staged, setting
 from .._outside import without_callbacks
 from .._own_stream import in_stream
@@ -51,7 +51,7 @@ def run(
         choice: What a branch is chosen by: a batch of it is left to JAX.
         streams: Whether its random draws must be brought in line with plain Python's.
     """
-    eager, anew = at_top_level(), False
+    eager = at_top_level()
     compiles = eager or not (is_staged() or is_batched(choice))
     if compiles and not setting("jax_disable_jit"):
         program = _program_of(operation, _written(functions))
@@ -59,9 +59,7 @@ def run(
             if eager or not streams:
                 return program.run(functions, data, settings, streams)
             return in_stream(lambda: program.run(functions, data, settings, streams))
-        anew = program.unwatched
-    anew = anew or _is_anew()
-    return _directly(operation, functions, data, settings, streams, anew=anew)
+    return _directly(operation, functions, data, settings, streams, anew=_is_anew())
 
 
 def _directly(
@@ -101,6 +99,14 @@ def _anew() -> Generator[None]:
         _here.anew = before
 
 
+def _untraced(
+    why: type[Exception] | None,
+) -> contextlib.AbstractContextManager[None]:
+    """Python runs the steps of loops, where a cache of its own would keep tracers."""
+    untraced = why is UntracedError
+    return jax.disable_jit() if untraced else contextlib.nullcontext()
+
+
 def static(number: Any) -> Any:
     """A known number as a Python int: sizes and bounds are settings of a loop."""
     if type(number) in (int, type(None)) or isinstance(number, Tracer):
@@ -116,12 +122,11 @@ class _Program:
 
     Attributes:
         compiles: Whether its functions can be compiled.
-        unwatched: Whether that is because they read what can't be watched. JAX
-            remembers what it traced of a function, whatever has changed since.
     """
 
     def __init__(self, operation: Operation) -> None:
-        self.compiles, self.unwatched = True, False
+        self.compiles = True
+        self._told = False
         self._operation = operation
         # Globals in place of captured variables: autojit looks at those at every call.
         variables = {**globals(), "operation": operation}
@@ -140,19 +145,32 @@ class _Program:
         streams: bool,
     ) -> Any:
         """Run it with the variables that the functions read, or else as JAX does."""
+        unwatched: type[Exception] | None = (
+            None  # not the error: it holds the arguments
+        )
         try:
             return self._calls(functions, data, settings)
         except UnwatchedError as error:
-            warn_uncompiled(str(error))
-            self.compiles, self.unwatched = False, True
+            if isinstance(error, UntracedError) and not streams:
+                raise  # the bounded loops are traced in any case
+            self._tell(error)
+            unwatched = type(error)
         except Exception:
             pass
         # It calls back, or holds what can't be compared, or Python code needs the value
         # of an array; or it fails anyway, in words that should be JAX's and the user's.
-        anew = self.unwatched or _is_anew()
-        out = _directly(self._operation, functions, data, settings, streams, anew=anew)
-        self.compiles = False
+        anew = unwatched is not None or _is_anew()
+        with _untraced(unwatched):
+            out = _directly(
+                self._operation, functions, data, settings, streams, anew=anew
+            )
+        self.compiles = unwatched is not None  # what it reads may be another next time
         return out
+
+    def _tell(self, error: UnwatchedError) -> None:
+        if not self._told:
+            self._told = True
+            warn_uncompiled(str(error))
 
 
 # What `_Program` gives its own copy of the function below.

@@ -178,6 +178,17 @@ FUNCTIONS = {
         "A<n> = <v>\n@functools.lru_cache\ndef f<n>(k):\n    return A<n> * k", "f<n>(2)", (
         "A<n> = <v>", "f<n>.cache_clear()", "A<n> = <v>\nf<n>.cache_clear()",
     )),
+    "a cached function of an array": Source(
+        "A<n> = jnp.asarray(<v>)\n@functools.lru_cache\ndef f<n>(k):\n    return A<n> * k",
+        "f<n>(2)", (
+        "A<n> = jnp.asarray(<v>)", "f<n>.cache_clear()",
+        "A<n> = jnp.asarray(<v>)\nf<n>.cache_clear()", "f<n>.cache_clear()\nf<n>(2)",
+        "A<n> = np.asarray([<v>])\nf<n>.cache_clear()",
+    )),
+    "a cached function of its arguments": Source(
+        "A<n> = <i>\n@functools.cache\ndef f<n>(k):\n    return jnp.arange(4.0)[k]",
+        "f<n>(A<n>)", ("A<n> = <i>", "f<n>.cache_clear()"),
+    ),
     "a function that remembers": Source(
         "A<n> = <v>\ndef f<n>(memory={}):\n    if 0 not in memory:\n"
         "        memory[0] = A<n>\n    return memory[0]", "f<n>()", (
