@@ -2,15 +2,17 @@
 
 `_wrapper` is what users hold. A call is opened (`_opening`) into a hashable graph of
 what its arguments are, whose nodes are of some kind (`_kinds`, `_container_kinds`,
-`_function_kinds`, `_class_kinds`, `_object_kinds`, `_flax_kinds`; `_classify` tells
-which), and the arrays, which are traced. For each graph there is a program
-(`_programs`), which gives back an outcome (`_outcomes`): the result, and what the body
-changed (`_changes`).
+`_function_kinds`, `_functools_kinds`, `_class_kinds`, `_object_kinds`, `_flax_kinds`;
+`_classify` tells which), and the arrays, which are traced. For each graph there is a
+program (`_programs`), which gives back an outcome (`_outcomes`): the result, and what
+the body changed (`_changes`).
 
 Opening is exact and slow. What comes often is written down as code that recognises it
-(`_layouts`); `_calls` tries that first. `_messages` holds what is refused, in the
-user's words, `_history` why a function was compiled, `_ahead` what is made of it ahead
-of time; `_options` and `_shardings` hold what users may ask for.
+(`_layouts`; `_sources` is what kinds write to, `_checks` what the code may call); what
+stays as it is in all calls, such as a model of linen, is remembered (`_still`).
+`_calls` tries that first. `_messages` holds what is refused, in the user's words,
+`_history` why a function was compiled, `_ahead` what is made of it ahead of time;
+`_options` and `_shardings` hold what users may ask for.
 """
 
 from ._modes import Mode as Mode

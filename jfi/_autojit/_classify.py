@@ -36,6 +36,7 @@ from . import (
     _dispatch_kinds as dispatch,
     _flax_kinds as flax,
     _function_kinds as functions,
+    _functools_kinds as made,
     _kinds as kinds,
     _object_kinds as objects,
     _outside_kinds as outside,
@@ -59,8 +60,8 @@ PYTREE = objects.PytreeKind()
 FUNCTION = functions.FunctionKind()
 AUTOJITTED = functions.AutojittedKind()
 CLASS = classes.ClassKind()
-PARTIAL = functions.PartialKind()
-CACHED = functions.CachedKind()
+PARTIAL = made.PartialKind()
+CACHED = made.CachedKind()
 REFERENCE = containers.PartsKind(
     lambda r: (r(),), lambda cls, x: weakref.ref(x), ["()"]
 )
@@ -182,7 +183,7 @@ def _kind_of_value(x: Any) -> kinds.Kind | None:
         return _kind_of_builtin(x)
     if isinstance(x, functools.partial):
         return PARTIAL
-    if isinstance(x, functions.LRU_CACHED):
+    if isinstance(x, made.LRU_CACHED):
         return WRAPPER if is_named(x) else CACHED
     if isinstance(x, (jax.custom_jvp, jax.custom_vjp)):
         return HASHABLE if is_named(x) else CUSTOM_RULES[type(x)]
@@ -269,7 +270,11 @@ def _kind_of_class(x: Any, cls: type) -> kinds.Kind:
         order = sorted  # as nnx itself does wherever it goes through them
     # Code of a library, which nobody looks at, may read any attribute.
     whole = registered or is_library(cls) or any(map(_is_of_others, cls.__mro__))
-    kind = flax.TrainStateKind if flax.is_train_state(cls) else objects.ObjectKind
+    kind = objects.ObjectKind
+    if flax.is_train_state(cls):
+        kind = flax.TrainStateKind
+    elif flax.is_linen(cls):
+        kind = flax.LinenKind
     return kind(cls, frozen=frozen, base=base, static=static, order=order, whole=whole)
 
 
