@@ -35,7 +35,7 @@ from jfi import (
     _trees as trees,
     autojit,
 )
-from jfi._autojit import _calls, _layouts, _programs
+from jfi._autojit import _calls, _layout_table, _programs
 from jfi._trees import mark_static
 
 
@@ -45,7 +45,7 @@ def way(request, monkeypatch):
     if request.param == "layouts":
         monkeypatch.setattr(_calls, "CALLS_TO_LEARN", 1)
     else:
-        monkeypatch.setattr(_layouts, "MAX_LAYOUTS", 0)
+        monkeypatch.setattr(_layout_table, "MAX_LAYOUTS", 0)
 
 
 class Counted:
@@ -1716,7 +1716,9 @@ def test_the_cache_is_bounded(monkeypatch):
         assert [f(2.0, n) for n in range(6)] == [0, 2, 4, 6, 8, 10]
         assert f.cache_info().signatures == 3
 
-    monkeypatch.setattr(_layouts, "MAX_LAYOUTS", 0)  # they don't tell what was used
+    monkeypatch.setattr(
+        _layout_table, "MAX_LAYOUTS", 0
+    )  # they don't tell what was used
     f = autojit(lambda x, n: x * n)
     for n in (1, 2, 3, 1, 4):
         assert f(2.0, n) == 2 * n

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from jfi import AutoJitError, autojit
-from jfi._autojit import _calls, _layouts
+from jfi._autojit import _calls, _layout_table
 
 
 @pytest.fixture(autouse=True, params=["layouts", "opened"])
@@ -26,7 +26,7 @@ def way(request, monkeypatch):
     if request.param == "layouts":
         monkeypatch.setattr(_calls, "CALLS_TO_LEARN", 1)
     else:
-        monkeypatch.setattr(_layouts, "MAX_LAYOUTS", 0)
+        monkeypatch.setattr(_layout_table, "MAX_LAYOUTS", 0)
 
 
 class Box:

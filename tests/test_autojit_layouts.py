@@ -8,9 +8,11 @@ import gc
 import weakref
 
 import equinox as eqx
+import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 from subprocesses import output_of
 
@@ -610,3 +612,130 @@ def test_forms_that_come_no_more_make_room(monkeypatch):
     monkeypatch.setattr(jfi._autojit._calls, "open_values", None)
     assert same(g(model, 3.0), 3.0 * k)
     assert same(g(kept, 2.0), kept.w * 2.0)
+
+
+# ------------------------------------------ parts that stay as they are are remembered
+
+
+class Trained:
+    def __init__(self, rate):
+        self.tx = optax.adam(rate)
+        self.params = {"w": jnp.ones(3)}
+        self.state = self.tx.init(self.params)
+
+    @autojit
+    def step(self, x):
+        updates, self.state = self.tx.update({"w": x}, self.state)
+        self.params = optax.apply_updates(self.params, updates)
+
+
+def test_an_optimizer_in_self_is_told_from_others(monkeypatch):
+    plain = Trained.step.__wrapped__
+    ours, theirs = [[Trained(rate) for rate in (0.1, 0.5)] for _ in range(2)]
+    for k in range(8):
+        for one, other in zip(ours, theirs, strict=True):
+            one.step(jnp.arange(3.0))
+            plain(other, jnp.arange(3.0))
+            np.testing.assert_allclose(one.params["w"], other.params["w"], rtol=1e-5)
+        if k == 5:
+            ours[0].tx = theirs[0].tx = optax.adam(0.9)
+    assert Trained.step.cache_info().traces == 1
+    assert opened_by(monkeypatch, lambda: ours[0].step(jnp.arange(3.0))) == 0
+
+
+class Net(nn.Module):
+    features: int
+    act: object = nn.relu
+
+    @nn.compact
+    def __call__(self, x):
+        return self.act(nn.Dense(self.features)(x)) * self.gain
+
+    gain = 1.0
+
+
+class Holder:
+    def __init__(self, module):
+        self.module, self.params = module, module.init(jax.random.key(0), jnp.ones(2))
+
+    @autojit
+    def __call__(self, x):
+        return self.module.apply(self.params, x)
+
+
+def test_a_linen_module_in_self_is_seen_when_it_changes(monkeypatch):
+    holder, x = Holder(Net(3)), jnp.ones(2)
+    check = lambda: same(holder(x), Holder.__call__.__wrapped__(holder, x))
+    assert all(check() for _ in range(5))
+    assert opened_by(monkeypatch, lambda: holder(x)) == 0
+    holder.module = Net(3, jnp.tanh)
+    assert all(check() for _ in range(5))
+    monkeypatch.setattr(Net, "gain", 2.0)
+    assert all(check() for _ in range(5))
+    monkeypatch.setattr(Net, "gain", 3.0)
+    assert all(check() for _ in range(5))
+
+
+class Scales:
+    def __init__(self, scales):
+        self.scales = scales
+
+    @autojit
+    def __call__(self, x):
+        return x * sum((k + 1) * float_ for k, float_ in enumerate(self.scales))
+
+
+def test_a_list_of_floats_is_seen_when_it_changes():
+    numbers = [float(k) for k in range(20)]
+    scales = Scales(numbers)
+    check = lambda: same(scales(2.0), Scales.__call__.__wrapped__(scales, 2.0))
+    for change in (
+        lambda: None,
+        lambda: numbers.__setitem__(0, 5.0),
+        numbers.reverse,
+        lambda: numbers.append(1.0),
+        numbers.pop,
+        lambda: numbers.__setitem__(3, -0.0),
+        lambda: setattr(scales, "scales", [2.0] * 20),
+    ):
+        change()
+        assert all(check() for _ in range(4))
+
+
+def test_a_variable_that_a_library_rebinds_is_seen():
+    # As a library would have it: its functions are not looked at, its variables are.
+    names = {"__name__": "optax.made_here"}
+    source = """
+def make():
+    n = 1.0
+    def get(x):
+        return x * n
+    def put(value):
+        nonlocal n
+        n = value
+    return get, put, (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
+"""
+    exec(compile(source, optax.__file__, "exec"), names)
+    get, put, rest = names["make"]()
+    f = autojit(lambda fns, x: fns[0](x) + len(fns[2]))
+    for n in (1.0, 2.0, 3.0):
+        put(n)
+        for _ in range(4):
+            assert f((get, put, rest), 2.0) == 2 * n + 7
+
+
+def test_objects_of_users_are_not_kept_alive():
+    class Config:
+        def __init__(self):
+            self.a = self.b = self.c = self.d = 1
+
+    def one():
+        config = [Config() for _ in range(8)]
+        for _ in range(5):
+            f(config, 1.0)
+        return weakref.ref(config[0])
+
+    f = autojit(lambda config, x: x * sum(c.a for c in config))
+    gone = one()
+    gc.collect()
+    assert gone() is None

@@ -22,7 +22,7 @@ from jfi import (
     manual_seed,
     randn,
 )
-from jfi._autojit import _calls, _layouts
+from jfi._autojit import _calls, _layout_table
 
 
 @pytest.fixture(autouse=True, params=["layouts", "opened"])
@@ -31,7 +31,7 @@ def way(request, monkeypatch):
     if request.param == "layouts":
         monkeypatch.setattr(_calls, "CALLS_TO_LEARN", 1)
     else:
-        monkeypatch.setattr(_layouts, "MAX_LAYOUTS", 0)
+        monkeypatch.setattr(_layout_table, "MAX_LAYOUTS", 0)
 
 
 # -------------------------------------------------------------- static and traced

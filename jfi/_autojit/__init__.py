@@ -4,16 +4,19 @@
 parameters) into a hashable graph (`_graphs`) of what its arguments are and what its
 code reads outside (`_reading`), and the arrays, which are traced. The nodes of the
 graph are of some kind: `_kinds`, and `_container_kinds`, `_function_kinds`,
-`_dispatch_kinds`, `_class_kinds`, `_object_kinds`, `_flax_kinds`, `_remembering`,
-`_outside_kinds`; `_classify` tells which. For each graph there is a program
-(`_programs`). It runs the body on clones (`_rebuilding`), and gives back an outcome
-(`_outcomes`): the result, and what the body changed (`_changes`, `_effects`).
+`_functools_kinds`, `_dispatch_kinds`, `_class_kinds`, `_object_kinds`, `_flax_kinds`,
+`_remembering`, `_outside_kinds`; `_classify` tells which. For each graph there is a
+program (`_programs`). It runs the body on clones (`_rebuilding`), and gives back an
+outcome (`_outcomes`): the result, and what the body changed (`_changes`, `_effects`).
 
 Opening is exact and slow. What comes often is written down as code that recognises it
-(`_layouts`); `_calls` tries that first. `_varying` tells which captured numbers of an
-eager loop are constants. `_messages` holds what is refused, in the user's words,
-`_watching` what can't be watched, `_history` why a function was compiled, `_ahead` what
-is made of it ahead of time; `_options` and `_shardings` hold what users may ask for.
+(`_layouts`, `_layout_table`; `_sources` is what kinds write to, `_checks` what the
+code may call); what stays as it is in all calls, such as a model of linen, is
+remembered (`_still`). `_calls` tries that first. `_varying` tells which captured
+numbers of an eager loop are constants. `_messages` holds what is refused, in the
+user's words, `_watching` what can't be watched, `_history` why a function was
+compiled, `_ahead` what is made of it ahead of time; `_options` and `_shardings` hold
+what users may ask for.
 """
 
 from ._calls import Calls as Calls

@@ -17,7 +17,8 @@ from ._effects import EffectsError
 from ._function_kinds import Body
 from ._graphs import Opened
 from ._history import History, has_run
-from ._layouts import MAX_NODES, Layouts, write_down
+from ._layout_table import Layouts
+from ._layouts import MAX_NODES, write_down
 from ._messages import needed_numbers, retell, used_after_all
 from ._modes import Mode
 from ._opening import open_values

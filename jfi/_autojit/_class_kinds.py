@@ -1,14 +1,16 @@
 """How classes are looked at: what their instances read from them."""
 
+import functools
 import inspect
+import operator
 import types
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from .._code import is_user_module
 from .._trees import Constant, identity, is_library
 from ._function_kinds import is_autojitted
-from ._kinds import Expression, Kind, Source, Split
+from ._kinds import Expression, Kind, Source, Split, Watches
 from ._modes import Mode
 from ._outside_kinds import variables_of
 from ._reading import Read, is_users
@@ -126,6 +128,28 @@ class ClassKind(Kind):
                 _guard_plain(source, base, key, value, look_up=base in data)
         own = [f"{source.constant(base)}.__dict__[{key!r}]" for base, key in names]
         return [*own, *source.variables_from(len(own))]
+
+    def watches(self, x: Any, part: Any) -> Watches | None:
+        _, names, _ = part
+        found: list[Callable[[], Iterable[Any]]] = [functools.partial(_bases_of, x)]
+        sized = [vars(base) for base in _bases(x)]
+        for base, attributes in zip(_bases(x), sized, strict=True):
+            own = [name for b, name in names if b is base]
+            if is_user_module(base.__module__):
+                found += [attributes.keys, attributes.values]
+            elif len(own) > 1:
+                found.append(functools.partial(operator.itemgetter(*own), attributes))
+            elif own:
+                found.append(functools.partial(map, attributes.get, own))
+        for (base, _), value in class_data(x).items():
+            if not _is_of_library(base, value):
+                for function in _functions_behind(value):
+                    found.append(functools.partial(_CODE, function))
+        return Watches(found, sized)
+
+
+_bases_of = operator.attrgetter("__mro__")
+_CODE = operator.attrgetter("__code__", "__defaults__")
 
 
 def class_data(cls: type) -> dict[tuple[type, str], Any]:

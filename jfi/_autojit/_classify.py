@@ -41,6 +41,7 @@ from . import (
     _outside_kinds as outside,
     _remembering as remembering,
 )
+from ._functools_kinds import PartialKind
 from ._reading import LRU_CACHED, is_users
 
 
@@ -60,7 +61,7 @@ PYTREE = objects.PytreeKind()
 FUNCTION = functions.FunctionKind()
 AUTOJITTED = functions.AutojittedKind()
 CLASS = classes.ClassKind()
-PARTIAL = functions.PartialKind()
+PARTIAL = PartialKind()
 CACHED = remembering.CachedKind()
 REFERENCE = containers.PartsKind(
     lambda r: (r(),), lambda cls, x: weakref.ref(x), ["()"]
@@ -282,7 +283,11 @@ def _kind_of_class(x: Any, cls: type) -> kinds.Kind:
         order = sorted  # as nnx itself does wherever it goes through them
     # Code of a library, which nobody looks at, may read any attribute.
     whole = registered or is_library(cls) or any(map(_is_of_others, cls.__mro__))
-    kind = flax.TrainStateKind if flax.is_train_state(cls) else objects.ObjectKind
+    kind = objects.ObjectKind
+    if flax.is_train_state(cls):
+        kind = flax.TrainStateKind
+    elif flax.is_linen(cls):
+        kind = flax.LinenKind
     return kind(cls, frozen=frozen, base=base, static=static, order=order, whole=whole)
 
 

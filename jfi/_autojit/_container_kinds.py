@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from .._trees import Constant, number_key
-from ._kinds import Expression, Kind, Source, Split
+from ._kinds import IMMUTABLE, Expression, Kind, Source, Split, Watches
 
 
 class TupleKind(Kind):
@@ -28,6 +28,9 @@ class TupleKind(Kind):
 
     def display(self, part: Any, children: Sequence[str]) -> str:
         return f"({''.join(f'{child}, ' for child in children)})"
+
+    def watches(self, x: Any, part: Any) -> Watches | None:
+        return IMMUTABLE
 
 
 class NamedTupleKind(Kind):
@@ -60,6 +63,9 @@ class NamedTupleKind(Kind):
     def display(self, part: Any, children: Sequence[str]) -> str:
         *items, cls = children
         return f"tuple.__new__({cls}, ({''.join(f'{item}, ' for item in items)}))"
+
+    def watches(self, x: Any, part: Any) -> Watches | None:
+        return None if part.__dictoffset__ else IMMUTABLE
 
 
 class PartsKind(Kind):
@@ -99,6 +105,9 @@ class PartsKind(Kind):
         source.require(f"type({name}) is {source.constant(part)}")
         return [f"{name}{step}" for step in self._steps]
 
+    def watches(self, x: Any, part: Any) -> Watches | None:
+        return IMMUTABLE if part in (property, staticmethod, classmethod) else None
+
 
 class ListKind(Kind):
     """A list."""
@@ -137,6 +146,9 @@ class ListKind(Kind):
 
     def display(self, part: Any, children: Sequence[str]) -> str:
         return f"[{', '.join(children)}]"
+
+    def watches(self, x: Any, part: Any) -> Watches | None:
+        return Watches((x.__iter__,), (x,))
 
 
 class DequeKind(Kind):
@@ -267,6 +279,9 @@ class DictKind(Kind):
             return ""
         pairs = zip(part, as_given(part, children), strict=True)
         return f"{{{', '.join(f'{key!r}: {child}' for key, child in pairs)}}}"
+
+    def watches(self, x: Any, part: Any) -> Watches | None:
+        return Watches((x.__iter__, x.values), (x,)) if type(x) is dict else None
 
 
 def in_order(keys: Sequence[str]) -> list[int]:

@@ -17,7 +17,7 @@ from typing import Any
 
 import jax
 
-from ._kinds import Expression, Kind, RefusedError, Source, Split
+from ._kinds import IMMUTABLE, Expression, Kind, RefusedError, Source, Split, Watches
 from ._object_kinds import ObjectKind
 
 
@@ -72,6 +72,16 @@ class NumberedKind(Kind):
         source.require(f"type({name}) is {source.constant(part)}")
         return ()
 
+    def watches(self, x: Any, part: Any) -> Watches | None:
+        return IMMUTABLE
+
+
+class LinenKind(ObjectKind):
+    """A module of linen, or its state, which flax freezes as soon as it is made."""
+
+    def watches(self, x: Any, part: Any) -> Watches | None:
+        return super().watches(x, part) and IMMUTABLE
+
 
 class TrainStateKind(ObjectKind):
     """A `TrainState`, whose number of steps is an array after the first of them."""
@@ -110,6 +120,13 @@ def kind_of_flax(cls: type) -> Kind | None:
 def is_train_state(cls: type) -> bool:
     """Whether a class is flax's TrainState, or derived from it."""
     return _flax("training.train_state", "TrainState") in cls.__mro__
+
+
+def is_linen(cls: type) -> bool:
+    """Whether a class is a module of linen, or of the states of modules."""
+    state = _flax("linen.module", "_ModuleInternalState")
+    module = _flax("linen.module", "Module")
+    return cls is state or module in cls.__mro__
 
 
 def is_pytree(cls: type) -> bool:

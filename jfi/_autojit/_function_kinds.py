@@ -1,14 +1,16 @@
 """How functions are taken apart and put together again."""
 
 import builtins
+import functools
+import operator
 import types
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .._trees import Constant, identity, is_named
-from ._kinds import Expression, Kind, Source, Split, ValueKind
+from ._kinds import IMMUTABLE, Expression, Kind, Source, Split, ValueKind, Watches
 from ._outside_kinds import Variables, variables_of
-from ._reading import Read
+from ._reading import Read, is_users
 
 
 class CellKind(Kind):
@@ -50,6 +52,21 @@ class CellKind(Kind):
         if not part:
             return super().guard(source, name, part, n)
         return [f"{name}.cell_contents"]
+
+    def watches(self, x: Any, part: Any) -> Watches | None:
+        return Watches((functools.partial(map, _CONTENTS, (x,)),)) if part else None
+
+
+_CONTENTS = operator.attrgetter("cell_contents")
+_ATTRIBUTES = operator.attrgetter(
+    "__code__", "__defaults__", "__kwdefaults__", "__name__", "__qualname__"
+)
+
+
+def _watches_of_function(x: types.FunctionType) -> Watches:
+    own = x.__dict__
+    lists = functools.partial(_ATTRIBUTES, x), own.__iter__, own.values
+    return Watches(lists, (own,))
 
 
 class PlainKind(Kind):
@@ -106,6 +123,9 @@ class PlainKind(Kind):
             f"not ({name}.__defaults__ or {name}.__kwdefaults__ or {name}.__dict__)"
         )
         return [*variables, f"{name}.__defaults__", f"{name}.__kwdefaults__", "None"]
+
+    def watches(self, x: Any, part: Any) -> Watches | None:
+        return _watches_of_function(x)
 
 
 def as_variables(found: Any) -> dict[str, Any]:
@@ -201,6 +221,10 @@ class FunctionKind(Kind):
         above = [source.variables(variables)] if own else []
         return [*above, (f"{name}.__closure__", cells), *rest]
 
+    def watches(self, x: Any, part: Any) -> Watches | None:
+        # Those of a library stay what they are, but for what they captured.
+        return _watches_of_function(x) if is_users(x) else IMMUTABLE
+
 
 class Body:
     """The function that `autojit` compiles, among what a call is made of."""
@@ -236,6 +260,9 @@ class BodyKind(FunctionKind):
     def contents(self, x: Any) -> Split:
         return None, ()
 
+    def watches(self, x: Any, part: Any) -> Watches | None:
+        return None
+
     def guard(
         self, source: Source, name: str, part: Any, n: int
     ) -> Sequence[Expression]:
@@ -244,30 +271,6 @@ class BodyKind(FunctionKind):
             source.require(f"{name}.__code__ is {source.constant(code)}")
         variables = [source.variables(constant.value[0])] if own else []
         return [*variables, (f"{name}.__closure__", cells)]
-
-
-class PartialKind(Kind):
-    """A `functools.partial`, with its attributes."""
-
-    reads = True
-
-    def split(self, x: Any) -> Split:
-        return type(x), (x.func, x.args, x.keywords, x.__dict__ or None)
-
-    def make(self, part: Any, children: Sequence[Any]) -> Any:
-        made = part.__new__(part, children[0])
-        made.__setstate__(tuple(children))  # keeps the dict of keywords itself
-        return made
-
-    def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
-        return (".func", ".args", ".keywords", "")[k]
-
-    def guard(
-        self, source: Source, name: str, part: Any, n: int
-    ) -> Sequence[Expression]:
-        source.require(f"type({name}) is {source.constant(part)}")
-        steps = (f"{name}.func", f"{name}.args", f"{name}.keywords")
-        return [*steps, f"({name}.__dict__ or None)"]
 
 
 class AutojitMark:

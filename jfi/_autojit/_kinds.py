@@ -6,8 +6,8 @@ place make an empty shell first and fill it later, so that cycles can be rebuilt
 """
 
 import types
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Callable, Collection, Iterable, Sequence, Sized
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from .._trees import Constant, contents_key, identity, number_key
 from ._modes import Mode
 from ._reading import Read
+from ._sources import Source as Source
 
 
 # The part is hashable; a checker can't tell that classes and `Any` are.
@@ -24,56 +25,24 @@ Split: TypeAlias = tuple[Any, Sequence[Any]]
 Expression: TypeAlias = str | tuple[str, int]
 
 
+class Watches(NamedTuple):
+    """How to tell that a value is what it was.
+
+    Attributes:
+        lists: Called again, each lists the very same objects.
+        sized: What has as many items as before.
+    """
+
+    lists: Sequence[Callable[[], Iterable[Any]]] = ()
+    sized: Sequence[Sized] = ()
+
+
 class RefusedError(Exception):
     """A value that can't be an argument; `{path}` in the text stands for its place."""
 
 
 class ReaderError(RefusedError):
     """The same, of a value that changes when it is read."""
-
-
-class Source(Protocol):
-    """Where a kind writes down how its values are recognised (see `_layouts`)."""
-
-    def require(self, condition: str) -> None:
-        """Go on only if an expression is true."""
-
-    def require_kind(self, name: str) -> None:
-        """Go on only if the value is of the kind that is being written."""
-
-    def local(self, expression: str) -> str:
-        """Give a name to what an expression gives."""
-        ...
-
-    def unpack(self, expression: str, n: int) -> list[str]:
-        """Give names to the n items of an iterable."""
-        ...
-
-    def constant(self, value: Any, key: Any = None) -> str:
-        """Give a name to a value; the key tells it from others, its id by default."""
-        ...
-
-    def is_constant(self, name: str, value: Any) -> bool:
-        """Whether a name is that of a constant."""
-        ...
-
-    def kinds(self) -> Sequence["Kind"]:
-        """The kinds of the children of the value that is being written."""
-        ...
-
-    def variables(self, variables: dict[str, Any]) -> str:
-        """The name of the variables of a module."""
-        ...
-
-    def variables_from(self, k: int) -> Sequence[str]:
-        """The names of the children from the k-th on, which are variables."""
-        ...
-
-    def setting(self, expression: str, value: Any) -> None:
-        """Tell programs apart by what an expression gives; here it is `value`."""
-
-    def leaf(self, name: str, convert: str, usual: str) -> None:
-        """Pass a value to the program; if not of the usual class, check and convert."""
 
 
 class Kind:
@@ -189,8 +158,16 @@ class Kind:
         source.require(f"len({split}[1]) == {n}")
         return [(f"{split}[1]", n)]
 
+    def watches(self, x: Any, part: Any) -> Watches | None:
+        """How to tell that a value is unchanged: it then lists the very same objects.
+
+        None where only taking it apart tells; what can't change needs nothing.
+        """
+        return None
+
 
 MISSING = object()
+IMMUTABLE = Watches()
 
 
 class ArrayKind(Kind):
@@ -214,6 +191,9 @@ class ScalarKind(ArrayKind):
     ) -> Sequence[Expression]:
         source.leaf(name, "number", "float")
         return ()
+
+    def watches(self, x: Any, part: Any) -> Watches | None:
+        return IMMUTABLE
 
 
 class IntegerKind(ArrayKind):
@@ -249,6 +229,9 @@ class ValueKind(Kind):
             source.setting(name, value)
         return ()
 
+    def watches(self, x: Any, part: Any) -> Watches | None:
+        return IMMUTABLE
+
 
 class ConstantKind(Kind):
     """Any other static value, under a key made by a function."""
@@ -278,6 +261,9 @@ class HashableKind(ConstantKind):
     ) -> Sequence[Expression]:
         return _guard_identity(source, name, part.value)
 
+    def watches(self, x: Any, part: Any) -> Watches | None:
+        return IMMUTABLE
+
 
 class NumberKind(ConstantKind):
     """A number of which the code must know the value."""
@@ -295,6 +281,9 @@ class NumberKind(ConstantKind):
             source.setting(f"number_key({name})", part.key)
         return ()
 
+    def watches(self, x: Any, part: Any) -> Watches | None:
+        return IMMUTABLE
+
 
 class IdentityKind(ConstantKind):
     """A static value that equals only itself."""
@@ -308,6 +297,9 @@ class IdentityKind(ConstantKind):
         self, source: Source, name: str, part: Any, n: int
     ) -> Sequence[Expression]:
         return _guard_identity(source, name, part.value)
+
+    def watches(self, x: Any, part: Any) -> Watches | None:
+        return IMMUTABLE if self.is_fixed else None
 
 
 def _guard_identity(source: Source, name: str, value: Any) -> Sequence[Expression]:

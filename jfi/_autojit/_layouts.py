@@ -29,29 +29,22 @@ A function of `source` reads like this:
 """
 
 import itertools
-import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-import jax
-
 from .._per_function import weakly
-from .._trees import contents_key, number_key, own_copy
-from ._classify import ARRAY, SCALAR
+from .._trees import Constant
+from ._checks import NAMES
 from ._function_kinds import Body
 from ._graphs import LEAVES, Opened
 from ._kinds import Expression, Kind, Source
-from ._modes import Mode
-from ._opening import kind_in_mode, told_apart
-from ._outcomes import Outcome
+from ._opening import told_apart
 from ._outside_kinds import Variables
+from ._still import Found, Part, Remembered, still_part
 
 
 MAX_PAIRED = 8  # objects of one class that are compared one by one
 MAX_NODES = 5000  # of a graph that is written down: compiling the source takes a second
-
-
-MAX_LAYOUTS = 16  # per function: they are tried one after the other
 
 
 NO_SETTINGS = object()  # the key of a graph that has none
@@ -73,109 +66,6 @@ class Written(NamedTuple):
     form: Hashable
 
 
-class Layout:
-    """A form of calls, and the programs for each of its sets of settings.
-
-    Attributes:
-        recognise: Runs a call of this form, and hands others on.
-    """
-
-    def __init__(
-        self, written: Written, name: str, otherwise: Callable[..., Any]
-    ) -> None:
-        self._programs: dict[Hashable, Callable[..., Any]] = {}
-        self._only: list[Callable[..., Any] | None] = [None]  # if it has no settings
-        self._names: dict[str, Any] = {
-            "__name__": __name__,
-            "programs": self._programs,
-            "only": self._only,
-            "otherwise": otherwise,
-            "Outcome": Outcome,
-            "array": array,
-            "number": number,
-            "integer": integer,
-            "is_kind": is_kind,
-            "number_key": number_key,
-            "contents_key": contents_key,
-            "Array": type(jax.numpy.zeros(())),
-            **{f"c{k}": value for k, value in enumerate(written.constants)},
-        }
-        exec(compile(written.source, f"<autojit {name}>", "exec"), self._names)
-        self.recognise: Callable[..., Any] = self._names["recognise"]
-
-    def hand_on_to(self, otherwise: Callable[..., Any]) -> None:
-        """Who runs calls of other forms."""
-        self._names["otherwise"] = otherwise
-
-    def is_empty(self) -> bool:
-        """Whether it runs no calls."""
-        return not self._programs and self._only[0] is None
-
-    def empty(self) -> None:
-        """Hand all calls on; whose calls come again are put again."""
-        self._programs.clear()
-        self._only[0] = None
-
-    def put(self, settings: Hashable, run: Callable[..., Any] | None) -> None:
-        """Run calls with these settings by a function; None: hand them on."""
-        if settings is NO_SETTINGS:
-            self._only[0] = run
-        elif run is None:
-            self._programs.pop(settings, None)
-        else:
-            self._programs[settings] = run
-
-
-class Layouts:
-    """The forms of calls that one function recognises.
-
-    When there are too many, those go that no call has come to for long: all are
-    emptied, and those that are still empty when the next form comes are dropped.
-
-    Attributes:
-        recognise: Runs a call of any form: the newest layout, which hands others on.
-    """
-
-    def __init__(self, name: str, otherwise: Callable[..., Any]) -> None:
-        self._name, self._otherwise = name, otherwise
-        self._layouts: dict[Hashable, Layout] = {}  # the oldest first
-        self._lock = threading.Lock()
-        self.recognise: Callable[..., Any] = otherwise
-
-    def get(self, written: Written) -> Layout | None:
-        """The layout for a form, made if there is none; None: not yet."""
-        with self._lock:
-            known = self._layouts.get(written.form)
-            if known is not None:
-                return known
-            if len(self._layouts) >= MAX_LAYOUTS and not self._drop_some():
-                return None
-            layout = Layout(written, self._name, self.recognise)
-            self._layouts[written.form] = layout
-            self.recognise = layout.recognise
-            return layout
-
-    def _drop_some(self) -> bool:
-        layouts = self._layouts.items()
-        kept = {form: layout for form, layout in layouts if not layout.is_empty()}
-        if len(kept) == len(self._layouts):
-            for layout in kept.values():
-                layout.empty()
-            return False
-        self.recognise = self._otherwise
-        for layout in kept.values():
-            layout.hand_on_to(self.recognise)
-            self.recognise = layout.recognise
-        self._layouts = kept
-        return True
-
-    def clear(self) -> None:
-        """Forget all of them."""
-        with self._lock:
-            self._layouts.clear()
-            self.recognise = self._otherwise
-
-
 def write_down(opened: Opened, parameters: Sequence[str]) -> Written:
     """Write the graph of a call as code that recognises it.
 
@@ -191,10 +81,13 @@ def write_down(opened: Opened, parameters: Sequence[str]) -> Written:
     # Who calls keeps the function alive: what it captured goes when it goes.
     found = f"{source.constant(weakly(fn), ('weakly', id(fn)))}()"
     source.bind(roots, [found, *parameters, imported])
-    for i, (kind, part, children) in enumerate(opened.graph[1:], start=1):
-        source.node = i
-        source.bind(children, kind.guard(source, source.names[i], part, len(children)))
-    source.require_distinct()
+    still = still_part(opened)
+    inside = set(still.nodes) if still else set[int]()
+    rest = [i for i in range(1, len(opened.graph)) if i not in inside]
+    source.write(rest)
+    source.require_distinct(rest)
+    if still:
+        source.look_up(still)
     return source.finish(parameters)
 
 
@@ -206,10 +99,56 @@ class _Source(Source):
         self._lines: list[str] = []
         self._constants: dict[Any, tuple[int, Any]] = {}
         self._settings: list[tuple[str, Any]] = []
-        self._leaves: list[tuple[str, str, str]] = []
+        self._leaves: list[tuple[int, str, str, str]] = []
         self.names = [""] * len(opened.graph)
         self._repeated = 0  # children that were met before
         self.node = 0  # which is written at present
+
+    def write(self, nodes: Iterable[int]) -> None:
+        """Write how these nodes are recognised; parents come before their children."""
+        for i in nodes:
+            self.node = i
+            kind, part, children = self._opened.graph[i]
+            self.bind(children, kind.guard(self, self.names[i], part, len(children)))
+
+    def look_up(self, still: Part) -> None:
+        """Let a part that stays as it is be recognised apart, and be remembered."""
+        source = _Source(self._opened)
+        for root in still.roots:
+            source.names[root] = f"v{root}"
+        source.write(still.nodes)
+        distinct = source.require_distinct(still.nodes)
+        text, constants, key, form = source.finish_part(still, distinct)
+        names = {**NAMES, "Found": Found}
+        names |= {f"c{k}": value for k, value in enumerate(constants)}
+        exec(compile(text, "<autojit part>", "exec"), names)
+        kinds = [self._opened.graph[i][:2] for i in still.nodes]
+        part = Remembered(names["recognise"], kinds)
+        roots = ", ".join(self.names[root] for root in still.roots)
+        found = self.local(f"{self.constant(part, form)}({roots})")
+        self.require(f"{found} is not None")
+        others = self._alike(still, distinct)
+        if others:
+            ids = "".join(f"id({name}), " for name in others)
+            self.require(f"{found}.ids.isdisjoint(({ids}))")
+        for i in still.nodes:  # the wrapper of a module's variables is nobody's object
+            if isinstance(self._opened.objects[i], Variables):
+                self.names[i] = ""
+        self.bind(still.nodes, [(f"{found}.nodes", len(still.nodes))])
+        self.setting(f"{found}.key", Constant(key, None))
+        for i, _, _, _ in source._leaves:
+            self._leaves.append((i, self.names[i], "", ""))
+
+    def _alike(self, still: Part, distinct: Sequence[int]) -> list[str]:
+        """The names of nodes outside of a part that may not be one of its objects."""
+        groups = {self._group(i) for i in distinct}
+        inside = {*still.nodes, 0}
+        nodes = [i for i in range(len(self.names)) if i not in inside]
+        return [
+            self.names[i]
+            for i in nodes
+            if self._is_single(i) and self._group(i) in groups
+        ]
 
     def line(self, text: str) -> None:
         self._lines.append(text)
@@ -256,7 +195,7 @@ class _Source(Source):
         self.require(f"is_kind({name}, {mode}, {kind})")
 
     def leaf(self, name: str, convert: str, usual: str) -> None:
-        self._leaves.append((name, convert, usual))
+        self._leaves.append((self.node, name, convert, usual))
 
     def bind(self, children: Sequence[int], expressions: Sequence[Expression]) -> None:
         """Give each child a name, or check that it is the one that has it already."""
@@ -292,18 +231,25 @@ class _Source(Source):
             self.names[child] = f"v{child}"
             self.line(f"v{child} = {expression}")
 
-    def require_distinct(self) -> None:
+    def _is_single(self, i: int) -> bool:
+        return self._opened.single[i] and not self._opened.graph[i][0].named
+
+    def _group(self, i: int) -> Any:
+        """Objects of different groups differ: guards have checked their classes."""
+        kind, x = self._opened.graph[i][0], self._opened.objects[i]
+        cls = kind if kind in LEAVES else type(x)
+        return cls, told_apart(x, self._opened.modes[i])
+
+    def require_distinct(self, nodes: Iterable[int]) -> list[int]:
         """Nodes are different objects, or else they would be one node.
 
-        Objects of different classes need no check, and guards have checked the class.
+        Returns:
+            The nodes of which this is asked.
         """
+        single = [i for i in nodes if self._is_single(i)]
         groups: dict[Any, list[str]] = {}
-        for i, (kind, _, _) in enumerate(self._opened.graph[1:], start=1):
-            x, mode = self._opened.objects[i], self._opened.modes[i]
-            if kind.named or not self._opened.single[i]:
-                continue
-            cls = kind if kind in LEAVES else type(x)
-            groups.setdefault((cls, told_apart(x, mode)), []).append(self.names[i])
+        for i in single:
+            groups.setdefault(self._group(i), []).append(self.names[i])
         for names in groups.values():
             if len(names) > MAX_PAIRED:
                 ids = ", ".join(f"id({name})" for name in names)
@@ -311,14 +257,44 @@ class _Source(Source):
             elif len(names) > 1:  # faster for so few
                 pairs = itertools.combinations(names, 2)
                 self.require(" and ".join(f"{a} is not {b}" for a, b in pairs))
+        return single
+
+    def finish_part(self, still: Part, single: Sequence[int]) -> Written:
+        """The text of a function that recognises a part, and the key of its settings.
+
+        Args:
+            still: The part.
+            single: Its nodes that must be objects of their own.
+        """
+        arguments = ", ".join(self.names[root] for root in still.roots)
+        nodes = "".join(f"{self.names[i]}, " for i in still.nodes)
+        distinct = "".join(f"{self.names[i]}, " for i in single)
+        checks = [
+            f"{convert}({name})" for _, name, convert, _ in self._leaves if convert
+        ]
+        settings, values = self._key()
+        lines = [
+            f"def recognise({arguments}):",
+            "    try:",
+            "        while True:",
+            *(f"            {line}" for line in (*self._lines, *checks)),
+            f"            return Found(({nodes}), {settings or None}, ({distinct}))",
+            "    except Exception: pass",
+            "    return None",
+        ]
+        source = "\n".join(lines)
+        constants = tuple(value for _, value in self._constants.values())
+        form = source, still, *self._constants
+        return Written(source, constants, values if settings else None, form)
 
     def finish(self, parameters: Sequence[str]) -> Written:
         """The whole text."""
         arguments = ", ".join(parameters)
         objects = "".join(f"{name or None}, " for name in self.names)
-        leaves = ", ".join(name for name, _, _ in self._leaves)
-        usual = " and ".join(f"type({name}) is {cls}" for name, _, cls in self._leaves)
-        converted = "".join(f"{convert}({name}), " for name, convert, _ in self._leaves)
+        found = sorted(self._leaves)
+        leaves = ", ".join(name for _, name, _, _ in found)
+        usual = " and ".join(f"type({x}) is {cls}" for _, x, _, cls in found if cls)
+        converted = "".join(f"{convert}({name}), " for _, name, convert, _ in found)
         settings, values = self._key()
         program = f"programs[{settings}]" if self._settings else "only[0]"
         lines = [
@@ -348,33 +324,3 @@ class _Source(Source):
             return self._settings[0]
         text = "".join(f"{expression}, " for expression, _ in self._settings)
         return f"({text})", tuple(value for _, value in self._settings)
-
-
-class _OtherKindError(Exception):
-    """A value is of another kind than in the layout."""
-
-
-def is_kind(x: Any, mode: Mode, kind: Any) -> bool:
-    """Whether a value is of the same kind as that in the layout."""
-    return kind_in_mode(x, mode) is kind
-
-
-def array(x: Any) -> Any:
-    """An array, ready to be passed on."""
-    if kind_in_mode(x, Mode.TRACED) is not ARRAY:
-        raise _OtherKindError
-    return own_copy(x)
-
-
-def number(x: Any) -> Any:
-    """A number that is to be traced."""
-    if kind_in_mode(x, Mode.TRACED) is not SCALAR:
-        raise _OtherKindError
-    return x
-
-
-def integer(x: Any) -> Any:
-    """An int or bool that is to be traced."""
-    if type(x) not in (int, bool):
-        raise _OtherKindError
-    return x

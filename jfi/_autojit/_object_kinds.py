@@ -3,6 +3,8 @@
 import collections
 import contextlib
 import dataclasses
+import functools
+import operator
 import threading
 import types
 from collections.abc import (
@@ -21,7 +23,7 @@ from jax import tree_util
 from .._compat import pytree_from_node, pytree_node
 from .._trees import own_attributes
 from ._container_kinds import items_of
-from ._kinds import Expression, Kind, Source, Split
+from ._kinds import Expression, Kind, Source, Split, Watches
 from ._modes import PASSED, Mode
 from ._reading import Read
 
@@ -176,6 +178,18 @@ class ObjectKind(Kind):
         source.require(f"tuple({attributes}) == {names!r}")
         return [constant, *items_of(source, attributes, names, opened)]
 
+    def watches(self, x: Any, part: Any) -> Watches | None:
+        _, names, _, own, opened = part
+        # Values that no code reads may be large: no memory of a call keeps them.
+        if self._slots or self._base or own or set(opened) != set(names):
+            return None
+        if not type(x).__dictoffset__:
+            return Watches((functools.partial(map, type, (x,)),))
+        attributes = x.__dict__
+        outside = functools.partial(_CLASS_AND_DICT, x)
+        lists = outside, attributes.__iter__, attributes.values
+        return Watches(lists, (attributes,))
+
     def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
         _, _, base, _, opened = part
         if k == 0:
@@ -184,6 +198,9 @@ class ObjectKind(Kind):
             return f".{opened[k - 1]}"
         n = 1 + len(opened)
         return self._base.step(base, k - n, children[n:]) if self._base else ""
+
+
+_CLASS_AND_DICT = operator.attrgetter("__class__", "__dict__")
 
 
 class Unread:

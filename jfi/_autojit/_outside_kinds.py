@@ -5,13 +5,15 @@ variables, in which data is traced. One that reads nothing but libraries keeps i
 """
 
 import builtins
+import functools
+import itertools
 import types
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .._code import is_user_module
 from .._trees import Constant, identity
-from ._kinds import Expression, Kind, Source, Split
+from ._kinds import MISSING, Expression, Kind, Source, Split, Watches
 from ._modes import KEYS, Mode
 from ._reading import Read, is_users
 
@@ -134,6 +136,15 @@ class VariablesKind(Kind):
             source.constant(same[k]) if k in same else f"{module}[{k!r}]"
             for k in present
         ]
+
+    def watches(self, x: Any, part: Any) -> Watches | None:
+        _, present, absent, *_ = part
+        names, own = (*present, *absent), vars(builtins)
+        lists = [functools.partial(map, x.all.get, names, itertools.repeat(MISSING))]
+        if absent:
+            missing = itertools.repeat(MISSING)
+            lists.append(functools.partial(map, own.get, absent, missing))
+        return Watches(lists)
 
 
 def _checker(variables: dict[str, Any], values: Mapping[str, Any]) -> Any:

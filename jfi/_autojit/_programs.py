@@ -22,7 +22,7 @@ from ._effects import (
 )
 from ._graphs import Graph, Opened
 from ._history import History
-from ._layouts import Layout
+from ._layout_table import Layout
 from ._messages import change_refused
 from ._object_kinds import touching
 from ._outcomes import take_apart

@@ -16,6 +16,7 @@ import equinox
 import jax
 import jax.numpy as jnp
 from autojit_rows import COUNTS, EQUINOX, NNX, Row, Way, measure, report
+from autojit_tools_rows import tools
 from jax.core import eval_jaxpr
 from same_code_rows import rows as same_code
 
@@ -347,8 +348,15 @@ def tracing() -> Iterator[Row]:
 
 
 SECTIONS = (
-    plain_arguments, trees, methods, sub_objects, functions, tracing, same_code,
-)  # fmt: skip
+    plain_arguments,
+    trees,
+    methods,
+    sub_objects,
+    tools,
+    functions,
+    tracing,
+    same_code,
+)
 
 if __name__ == "__main__":
     if not nnx:
