@@ -66,7 +66,6 @@ CACHED = remembering.CachedKind()
 REFERENCE = containers.PartsKind(
     lambda r: (r(),), lambda cls, x: weakref.ref(x), ["()"]
 )
-
 CUSTOM_RULES = {
     cls: objects.ObjectKind(cls, frozen=True)
     for cls in (jax.custom_jvp, jax.custom_vjp)
