@@ -58,6 +58,11 @@ class Model:
     def scale(self): return f(2)
 model = Model()
 def run(x): return jfi.scan(lambda c, u: (c, u * model.scale()), x, XS)[1][0]""",
+    "a method in checkpoint": """
+class Model:
+    def scale(self): return f(2)
+model = Model()
+def run(x): return jfi.checkpoint(lambda x: x * model.scale())(x)""",
     "a computed name in scan": """
 def run(x): return jfi.scan(lambda c, u: (c, u * globals()["f"](2)), x, XS)[1][0]""",
     "a refused call in scan": """

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from .._compat import setting
 from .._own_stream import (
     on_keys,
     varied,
@@ -177,6 +178,8 @@ def checkpoint(functions: tuple[Any], data: Any, static: Any, options: Any) -> A
         by_position, by_name = ({**a, **b} for a, b in zip(data, static, strict=True))
         return fun(*(by_position[n] for n in sorted(by_position)), **by_name)
 
+    if setting("jax_disable_jit"):  # JAX traces it all the same
+        return of_data(data)
     with told():
         return _carrying.checkpoint(
             functools.partial(jax.checkpoint, **options), of_data, data
