@@ -57,11 +57,11 @@ class Jitted:
         own = self._own
         if not at_top_level() or setting("jax_disable_jit"):
             return own.jitted(*args)
-        closed_jaxpr = own.jitted.trace(*args).jaxpr  # a call finds this
-        key = self._key(closed_jaxpr, args)
+        traced = own.jitted.trace(*args)  # a call finds this
+        key = self._key(traced.jaxpr, args)
         found = own if key is None else _same_as(own, key)
         if found is not own:
-            run = _in_place_of(own, found)
+            run = _in_place_of(own, traced.out_tree, found)
             with contextlib.suppress(OtherArraysError):
                 out = run(*args)
                 self._run = run
@@ -140,15 +140,24 @@ def _same_as(own: _Executable, key: Hashable) -> _Executable:
     return first if first is own or first.body.share() else own
 
 
-def _in_place_of(own: _Executable, other: _Executable) -> Callable[..., Any]:
-    """What runs another executable, with the result of its own."""
-    structure, jitted = own.body.structure, other.jitted
-    same = structure == other.body.structure
+def _in_place_of(
+    own: _Executable, structure: Any, other: _Executable
+) -> Callable[..., Any]:
+    """What runs another executable, and keeps it alive, with the result of its own.
+
+    Args:
+        own: Its own executable.
+        structure: That of its own result.
+        other: The other executable.
+    """
+    theirs = other.body.structure
+    # `==` takes 1 and True for the same static data of a node; their texts differ.
+    same = structure == theirs and repr(structure) == repr(theirs)
 
     def run(*args: Any) -> Any:
         if not at_top_level():  # their derivatives may differ
             return own.jitted(*args)
-        out = jitted(*args)
+        out = other.jitted(*args)
         return out if same else jax.tree.unflatten(structure, jax.tree.leaves(out))
 
     return run

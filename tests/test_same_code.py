@@ -129,6 +129,31 @@ def test_functions_defined_again(compiled):
     np.testing.assert_array_equal(out, expected)
 
 
+def test_functions_defined_again_after_the_first_is_gone(compiled):
+    def cell():
+        return autojit(lambda x: jax.nn.softplus(x) * 1.75)
+
+    x = jnp.arange(4.0)
+    before = cell()
+    before(x)
+    for _ in range(3):
+        cell_again = cell()
+        assert counting(compiled, functools.partial(cell_again, x))[1] == 0
+        before = cell_again
+        gc.collect()
+
+
+def test_functions_that_call_back_the_same_host_function(compiled):
+    def f(x, tag):
+        assert tag
+        return jax.pure_callback(np.cbrt, jax.ShapeDtypeStruct((), x.dtype), x)
+
+    x, f = jnp.ones(()) * 8, autojit(f)
+    f(x, "a")
+    out, n = counting(compiled, lambda: f(x, "b"))
+    assert (out, n) == (2, 0)
+
+
 def test_functions_that_draw(compiled):
     @autojit
     def draw(x, tag):
@@ -228,6 +253,74 @@ def test_callbacks_are_each_function_s_own():
 
     for k in (2.0, 3.0, 2.0):
         assert f(jnp.ones(()), k) == k
+
+
+def test_callbacks_that_equal_others_are_each_function_s_own():
+    class Scale:
+        def __init__(self, factor):
+            self.factor = factor
+
+        def __eq__(self, other):
+            return isinstance(other, Scale)
+
+        def __hash__(self):
+            return 0
+
+        def __call__(self, x):
+            return np.asarray(x) * self.factor
+
+    @functools.partial(autojit, static="k")
+    def f(x, k):
+        return jax.pure_callback(Scale(k), jax.ShapeDtypeStruct((), x.dtype), x)
+
+    for k in (2.0, 3.0, 2.0):
+        assert f(jnp.ones(()), k) == k
+
+
+def test_keys_that_callbacks_get_are_each_function_s_own():
+    def keys(given):
+        return np.asarray(sum(isinstance(key, bool) for key in given))
+
+    @functools.partial(autojit, static="k")
+    def f(x, k):
+        return jax.pure_callback(keys, jax.ShapeDtypeStruct((), "int64"), {k: x})
+
+    assert [int(f(1.0, k)) for k in (1, True, 1)] == [0, 1, 0]
+
+
+def test_the_form_of_a_result_that_depends_on_shapes():
+    @autojit
+    def f(x, tag):
+        assert tag
+        return {f"rank {x.ndim}": x + 2.25}
+
+    one, two = jnp.ones((1, 2)), jnp.ones((1, 2, 3))
+    f(one, "a")
+    for x in one[None], two[None]:
+        jax.vmap(lambda x: f(x, "b"))(x)
+    assert list(f(one, "b")) == ["rank 2"]
+    assert list(f(two, "b")) == ["rank 3"]
+
+
+@pytest.mark.parametrize("settings", [(1, True), (0.0, -0.0), (1, 1.0)])
+def test_static_data_of_results_that_python_calls_equal(settings):
+    class Tagged:
+        def __init__(self, x, tag):
+            self.x, self.tag = x, tag
+
+        def __del__(self):  # which lets autojit leave it to JAX
+            pass
+
+    jax.tree_util.register_pytree_node(
+        Tagged, lambda t: ((t.x,), t.tag), lambda tag, x: Tagged(*x, tag)
+    )
+
+    @functools.partial(autojit, static="k")
+    def f(x, k):
+        return Tagged(x + 1, k)
+
+    for k in settings * 2:
+        assert repr(f(jnp.ones(()), k).tag) == repr(k)
 
 
 def test_changes_of_arguments_are_each_call_s_own():

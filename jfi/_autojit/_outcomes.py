@@ -78,6 +78,9 @@ class Delivery:
     def __hash__(self) -> int:
         return hash((self.graph, self.changes))
 
+    def __repr__(self) -> str:
+        return "Delivery()"  # of all: `==` is exact
+
     def _run(self, leaves: Sequence[Any], objects: Sequence[Any]) -> Any:
         roots = rebuild(self.graph, leaves, objects)[0]
         write_back(self.changes, roots[2:], objects)
