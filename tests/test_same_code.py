@@ -123,7 +123,8 @@ def test_functions_defined_again(compiled):
         return f
 
     x = jnp.arange(4.0)
-    expected = cell()(x)
+    first = cell()
+    expected = first(x)
     out, n = counting(compiled, lambda: cell()(x))
     assert n == 0
     np.testing.assert_array_equal(out, expected)
@@ -184,6 +185,30 @@ def test_constants_are_compared_by_their_bits(compiled):
 
 
 # ---- what must not be mixed up ----
+
+TABLE = np.zeros(3)
+
+
+@jax.custom_jvp
+def looked_up(x):  # of JAX's, so that autojit does not watch the table
+    return x + jnp.sum(TABLE)
+
+
+looked_up.defjvp(lambda x, t: (looked_up(*x), t[0]))
+
+
+@pytest.mark.parametrize("size", [3, 2**18])
+def test_a_numpy_array_that_is_written_to(size, monkeypatch):
+    monkeypatch.setitem(globals(), "TABLE", np.zeros(size))
+
+    @autojit
+    def f(x, tag):
+        assert tag
+        return looked_up(x)
+
+    for k, tag in enumerate("abc"):
+        TABLE[:] = k
+        assert f(0.0, tag) == TABLE.sum()
 
 
 @pytest.mark.parametrize(

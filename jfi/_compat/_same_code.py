@@ -10,7 +10,7 @@ from jax.extend import core
 from ._pieces import outside_of_tracing, piece
 
 
-MAX_BYTES = 2**20  # of a constant whose contents are compared; others are by identity
+MAX_BYTES = 2**20  # of a constant whose contents are compared
 
 # Where `==` means the same code.
 _LIBRARIES = ("builtins", "jax", "jaxlib", "numpy")
@@ -167,7 +167,9 @@ def _constant(x: Any) -> Hashable:
     aval = jax.typeof(x)
     known = isinstance(x, np.ndarray | np.generic) or x.is_fully_addressable
     if x.size * x.dtype.itemsize > MAX_BYTES or not known or _is_opaque(x):
-        return type(x), aval, _ByIdentity(x)
+        # What is written to a NumPy array makes other code of it: none equals it.
+        stays = isinstance(x, jax.Array)
+        return type(x), aval, _ByIdentity(x if stays else object())
     sharding = x.sharding if isinstance(x, jax.Array) else None
     return type(x), x.dtype, aval, sharding, np.asarray(x).tobytes()
 
