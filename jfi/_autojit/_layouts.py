@@ -40,7 +40,7 @@ from ._graphs import LEAVES, Opened
 from ._kinds import Expression, Kind, Source
 from ._opening import told_apart
 from ._outside_kinds import Variables
-from ._still import Found, Part, Remembered, still_part
+from ._still import Found, Part, PartRecogniser, still_part
 
 
 MAX_PAIRED = 8  # objects of one class that are compared one by one
@@ -123,7 +123,7 @@ class _Source(Source):
         names |= {f"c{k}": value for k, value in enumerate(constants)}
         exec(compile(text, "<autojit part>", "exec"), names)
         kinds = [self._opened.graph[i][:2] for i in still.nodes]
-        part = Remembered(names["recognise"], kinds)
+        part = PartRecogniser(names["recognise"], kinds)
         roots = ", ".join(self.names[root] for root in still.roots)
         found = self.local(f"{self.constant(part, form)}({roots})")
         self.require(f"{found} is not None")

@@ -133,7 +133,7 @@ class Found:
             return False
 
 
-class Remembered:
+class PartRecogniser:
     """Recognises a part of calls of one form.
 
     Args:
