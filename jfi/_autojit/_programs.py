@@ -82,7 +82,7 @@ class Program:
         self.calls = 0
         self.places: list[tuple[Layout, Hashable]] = []
         self.remembered: dict[Hashable, Remembered] = {}
-        self.refused = ""
+        self.refused: str = ""
 
         def traced(*leaves: Any) -> Any:
             try:
