@@ -252,11 +252,17 @@ def run(x): return x * times(3)
 
 @pytest.mark.parametrize(
     "count",
-    ["counts['n'] += 1", "global n; n += 1", "Counter.n += 1", "seen.append(1)"],
+    [
+        *("counts['n'] += 1", "global n; n += 1", "Counter.n += 1", "seen.append(1)"),
+        *("counter['n'] += 1", "default['n'] += 1", "ordered['n'] += 1"),
+    ],
 )
 def test_what_the_body_counts_compiles_nothing(script, count):
     names = script(f"""
+import collections
 n, counts, seen = 0, {{"n": 0}}, []
+counter, default = collections.Counter(), collections.defaultdict(int)
+ordered = collections.OrderedDict(n=0)
 class Counter: n = 0
 @jfi.autojit
 def run(x):
@@ -265,7 +271,8 @@ def run(x):
 """)
     for _ in range(4):
         names["run"](1.0)
-    counted = names["n"], names["counts"]["n"], names["Counter"].n, len(names["seen"])
+    dicts = [names[d]["n"] for d in ("counts", "counter", "default", "ordered")]
+    counted = names["n"], names["Counter"].n, len(names["seen"]), *dicts
     assert sum(counted) == names["run"].cache_info().traces == 1
 
 

@@ -90,7 +90,8 @@ def _is_plain(value: Any) -> bool:
         return all(map(_is_plain, value))
     if type(value) is dict:
         return all(map(_is_plain, value.values()))
-    return value is None or isinstance(value, (int, float, complex, str, bytes))
+    # Classes: the contents of a Counter come with its own, of a defaultdict with `int`.
+    return value is None or isinstance(value, (int, float, complex, str, bytes, type))
 
 
 def pass_on_effects(clones: Iterable[Any]) -> None:
