@@ -174,22 +174,54 @@ def test_errors_with_a_key_first_are_those_of_jax_random(name):
         assert str(ours.value) == str(theirs.value)
 
 
-@pytest.mark.parametrize("impl", ["threefry2x32", "rbg"])
-@pytest.mark.parametrize("name", THEIRS)
-def test_old_keys_are_never_taken_for_data(name, impl):
-    key = jax.random.PRNGKey(3, impl=impl)
+OLD_KEYS = [(name, impl) for name in THEIRS for impl in ("threefry2x32", "rbg")]
+OLD_KEYS.remove(("poisson", "rbg"))  # which JAX does not have
+
+
+@pytest.mark.parametrize(("name", "impl"), OLD_KEYS)
+def test_an_old_key_first_is_jax_random(name, impl):
+    """A JAX array of uint32 in the shape of a key, also traced and in each row."""
+    ours, theirs = getattr(random, name), getattr(jax.random, name)
+    args = THEIRS[name]
     with jax.default_prng_impl(impl):
-        if name in SIZE_FIRST:
-            theirs = getattr(jax.random, name)
-            assert same(sample(name, key, *THEIRS[name]), theirs(key, *THEIRS[name]))
-            return
-        for first in (key, np.asarray(key), np.stack([key, key])):
-            with pytest.raises(
-                jnp.RandomError,
-                match=rf"random.{name}\(\) got a uint32 array of shape .*"
-                rf"wrap_key\(key\) for a key, or {name}\(\w+=...\) for data",
-            ):
-                sample(name, first, *THEIRS[name])
+        key = jax.random.PRNGKey(3)
+        expected = program(lambda k: theirs(k, *args), key)
+        assert program(lambda k: ours(k, *args), key) == expected
+        assert program(lambda k: ours(k, **named(name)), key) == expected
+        keys = jax.random.split(key, 2)
+        rows = program(jax.vmap(lambda k: theirs(k, *args)), keys)
+        assert program(jax.vmap(lambda k: ours(k, *args)), keys) == rows
+        if name not in MADE_OF_OTHERS:
+            assert same(ours(key, *args), theirs(key, *args))
+
+
+@pytest.mark.parametrize("name", [n for n in THEIRS if n not in SIZE_FIRST])
+def test_rows_of_old_keys_are_never_taken_for_data(name):
+    key = jax.random.PRNGKey(3)
+    other = jax.random.PRNGKey(3, impl="rbg")  # which is not the default one
+    for first in (jnp.stack([key, key]), other):
+        with pytest.raises(
+            jnp.RandomError,
+            match=rf"random.{name}\(\) got a uint32 array of shape .*"
+            rf"wrap_key\(keys\) for keys, or {name}\(\w+=...\) for data",
+        ):
+            sample(name, first, *THEIRS[name])
+
+
+def test_uint32_of_numpy_is_data():
+    data = np.array([7, 9], "uint32")
+    assert set(random.choice(data, 50).tolist()) == {7, 9}
+    assert sorted(random.permutation(data).tolist()) == [7, 9]
+    assert random.normal(data, 0.0).tolist() == [7.0, 9.0]
+
+
+def test_what_scripts_do_with_old_keys():
+    old = jax.random.PRNGKey(0)
+    assert same(random.normal(old, (3,)), jax.random.normal(old, (3,)))
+    ours = random.bernoulli(old, 0.5, shape=(3,))
+    assert same(ours, jax.random.bernoulli(old, 0.5, shape=(3,)))
+    ours = random.uniform(old, (2,), minval=1.0, maxval=2.0)
+    assert same(ours, jax.random.uniform(old, (2,), minval=1.0, maxval=2.0))
 
 
 def test_uint32_data_by_name_are_data():

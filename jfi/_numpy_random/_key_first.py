@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._compat import setting
 from .._errors import RandomError
 
 
@@ -17,7 +18,7 @@ Theirs = ParamSpec("Theirs")
 
 # How many words the keys of the implementations of JAX have that are in use without
 # types. A single word would be taken for any column of numbers.
-_LEGACY_WORDS = (2, 4)
+_OLD_WORDS = (2, 4)
 
 
 class KeyFirst(Protocol[Ours, Theirs]):
@@ -37,7 +38,7 @@ def key_first(
     Args:
         theirs: The function of `jax.random`.
         takes_arrays: Whether the first argument of ours can be an array, for which
-            an old-style key, a uint32 array, would be taken.
+            old keys in rows, a uint32 array, could be taken.
     """
 
     def decorate(ours: Callable[Ours, jax.Array]) -> KeyFirst[Ours, Theirs]:
@@ -46,12 +47,14 @@ def key_first(
 
         @functools.wraps(ours)
         def either(*args: Any, **kwargs: Any) -> Any:
-            if args and is_typed_key(args[0]):
-                return _call(theirs, args, kwargs)
-            if args and _may_be_legacy_key(args[0]):
-                if not takes_arrays:
+            if args and isinstance(args[0], jax.Array):
+                first = args[0]
+                if is_typed_key(first) or is_old_key(first):
                     return _call(theirs, args, kwargs)
-                raise _ambiguous(name, args[0], next(iter(own_names(ours))))
+                if _may_be_old_keys(first):
+                    if not takes_arrays:
+                        return _call(theirs, args, kwargs)
+                    raise _ambiguous(name, first, next(iter(own_names(ours))))
             if not own.issuperset(kwargs) and _names_of(theirs).issuperset(kwargs):
                 if "key" in kwargs:
                     return _call(theirs, args, kwargs)
@@ -69,13 +72,13 @@ def key_by_name(ours: Callable[Ours, jax.Array]) -> Callable[Ours, jax.Array]:
 
     @functools.wraps(ours)
     def checked(*args: Ours.args, **kwargs: Ours.kwargs) -> jax.Array:
-        if args and is_typed_key(args[0]):
+        if args and (is_typed_key(args[0]) or is_old_key(args[0])):
             raise RandomError(
                 f"random.{name}() got a random key for "
                 f"{next(iter(own_names(ours)))}; jax.random has no {name}. "
                 f"Write jnp.random.{name}(..., key=key)."
             )
-        if args and _may_be_legacy_key(args[0]):
+        if args and _may_be_old_keys(args[0]):
             raise _ambiguous(name, args[0], next(iter(own_names(ours))))
         return ours(*args, **kwargs)
 
@@ -100,20 +103,40 @@ def _names_of(function: Callable[..., Any]) -> frozenset[str]:
     return frozenset(own_names(function))
 
 
-def _may_be_legacy_key(x: Any) -> bool:
+def is_old_key(x: Any) -> bool:
+    """Whether an array of JAX is a key without a type, as `jax.random.PRNGKey` makes.
+
+    In place of one it can't be data: what NumPy made of uint32 is.
+    """
     return (
-        isinstance(x, (jax.Array, np.ndarray))
+        isinstance(x, jax.Array)
+        and x.dtype == np.uint32
+        and x.ndim == 1
+        and x.shape == _shape_of_old_keys(setting("jax_default_prng_impl"))
+    )
+
+
+@functools.cache
+def _shape_of_old_keys(implementation: str) -> tuple[int, ...]:
+    make = functools.partial(jax.random.PRNGKey, impl=implementation)
+    return jax.eval_shape(make, 0).shape
+
+
+def _may_be_old_keys(x: Any) -> bool:
+    """Whether an array holds rows of them, or a key of another implementation."""
+    return (
+        isinstance(x, jax.Array)
         and x.dtype == np.uint32
         and x.ndim >= 1
-        and x.shape[-1] in _LEGACY_WORDS
+        and x.shape[-1] in _OLD_WORDS
     )
 
 
 def _ambiguous(name: str, x: Any, first: str) -> RandomError:
     return RandomError(
         f"random.{name}() got a uint32 array of shape {x.shape} in the first place, "
-        "which may be an old-style key or data. Write jnp.random.wrap_key(key) for a "
-        f"key, or {name}({first}=...) for data."
+        "which may be old keys or data. Write jnp.random.wrap_key(keys) for "
+        f"keys, or {name}({first}=...) for data."
     )
 
 
