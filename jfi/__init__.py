@@ -54,6 +54,7 @@ from ._errors import (
     CallbackError as CallbackError,
     DefaultsError as DefaultsError,
     DerivativeError as DerivativeError,
+    DeviceError as DeviceError,
     FingerprintError as FingerprintError,
     HaikuError as HaikuError,
     JfiError as JfiError,

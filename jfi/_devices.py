@@ -11,7 +11,7 @@ import jax
 from jax.sharding import Sharding
 
 from ._compat import Device, setting
-from ._errors import DefaultsError
+from ._errors import DefaultsError, DeviceError
 
 
 DeviceLike: TypeAlias = str | Device | Sharding
@@ -49,7 +49,7 @@ def set_default_device(device: str | Device | None) -> None:
         device: "cpu", "gpu", "cuda:1", a Device, or None to leave the choice to JAX.
 
     Raises:
-        DefaultsError: There is no such device here.
+        DeviceError: There is no such device here.
     """
     if device is not None:
         device = _one_device(device, "set_default_device")
@@ -70,7 +70,7 @@ def default_device(device: str | Device | None) -> AbstractContextManager[None]:
         A context manager.
 
     Raises:
-        DefaultsError: There is no such device here.
+        DeviceError: There is no such device here.
     """
     if device is not None:
         device = _one_device(device, "default_device")
@@ -92,7 +92,7 @@ def resolve_device(device: DeviceLike | None = None) -> Device | Sharding:
         A Device, or the Sharding itself.
 
     Raises:
-        DefaultsError: There is no such device here.
+        DeviceError: There is no such device here.
     """
     if device is None:
         return get_default_device()
@@ -122,7 +122,7 @@ def named_device(device: Any, caller: str) -> Device:
     try:
         return devices_named(device)[0]
     except LookupError as error:
-        raise DefaultsError(
+        raise DeviceError(
             f"{caller}() got the device {device!r}, which is not here. "
             f"There is {names_of_devices()}; a Device or a Sharding is taken too."
         ) from error

@@ -9,7 +9,8 @@ Python user would expect, so that either can be caught:
     ├── BatchError (TypeError, ValueError)  what vmap can't map, or finds no batch in
     │   └── AmbiguousBatchError             ... or finds several
     ├── CallbackError (RuntimeError)        a host function can't run inside of JAX
-    ├── DefaultsError (ValueError)          a device or dtype that is not there
+    ├── DefaultsError (ValueError)          a dtype that is not there
+    │   └── DeviceError (RuntimeError)          ... or a device
     ├── DerivativeError (TypeError)         what has no derivative
     │   └── TangentError (ValueError)           ... or a tangent that does not fit
     ├── FingerprintError (ValueError)       a function whose identity can't be told
@@ -37,6 +38,7 @@ __all__ = [
     "CallbackError",
     "DefaultsError",
     "DerivativeError",
+    "DeviceError",
     "FingerprintError",
     "HaikuError",
     "JfiError",
@@ -82,6 +84,10 @@ class CallbackError(JfiError, RuntimeError):
 
 class DefaultsError(JfiError, ValueError):
     """A device or dtype was named that is not there."""
+
+
+class DeviceError(DefaultsError, RuntimeError):
+    """A device was named that is not there."""
 
 
 class DerivativeError(JfiError, TypeError):

@@ -296,3 +296,9 @@ def test_two_devices(code):
         TWO_DEVICES + code,
         env={"XLA_FLAGS": "--xla_force_host_platform_device_count=2"},
     )
+
+
+def test_a_device_that_is_not_there_is_an_error_as_of_jax():
+    for error in (jnp.DeviceError, jnp.DefaultsError, ValueError, RuntimeError):
+        with pytest.raises(error, match="which is not here"):
+            jnp.resolve_device("tpu:7")

@@ -223,6 +223,26 @@ def test_solvers_take_integers_and_empty_right_hand_sides(solve):
     assert solve(np.zeros((0, 3, 3), "float32"), np.zeros((0, 3, 2))).shape == (0, 3, 2)
 
 
+@pytest.mark.parametrize("shape", [(3,), (3, 2), (4, 3, 2)])
+def test_cholesky_solve_tells_the_order_by_the_shapes(shape):
+    a = np.array([[4.0, 1, 0], [1, 5, 2], [0, 2, 6]])
+    b, factor = np.random.default_rng(0).normal(size=shape), np.linalg.cholesky(a)
+    expected = np.linalg.solve(a, b)
+    close(jnp.linalg.cholesky_solve(b, factor), expected)
+    close(jnp.linalg.cholesky_solve(factor, b), expected)
+    close(jax.jit(jnp.linalg.cholesky_solve)(factor, b), expected)
+    upper = np.ascontiguousarray(factor.T)
+    close(jnp.linalg.cholesky_solve(upper, b, upper=True), expected)
+
+
+def test_cholesky_solve_of_squares_takes_torchs_order():
+    a = np.array([[4.0, 1, 0], [1, 5, 2], [0, 2, 6]])
+    b, factor = np.random.default_rng(0).normal(size=(3, 3)), np.linalg.cholesky(a)
+    expected = np.linalg.solve(a, b)
+    close(jnp.linalg.cholesky_solve(b, factor), expected)
+    close(jnp.linalg.cholesky_solve(factor, b, factor_first=True), expected)
+
+
 # ----------------------------------------------------------------------- refusals
 
 
@@ -238,7 +258,9 @@ def test_solvers_take_integers_and_empty_right_hand_sides(solve):
         (lambda: jnp.linalg.cho_factor([[1.0]]), TypeError, "got a list for a"),
         (lambda: jnp.linalg.lu_factor(np.ones(2)), ValueError, r"a matrix or a batch"),
         (
-            lambda: jnp.linalg.cholesky_solve(np.eye(3), np.ones((3, 2))),
+            lambda: jnp.linalg.cholesky_solve(
+                np.eye(3), np.ones((3, 2)), factor_first=False
+            ),
             ValueError,
             r"\(3, 2\) for L.*The right-hand side comes first",
         ),

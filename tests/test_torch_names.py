@@ -148,12 +148,9 @@ def test_t(shape, dtype):
     compare(jnp.t, torch.t, numbers(shape, dtype), jit=False)
 
 
-def test_t_refuses_three_dimensions():
-    message = (
-        r"shape \(2, 3, 4\).*jnp\.matrix_transpose\(x\).*jnp\.swapaxes\(x, -1, -2\)"
-    )
-    with pytest.raises(ValueError, match=message):
-        jnp.t(numbers((2, 3, 4)))
+def test_t_of_a_batch_swaps_the_last_two():
+    x = numbers((2, 3, 4))
+    np.testing.assert_array_equal(jnp.t(x), np.swapaxes(x, -1, -2))
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias, cast
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 
 from ._arguments import as_array, is_integer
@@ -48,8 +49,13 @@ def cholesky_solve(
     B: ArrayLike | CholeskyPair,  # noqa: N803  (PyTorch's names)
     L: ArrayLike | CholeskyPair,  # noqa: N803
     upper: bool = False,
+    *,
+    factor_first: bool | None = None,
 ) -> jax.Array:
     """Solve `A @ X = B` with the Cholesky factor of `A`; PyTorch's order of arguments.
+
+    `cholesky_solve(factor, b)` works too, where the shapes tell which is which. They
+    don't where both are square: then the right-hand side comes first.
 
     >>> import jfi as jnp
     >>> factor = jnp.linalg.cholesky(jnp.array([[4.0, 0.0], [0.0, 9.0]]))
@@ -64,6 +70,8 @@ def cholesky_solve(
             call SciPy's `cho_solve` by this name pass the pair first: that works too.
         upper: Whether the factor is U with `A = U^H @ U`, and not L with
             `A = L @ L^H`.
+        factor_first: Whether the arguments come as `(factor, b)`; None: as the shapes
+            tell. False refuses what only that order fits.
 
     Returns:
         An array of the shape of `B`, after broadcasting.
@@ -73,7 +81,9 @@ def cholesky_solve(
     """
     from jax.scipy.linalg import cho_solve
 
-    rhs, given = (L, B) if isinstance(B, tuple) else (B, L)
+    if factor_first is None:
+        factor_first = isinstance(B, tuple) or (_is_square(B) and not _is_square(L))
+    rhs, given = (L, B) if factor_first else (B, L)
     factor, lower = _pair(given) if isinstance(given, tuple) else (given, not upper)
     matrix = _square(factor, "cholesky_solve", "L")
     if not isinstance(lower, bool):
@@ -164,6 +174,12 @@ def _pair(given: tuple[Any, ...]) -> CholeskyPair:
             f"or the pair (factor, lower) that cho_factor returned."
         )
     return given
+
+
+def _is_square(a: object) -> bool:
+    """Whether this may be a factor: a pair, or a batch of square matrices."""
+    shape = np.shape(cast("Any", a)) if not isinstance(a, tuple) else (1, 1)
+    return len(shape) >= 2 and shape[-1] == shape[-2]
 
 
 def _pivots(pivots: object, matrix: jax.Array) -> jax.Array:

@@ -85,26 +85,18 @@ def _check_joins(first: jax.Array, other: jax.Array, dim: int) -> None:
 
 
 def t(input: ArrayLike) -> jax.Array:
-    """Transpose a matrix; vectors and single numbers stay as they are.
+    """Transpose a matrix, or each of a batch; vectors and numbers stay as they are.
 
     >>> import jfi as jnp
     >>> jnp.t(jnp.zeros((2, 3))).shape
     (3, 2)
 
     Args:
-        input: An array of at most two dimensions.
-
-    Raises:
-        ValueError: The array has more than two dimensions.
+        input: An array. Of more than two dimensions, which PyTorch refuses, the last
+            two are swapped.
     """
     x = as_array(input, "t")
-    if x.ndim > 2:
-        raise ValueError(
-            f"t() got an array of shape {x.shape}; it takes at most two dimensions. "
-            f"To swap the last two write jnp.matrix_transpose(x) or "
-            f"jnp.swapaxes(x, -1, -2)."
-        )
-    return x.T
+    return x if x.ndim < 2 else x.mT
 
 
 @numpy_spellings(axis="dim")
