@@ -119,7 +119,8 @@ def is_old_key(x: Any) -> bool:
 @functools.cache
 def _shape_of_old_keys(implementation: str) -> tuple[int, ...]:
     make = functools.partial(jax.random.PRNGKey, impl=implementation)
-    return jax.eval_shape(make, 0).shape
+    shape: tuple[int, ...] = jax.eval_shape(make, 0).shape
+    return shape
 
 
 def _may_be_old_keys(x: Any) -> bool:
