@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 
-from ._compat import at_top_level, code_key, setting
+from ._compat import at_top_level, code_key, has_rules, setting
 from ._per_function import options_key
 
 
@@ -61,7 +61,7 @@ class Jitted:
         key = self._key(traced.jaxpr, args)
         found = own if key is None else _same_as(own, key)
         if found is not own:
-            run = _in_place_of(own, traced.out_tree, found)
+            run = _in_place_of(own, traced, found)
             with contextlib.suppress(OtherArraysError):
                 out = run(*args)
                 self._run = run
@@ -137,22 +137,25 @@ _executables: weakref.WeakValueDictionary[Hashable, _Executable] = (
 def _same_as(own: _Executable, key: Hashable) -> _Executable:
     """The executable of the same code: the first there was, if others may use it."""
     first = _executables.setdefault(key, own)
-    return first if first is own or first.body.share() else own
+    if first is own or first.body.share():
+        return first
+    _executables[key] = own  # which others may use
+    return own
 
 
-def _in_place_of(
-    own: _Executable, structure: Any, other: _Executable
-) -> Callable[..., Any]:
+def _in_place_of(own: _Executable, traced: Any, other: _Executable) -> Any:
     """What runs another executable, and keeps it alive, with the result of its own.
 
     Args:
         own: Its own executable.
-        structure: That of its own result.
+        traced: The trace of it.
         other: The other executable.
     """
-    theirs = other.body.structure
+    structure, theirs = traced.out_tree, other.body.structure
     # `==` takes 1 and True for the same static data of a node; their texts differ.
     same = structure == theirs and repr(structure) == repr(theirs)
+    if same and not has_rules(traced.jaxpr):
+        return other.jitted
 
     def run(*args: Any) -> Any:
         if not at_top_level():  # their derivatives may differ

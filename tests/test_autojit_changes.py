@@ -789,6 +789,7 @@ def apply_steps(tree, steps):
             put(place, y)  # one object in two places
 
 
+@pytest.mark.filterwarnings("ignore::jfi.RecompileWarning")  # lists that grow
 @settings(
     max_examples=60,
     deadline=None,

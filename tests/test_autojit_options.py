@@ -477,7 +477,7 @@ def test_draws_are_those_of_plain_python():
         expected = [body(jnp.ones(2), mode).tolist() for _ in range(4)]
         manual_seed(1)
         found = [g(jnp.ones(2), mode).tolist() for _ in range(4)]
-        np.testing.assert_allclose(found, expected, rtol=1e-6)
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
         assert (found[0] == found[1]) == (mode == "test")
 
 

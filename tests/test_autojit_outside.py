@@ -452,3 +452,18 @@ def run(x): return model.note(x)
             assert names["run"](1.0) == 1
         np.testing.assert_array_equal(names["TABLE"], [3, 0])
         names["TABLE"][0] = 0
+
+
+def test_an_array_of_a_class_that_is_written_in_place(x64):
+    class Model:
+        gain = np.ones(3)
+
+        @jfi.autojit
+        def __call__(self, x):
+            return x * self.gain
+
+    model, x = Model(), jfi.ones(3)
+    for k in range(4):
+        Model.gain *= 2
+        assert model(x).tolist() == [2.0 ** (k + 1)] * 3
+        assert type(Model.gain) is np.ndarray

@@ -114,6 +114,7 @@ def test_every_method_is_the_function_on_its_own_stream():
         assert bool((expected == got).all())
 
 
+@pytest.mark.usefixtures("mixed_world")
 def test_default_rng_has_numpys_methods():
     rng = jnp.random.default_rng(0)
     assert rng.normal(1.0, 2.0, size=3).shape == (3,)

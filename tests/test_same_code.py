@@ -197,6 +197,7 @@ def looked_up(x):  # of JAX's, so that autojit does not watch the table
 looked_up.defjvp(lambda x, t: (looked_up(*x), t[0]))
 
 
+@pytest.mark.usefixtures("mixed_world")
 @pytest.mark.parametrize("size", [3, 2**18])
 def test_a_numpy_array_that_is_written_to(size, monkeypatch):
     monkeypatch.setitem(globals(), "TABLE", np.zeros(size))
@@ -243,6 +244,14 @@ def test_other_shapes_after_sharing():
     for k, tag in (5, "c"), (6, "d"):
         np.testing.assert_array_equal(f(two, k, tag), two * k)
         np.testing.assert_array_equal(f(one, k, tag), one)
+
+
+def test_one_that_was_traced_for_two_shapes_makes_room(compiled):
+    f = autojit(lambda x, tag: x * 3.25 if tag else x)
+    one, two = jnp.ones(3), jnp.ones((3, 3))
+    f(one, "a"), f(two, "a")
+    f(one, "b")
+    assert counting(compiled, lambda: f(one, "c"))[1] == 0
 
 
 def test_derivatives_are_each_function_s_own():
@@ -302,6 +311,7 @@ def test_callbacks_that_equal_others_are_each_function_s_own():
         assert f(jnp.ones(()), k) == k
 
 
+@pytest.mark.usefixtures("mixed_world")
 def test_keys_that_callbacks_get_are_each_function_s_own():
     def keys(given):
         return np.asarray(sum(isinstance(key, bool) for key in given))

@@ -145,7 +145,7 @@ class ClassKind(Kind):
             if not _is_of_library(base, value):
                 for function in _functions_behind(value):
                     found.append(functools.partial(_CODE, function))
-        return Watches(found, sized)
+        return Watches(sized=sized, calls=found)
 
 
 _bases_of = operator.attrgetter("__mro__")
@@ -161,6 +161,12 @@ def class_data(cls: type) -> dict[tuple[type, str], Any]:
         if name not in _PYTHONS and not name.startswith("_abc_")
         if not isinstance(value, _SLOTS)
     }
+
+
+def is_plain_tuple(cls: type) -> bool:
+    """Whether a class is a named tuple of an installed library: names and functions."""
+    own = is_library(cls) or is_user_module(cls.__module__)
+    return issubclass(cls, tuple) and hasattr(cls, "_fields") and not own
 
 
 def _bases(cls: type) -> list[type]:

@@ -176,7 +176,7 @@ def _kind_of_value(x: Any) -> kinds.Kind | None:
     if isinstance(x, np.generic):
         return SCALAR if is_scalar(x) else NUMBER
     if isinstance(x, type):
-        return ITSELF if is_library(x) else CLASS
+        return ITSELF if is_library(x) or classes.is_plain_tuple(x) else CLASS
     if isinstance(x, types.ModuleType):
         return MODULE if outside.is_users_module(x) else ITSELF
     if isinstance(x, enum.Enum):
@@ -285,8 +285,8 @@ def _kind_of_class(x: Any, cls: type) -> kinds.Kind:
     kind = objects.ObjectKind
     if flax.is_train_state(cls):
         kind = flax.TrainStateKind
-    elif flax.is_linen(cls):
-        kind = flax.LinenKind
+    elif flax.is_module_state(cls):
+        kind = flax.ModuleStateKind
     return kind(cls, frozen=frozen, base=base, static=static, order=order, whole=whole)
 
 

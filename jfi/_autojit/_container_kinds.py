@@ -148,7 +148,7 @@ class ListKind(Kind):
         return f"[{', '.join(children)}]"
 
     def watches(self, x: Any, part: Any) -> Watches | None:
-        return Watches((x.__iter__,), (x,))
+        return Watches(lists=(x,))
 
 
 class DequeKind(Kind):
@@ -281,7 +281,7 @@ class DictKind(Kind):
         return f"{{{', '.join(f'{key!r}: {child}' for key, child in pairs)}}}"
 
     def watches(self, x: Any, part: Any) -> Watches | None:
-        return Watches((x.__iter__, x.values), (x,)) if type(x) is dict else None
+        return Watches(dicts=(x,)) if type(x) is dict else None
 
 
 def in_order(keys: Sequence[str]) -> list[int]:

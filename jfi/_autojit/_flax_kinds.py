@@ -76,8 +76,8 @@ class NumberedKind(Kind):
         return IMMUTABLE
 
 
-class LinenKind(ObjectKind):
-    """A module of linen, or its state, which flax freezes as soon as it is made."""
+class ModuleStateKind(ObjectKind):
+    """What flax itself notes in a module of linen: it writes into bound clones only."""
 
     def watches(self, x: Any, part: Any) -> Watches | None:
         return super().watches(x, part) and IMMUTABLE
@@ -122,11 +122,9 @@ def is_train_state(cls: type) -> bool:
     return _flax("training.train_state", "TrainState") in cls.__mro__
 
 
-def is_linen(cls: type) -> bool:
-    """Whether a class is a module of linen, or of the states of modules."""
-    state = _flax("linen.module", "_ModuleInternalState")
-    module = _flax("linen.module", "Module")
-    return cls is state or module in cls.__mro__
+def is_module_state(cls: type) -> bool:
+    """Whether a class is that of what flax notes in a module of linen."""
+    return cls is _flax("linen.module", "_ModuleInternalState")
 
 
 def is_pytree(cls: type) -> bool:

@@ -54,19 +54,16 @@ class CellKind(Kind):
         return [f"{name}.cell_contents"]
 
     def watches(self, x: Any, part: Any) -> Watches | None:
-        return Watches((functools.partial(map, _CONTENTS, (x,)),)) if part else None
+        return Watches(cells=(x,)) if part else None
 
 
-_CONTENTS = operator.attrgetter("cell_contents")
 _ATTRIBUTES = operator.attrgetter(
     "__code__", "__defaults__", "__kwdefaults__", "__name__", "__qualname__"
 )
 
 
 def _watches_of_function(x: types.FunctionType) -> Watches:
-    own = x.__dict__
-    lists = functools.partial(_ATTRIBUTES, x), own.__iter__, own.values
-    return Watches(lists, (own,))
+    return Watches(dicts=(x.__dict__,), calls=(functools.partial(_ATTRIBUTES, x),))
 
 
 class PlainKind(Kind):

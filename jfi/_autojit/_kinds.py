@@ -26,15 +26,23 @@ Expression: TypeAlias = str | tuple[str, int]
 
 
 class Watches(NamedTuple):
-    """How to tell that a value is what it was.
+    """How to tell that a value is what it was: by what holds the very same objects.
 
     Attributes:
-        lists: Called again, each lists the very same objects.
+        dicts: Of which the keys and the values count.
+        lists: Of which the items count.
+        objects: Of which the class and the dict of attributes count.
+        cells: Variables that functions captured.
         sized: What has as many items as before.
+        calls: Each lists the same objects when it is called again.
     """
 
-    lists: Sequence[Callable[[], Iterable[Any]]] = ()
+    dicts: Sequence[dict[Any, Any]] = ()
+    lists: Sequence[list[Any]] = ()
+    objects: Sequence[object] = ()
+    cells: Sequence[types.CellType] = ()
     sized: Sequence[Sized] = ()
+    calls: Sequence[Callable[[], Iterable[Any]]] = ()
 
 
 class RefusedError(Exception):

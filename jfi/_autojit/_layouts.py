@@ -131,10 +131,13 @@ class _Source(Source):
         if others:
             ids = "".join(f"id({name}), " for name in others)
             self.require(f"{found}.ids.isdisjoint(({ids}))")
-        for i in still.nodes:  # the wrapper of a module's variables is nobody's object
-            if isinstance(self._opened.objects[i], Variables):
-                self.names[i] = ""
-        self.bind(still.nodes, [(f"{found}.nodes", len(still.nodes))])
+        nodes = self.local(f"{found}.nodes")
+        for k, i in enumerate(still.nodes):
+            known, self.names[i] = self.names[i], f"{nodes}[{k}]"
+            # What stands for the variables of a module is nobody's object.
+            of_module = isinstance(self._opened.objects[i], Variables)
+            if known and i not in still.roots and not of_module:
+                self.require(f"{known} is {nodes}[{k}]")
         self.setting(f"{found}.key", Constant(key, None))
         for i, _, _, _ in source._leaves:
             self._leaves.append((i, self.names[i], "", ""))

@@ -4,7 +4,6 @@ import collections
 import contextlib
 import dataclasses
 import functools
-import operator
 import threading
 import types
 from collections.abc import (
@@ -184,11 +183,8 @@ class ObjectKind(Kind):
         if self._slots or self._base or own or set(opened) != set(names):
             return None
         if not type(x).__dictoffset__:
-            return Watches((functools.partial(map, type, (x,)),))
-        attributes = x.__dict__
-        outside = functools.partial(_CLASS_AND_DICT, x)
-        lists = outside, attributes.__iter__, attributes.values
-        return Watches(lists, (attributes,))
+            return Watches(calls=(functools.partial(map, type, (x,)),))
+        return Watches(dicts=(x.__dict__,), objects=(x,))
 
     def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
         _, _, base, _, opened = part
@@ -198,9 +194,6 @@ class ObjectKind(Kind):
             return f".{opened[k - 1]}"
         n = 1 + len(opened)
         return self._base.step(base, k - n, children[n:]) if self._base else ""
-
-
-_CLASS_AND_DICT = operator.attrgetter("__class__", "__dict__")
 
 
 class Unread:

@@ -144,7 +144,7 @@ class VariablesKind(Kind):
         if absent:
             missing = itertools.repeat(MISSING)
             lists.append(functools.partial(map, own.get, absent, missing))
-        return Watches(lists)
+        return Watches(calls=lists)
 
 
 def _checker(variables: dict[str, Any], values: Mapping[str, Any]) -> Any:

@@ -13,6 +13,7 @@ from ._changes import contents, find_changes
 from ._effects import (
     EffectsError,
     effects_among,
+    fresh_arrays,
     held_by_classes,
     pass_on_effects,
     refused_change,
@@ -136,7 +137,8 @@ class Program:
         held_before = contents(held.graph, held.objects)
         left = None
         try:
-            result = self._function.call(clones[0])
+            with fresh_arrays(graph, clones):
+                result = self._function.call(clones[0])
             refused = refused_change(self._opened, before, clones)
         finally:
             restore_classes(graph, clones, before, read)

@@ -5,10 +5,11 @@ kind says what its values list (`Kind.watches`): while all of them list the very
 objects, the part is what it was.
 """
 
+import functools
 import itertools
 import operator
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from typing import Any, NamedTuple
 
 from .._code import is_user_module
@@ -42,7 +43,11 @@ def still_part(opened: Opened) -> Part | None:
     still = _still_nodes(opened)
     above = {c for i in range(len(graph)) if i not in still for c in graph[i][2]}
     roots: list[int] = []
-    for root in sorted(above & still):
+    candidates = sorted(above & still)
+    for root in candidates:  # it grows meanwhile
+        if type(opened.objects[root]) is tuple:  # callers make it anew: what is in it
+            candidates += [c for c in graph[root][2] if c not in candidates]
+            continue
         large = len(_below(graph, [root])) >= MIN_NODES
         if large and _is_root(opened.objects[root]):
             roots.append(root)
@@ -108,29 +113,63 @@ class Found:
     ) -> None:
         self.nodes, self.key = nodes, Constant(settings, None)
         self.ids = frozenset(map(id, single))
-        self._watches = Watches()
+        self._sized: list[Sized] = []
         self._sizes: list[int] = []
-        self._seen: list[Any] = []
+        self._dicts: list[dict[str, Any]] = []
+        self._names: list[str] = []
+        self._columns: list[tuple[Callable[[], Iterable[Any]], list[Any]]] = []
 
     def watch(self, watches: Sequence[Watches]) -> None:
-        """Remember what the values list at present."""
-        lists = [w for each in watches for w in each.lists]
-        sized = [x for each in watches for x in each.sized]
-        self._watches = Watches(lists, sized)
-        self._sizes = list(map(len, sized))
-        self._seen = list(self._now())
-
-    def _now(self) -> Iterable[Any]:
-        return itertools.chain.from_iterable(map(operator.call, self._watches.lists))
+        """Remember what the values hold at present."""
+        dicts, lists, objects, cells, sized, calls = (
+            list(_flat(column)) for column in zip(*watches, strict=True)
+        )
+        self._sized = [*dicts, *lists, *sized]
+        self._sizes = list(map(len, self._sized))
+        # What is empty has its length alone. All that is alike is listed at once: a
+        # list of each value for itself takes three times as long.
+        dicts, lists = list(filter(None, dicts)), list(filter(None, lists))
+        self._dicts = [x for x in dicts if all(type(key) is str for key in x)]
+        self._names = list(_flat(self._dicts))
+        others = [x for x in dicts if not all(type(key) is str for key in x)]
+        columns: list[Callable[[], Iterable[Any]]] = [
+            functools.partial(_flat, others),
+            functools.partial(_values, dicts),
+            functools.partial(_flat, lists),
+            functools.partial(map, type, objects),
+            functools.partial(map, _DICT, objects),
+            functools.partial(map, _CONTENTS, cells),
+            functools.partial(_called, calls),
+        ]
+        listed = [(column, list(column())) for column in columns]
+        self._columns = [(column, seen) for column, seen in listed if seen]
 
     def is_same(self) -> bool:
-        """Whether they list the same objects."""
+        """Whether they hold the same objects."""
         try:
-            return list(map(len, self._watches.sized)) == self._sizes and all(
-                map(operator.is_, self._now(), self._seen)
-            )
-        except KeyError:  # an attribute of a class is gone
+            if list(map(len, self._sized)) != self._sizes:
+                return False
+            if list(_flat(self._dicts)) != self._names:
+                return False
+            for column, seen in self._columns:
+                if not all(map(operator.is_, column(), seen)):
+                    return False
+        except (KeyError, ValueError):  # an attribute of a class is gone; an empty cell
             return False
+        return True
+
+
+_flat = itertools.chain.from_iterable
+_DICT = operator.attrgetter("__dict__")
+_CONTENTS = operator.attrgetter("cell_contents")
+
+
+def _values(dicts: Iterable[dict[Any, Any]]) -> Iterable[Any]:
+    return _flat(map(dict.values, dicts))
+
+
+def _called(calls: Iterable[Callable[[], Iterable[Any]]]) -> Iterable[Any]:
+    return _flat(map(operator.call, calls))
 
 
 class PartRecogniser:

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jax.extend import core
 
+from ._effects import inner_jaxprs
 from ._pieces import outside_of_tracing, piece
 
 
@@ -62,6 +62,14 @@ def same_code() -> Callable[[Any], Hashable] | None:
     return _key if outside_of_tracing(known) else None
 
 
+def has_rules(jaxpr: Any) -> bool:
+    """Whether code has rules of its own to be differentiated or batched by."""
+    return any(
+        equation.primitive.name in _RULES or any(map(has_rules, inner_jaxprs(equation)))
+        for equation in jaxpr.eqns
+    )
+
+
 class _Written(NamedTuple):
     """A jaxpr as nested tuples; its variables are numbers, in order of appearance."""
 
@@ -80,6 +88,9 @@ class _Writer:
     """Writes jaxprs, each once: they share their parts."""
 
     def __init__(self) -> None:
+        from jax.extend import core  # a fortieth of the time of `import jfi`
+
+        self._core = core
         self._written: dict[int, _Written] = {}
 
     def jaxpr(self, closed: Any) -> _Written:
@@ -88,12 +99,12 @@ class _Writer:
         return self._written[id(closed)]
 
     def _jaxpr(self, closed: Any) -> _Written:
-        jaxpr = closed.jaxpr if isinstance(closed, core.ClosedJaxpr) else closed
+        jaxpr = closed.jaxpr if isinstance(closed, self._core.ClosedJaxpr) else closed
         numbers: dict[Any, Hashable] = {}
         known = (*jaxpr.constvars, *jaxpr.invars)
 
         def use(atom: Any) -> Hashable:
-            if isinstance(atom, core.Literal):
+            if isinstance(atom, self._core.Literal):
                 return "literal", atom.aval, self.value(atom.val)
             return numbers[atom]
 
@@ -131,7 +142,7 @@ class _Writer:
 
     def value(self, x: Any) -> Hashable:
         """A parameter or a constant."""
-        if isinstance(x, (core.Jaxpr, core.ClosedJaxpr)):
+        if isinstance(x, (self._core.Jaxpr, self._core.ClosedJaxpr)):
             return self.jaxpr(x)
         if isinstance(x, (tuple, list)):
             return type(x), tuple(map(self.value, x))

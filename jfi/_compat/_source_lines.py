@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 
+from ._effects import inner_jaxprs
 from ._pieces import outside_of_tracing, piece
 
 
@@ -34,6 +35,34 @@ def origin_of_output(
             break
         variable = wrong[0]
     return found and place(found)
+
+
+def origin_of_float64(closed_jaxpr: Any) -> tuple[bool, tuple[str, int] | None]:
+    """Whether float32 becomes float64 in a jaxpr, and the file and line of it."""
+    equation = _first_widening(closed_jaxpr.jaxpr)
+    if equation is None:
+        return False, None
+    place = source_lines()
+    return True, place(equation) if place else None
+
+
+def _first_widening(jaxpr: Any) -> Any:
+    for equation in jaxpr.eqns:
+        inner = [found for j in inner_jaxprs(equation) if (found := _first_widening(j))]
+        if inner:
+            return inner[0]
+        narrow = any(_bits(v.aval) in _NARROW for v in equation.invars)
+        if narrow and any(_bits(v.aval) in _WIDE for v in equation.outvars):
+            return equation
+    return None
+
+
+def _bits(aval: Any) -> str:
+    return str(getattr(aval, "dtype", ""))
+
+
+_NARROW = ("bfloat16", "float16", "float32", "complex64")
+_WIDE = ("float64", "complex128")
 
 
 @piece(
