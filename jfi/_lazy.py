@@ -33,16 +33,18 @@ def require(package: str, *, extra: str, needed_by: str) -> ModuleType:
 
 
 def attach(
-    package: str, homes: Mapping[str, str], otherwise: Callable[[str], Any]
+    name_of_module: str, homes: Mapping[str, str], otherwise: Callable[[str], Any]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Make the `__getattr__` and `__dir__` of a package with names on first use.
+    """Make the `__getattr__` and `__dir__` of a module with names on first use.
 
     Args:
-        package: The `__name__` of the package.
-        homes: The submodule that defines each name; its own name is the submodule.
+        name_of_module: The `__name__` of the module.
+        homes: The module of the same package that defines each name; its own name is
+            the module.
         otherwise: Gives all other names, or raises AttributeError.
     """
-    module = sys.modules[package]
+    module = sys.modules[name_of_module]
+    package = module.__spec__.parent if module.__spec__ else module.__package__
 
     def get(name: str) -> Any:
         if name not in homes:

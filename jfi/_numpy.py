@@ -1,5 +1,7 @@
 """The names of `jax.numpy` for which jfi has something of its own."""
 
+from typing import TYPE_CHECKING
+
 from . import fft as fft, linalg as linalg
 from ._conversion import (
     array as array,
@@ -24,3 +26,7 @@ from ._ranges import (
     linspace as linspace,
     logspace as logspace,
 )
+
+
+if TYPE_CHECKING:
+    from ._numpy_functions import *  # made on first use

@@ -1,10 +1,31 @@
-"""Linear algebra: `jax.numpy.linalg`, and SciPy's factorizations for solving later."""
+"""Linear algebra: `jax.numpy.linalg`, SciPy's factorizations, PyTorch's names."""
+
+import typing as _typing
 
 from jax.numpy.linalg import *  # pyright: ignore[reportWildcardImportFromLibrary]
 
-from ._torch_names import (
-    cho_factor as cho_factor,
-    cholesky_solve as cholesky_solve,
-    lu_factor as lu_factor,
-    lu_solve as lu_solve,
-)
+
+if _typing.TYPE_CHECKING:
+    from ._torch_names import (
+        block_diag as block_diag,
+        cho_factor as cho_factor,
+        cholesky_solve as cholesky_solve,
+        lu_factor as lu_factor,
+        lu_solve as lu_solve,
+        matrix_exp as matrix_exp,
+        solve_triangular as solve_triangular,
+    )
+else:
+    from ._lazy import attach as _attach
+    from ._missing_names import explained as _explained
+
+    __getattr__, __dir__ = _attach(
+        __name__,
+        dict.fromkeys(
+            """block_diag cho_factor cholesky_solve lu_factor lu_solve matrix_exp
+            solve_triangular""".split(),
+            "_torch_names",
+        ),
+        _explained(__name__),
+    )
+    __all__ = [name for name in __dir__() if not name.startswith("_")]

@@ -85,6 +85,7 @@ def test_cross_entropy(transform, x64):
     assert jax.tree.leaves(result)[0].dtype == logits.dtype
 
 
+@pytest.mark.usefixtures("mixed_world")
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("label_dtype", [np.int32, np.int64])
 def test_dtypes_of_cross_entropy(dtype, label_dtype):
@@ -348,6 +349,7 @@ DTYPES = (
 )
 
 
+@pytest.mark.usefixtures("mixed_world")
 @pytest.mark.parametrize("dtype", DTYPES.split())
 @pytest.mark.parametrize("shape", [(), (2,), (0, 3)])
 def test_dtypes_pass_through(dtype, shape):
@@ -453,6 +455,7 @@ def test_second_derivatives_of_several_arguments():
             close(nest(f), nest(native))
 
 
+@pytest.mark.usefixtures("mixed_world")
 def test_only_wanted_gradients_are_computed():
     """`weight` has none in PyTorch: asking for it would raise."""
     weight = jnp.array([1.0, 2.0, 0.5, 1.0], jnp.float32)
@@ -776,6 +779,7 @@ def test_autojit_passes_functions_on():
     close(apply(from_torch(torch.sin), x, "call"), jnp.sin(x))
 
 
+@pytest.mark.usefixtures("mixed_world")
 def test_a_module_that_changes_its_dtype():
     model = torch.nn.Linear(3, 1)
     f = from_torch(lambda x: model(x.to(model.weight.dtype)))

@@ -35,6 +35,7 @@ def test_randn_like_of_complex_arrays():
     assert jnp.randn_like(jnp.zeros(2, "complex64")).dtype == "complex64"
 
 
+@pytest.mark.usefixtures("mixed_world")
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_integers_in_a_float_dtype(dtype):
     order = jnp.randperm(10, dtype=dtype, key=jnp.key(1))
@@ -62,6 +63,7 @@ def test_integers_that_a_float_dtype_lacks_are_refused():
             draw(3, dtype="complex64")
 
 
+@pytest.mark.usefixtures("mixed_world")
 def test_randint_like():
     for dtype in ("int8", "uint8", "int64", "float32", "bfloat16"):
         drawn = jnp.randint_like(jnp.zeros((5, 40), dtype), 2, 5)
@@ -103,6 +105,7 @@ def test_multinomial_without_replacement_follows_what_is_left():
     assert stats.chisquare(pairs[off], expected[off]).pvalue > 1e-3
 
 
+@pytest.mark.usefixtures("mixed_world")
 def test_multinomial_shapes(torch):
     weights = torch.rand(2, 5).numpy()
     for row in (weights, weights[0]):
@@ -118,6 +121,7 @@ def test_multinomial_shapes(torch):
     assert same(jitted, jnp.multinomial(weights, 3, key=key))
 
 
+@pytest.mark.usefixtures("mixed_world")
 @pytest.mark.parametrize(
     ("probs", "count", "replacement", "error", "message"),
     [
@@ -199,6 +203,7 @@ def test_dropout_derivatives():
     assert np.isfinite(jax.grad(lambda p: jnp.dropout(x, p, key=key).sum())(1.0))
 
 
+@pytest.mark.usefixtures("mixed_world")
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [

@@ -77,20 +77,22 @@ def gather(
         )
     size = x.shape[where] if x.ndim else 1
     if size == 0 or not is_traced(picks):
-        _check_in_range(picks, size, where)
+        check_in_range(picks, size, where, "gather")
     picked: jax.Array = _pick(jnp.atleast_1d(x), where, jnp.atleast_1d(picks))
     return picked.reshape(picks.shape)
 
 
-def _check_in_range(picks: jax.Array, size: int, dim: int) -> None:
+def check_in_range(picks: jax.Array, size: int, dim: int, function: str) -> None:
     """Refuse indices outside of `range(size)`."""
     if size == 0:
-        raise IndexError(f"gather() can't pick from dimension {dim}, which is empty.")
+        raise IndexError(
+            f"{function}() can't pick from dimension {dim}, which is empty."
+        )
     known = np.asarray(picks)
     wrong = known[(known < 0) | (known >= size)]
     if wrong.size:
         raise IndexError(
-            f"gather() got the index {wrong.flat[0]} for dimension {dim} of size "
+            f"{function}() got the index {wrong.flat[0]} for dimension {dim} of size "
             f"{size}; indices must lie between 0 and {size - 1}."
         )
 
@@ -104,10 +106,10 @@ def _pick(x: jax.Array, dim: int, picks: jax.Array) -> jax.Array:
     # cuts 64-bit ones to 32 bits before it compares them.
     in_range = (picks >= 0) & (picks < x.shape[dim])
     picked = jnp.take_along_axis(x[within], jnp.where(in_range, picks, 0), axis=dim)
-    return jnp.where(in_range, picked, _stand_in(x.dtype))
+    return jnp.where(in_range, picked, stand_in(x.dtype))
 
 
-def _stand_in(dtype: np.dtype[Any]) -> complex:
+def stand_in(dtype: np.dtype[Any]) -> complex:
     """What stands for an element that does not exist."""
     if is_integer(dtype):
         low, high = integer_range(dtype)

@@ -81,7 +81,7 @@ def norm(
                 x, "nuc", axis=cast("Any", dims), keepdims=keepdim
             )
             return cast("jax.Array", nuclear)
-    order = 2.0 if p is None or isinstance(p, str) else _as_order(p)
+    order = 2.0 if p is None or isinstance(p, str) else as_order(p, "norm")
     if ord is not None and not isinstance(ord, str) and len(dims) > 1:
         raise ValueError(
             f"norm() got ord={ord} for {len(dims)} dimensions, where NumPy and PyTorch "
@@ -93,7 +93,7 @@ def norm(
             f"norm() got an array of shape {x.shape}: the norm with p={p} of no "
             f"elements does not exist. Use p=2, or leave such arrays out."
         )
-    return cast("jax.Array", _vector_norm(x, order, dims, bool(keepdim)))
+    return cast("jax.Array", vector_norm(x, order, dims, bool(keepdim)))
 
 
 def _inexact(x: jax.Array, dtype: DTypeLike | None) -> jax.Array:
@@ -114,13 +114,13 @@ def _inexact(x: jax.Array, dtype: DTypeLike | None) -> jax.Array:
     return x.astype(wanted)
 
 
-def _as_order(p: object) -> float:
+def as_order(p: object, function: str) -> float:
     """The Python float of a numeric `p`."""
     if is_traced(p) or isinstance(p, complex):
         seen = "a traced array" if is_traced(p) else f"the complex number {p}"
         raise TypeError(
-            f"norm() got {seen} for p; it must be a Python float, which is the same at "
-            f"every call of a compiled function."
+            f"{function}() got {seen} for p; it must be a Python float, which is the "
+            f"same at every call of a compiled function."
         )
     return float(cast("Any", p))
 
@@ -142,7 +142,7 @@ def _check_named_norm(p: str, dims: tuple[int, ...], *, everything: bool) -> Non
 
 
 @jax.jit(static_argnames=("p", "dims", "keepdim"))
-def _vector_norm(
+def vector_norm(
     x: jax.Array, p: float, dims: tuple[int, ...], keepdim: bool
 ) -> jax.Array:
     real = x.real.dtype

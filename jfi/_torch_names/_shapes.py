@@ -14,6 +14,7 @@ from jax.typing import ArrayLike
 
 from ._arguments import (
     as_array,
+    as_integer,
     concrete,
     dimension,
     dimensions,
@@ -82,6 +83,47 @@ def _check_joins(first: jax.Array, other: jax.Array, dim: int) -> None:
             f"cat() got arrays of shapes {first.shape} and {other.shape} for "
             f"dim={dim}. All dimensions but that one must agree."
         )
+
+
+@numpy_spellings(axis="dim")
+def chunk(
+    input: ArrayLike, chunks: int, dim: int = 0, *, axis: int = 0
+) -> tuple[jax.Array, ...]:
+    """Cut an array into parts of equal size, the last of which may be smaller.
+
+    As in PyTorch there are fewer parts where fewer suffice: 5 elements in 4 chunks are
+    3 parts. NumPy's `array_split` always makes as many parts as asked for.
+
+    >>> import jfi as jnp
+    >>> first, second = jnp.chunk(jnp.arange(5), 2)
+    >>> first.tolist(), second.tolist()
+    ([0, 1, 2], [3, 4])
+
+    Args:
+        input: An array with at least one dimension.
+        chunks: The largest number of parts.
+        dim: The dimension to cut.
+        axis: NumPy's word for `dim`.
+
+    Raises:
+        IndexError: The array has no dimension `dim`.
+        ValueError: `chunks` is not positive, or there is no dimension to cut.
+    """
+    x, count = as_array(input, "chunk"), as_integer(chunks, "chunk", "chunks")
+    if count < 1 or x.ndim == 0:
+        raise ValueError(
+            f"chunk() got chunks={count} and an array of shape {x.shape}; it takes a "
+            f"positive number and an array with dimensions."
+        )
+    where = dimension(dim, x.ndim, "chunk")
+    size = x.shape[where]
+    if size == 0:
+        return (x,) * count
+    step = -(-size // count)
+    return tuple(
+        jax.lax.slice_in_dim(x, start, min(start + step, size), axis=where)
+        for start in range(0, size, step)
+    )
 
 
 def t(input: ArrayLike) -> jax.Array:

@@ -1,3 +1,11 @@
 """Functions for neural networks: `jax.nn`."""
 
+import typing as _typing
+
 from jax.nn import *  # pyright: ignore[reportWildcardImportFromLibrary]
+
+
+if not _typing.TYPE_CHECKING:
+    from .._missing_names import explained as _explained
+
+    __getattr__ = _explained(__name__)

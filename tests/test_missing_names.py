@@ -1,0 +1,175 @@
+"""Names that are not there: the nearest one, or what to write for PyTorch's."""
+
+import copy
+import doctest
+import inspect
+import pickle
+
+import jax
+import pytest
+from subprocesses import output_of
+
+import jfi as jnp
+from jfi._torch_advice import INSTEAD
+
+
+LINES = [
+    (module, name, line)
+    for module, lines in INSTEAD.items()
+    for name, line in lines.items()
+]
+IDS = [f"{module}.{name}" for module, name, _ in LINES]
+MODULES = {"jfi": jnp, "jfi.nn": jnp.nn, "jfi.linalg": jnp.linalg}
+
+
+def values():
+    """What the names in the lines stand for."""
+    square = jnp.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]])
+    return {
+        "jnp": jnp, "x": square / 5, "y": square.T + 1, "A": square, "B": square + 2,
+        "L": jnp.linalg.cholesky(square), "As": jnp.ones((2, 3, 3)),
+        "Bs": jnp.ones((2, 3, 3)), "v": jnp.array([1.0, 2.0, 3.0]),
+        "w": jnp.array([0.5, 0.2, 0.1]), "b": jnp.ones(()), "s": jnp.ones(()),
+        "z": square + 1j, "pairs": jnp.ones((3, 2)), "index": jnp.array([2, 0, 1]),
+        "mask": square > 1, "data": [1.0, 2.0], "loss": lambda x: (x**2).sum(),
+        "params": {"w": square}, "updates": {"w": square}, "value": 0.5, "weight": 0.5,
+        "k": 2, "start": 1, "length": 2, "images": jnp.ones((1, 1, 4, 4)),
+        "kernels": jnp.ones((1, 1, 2, 2)),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("module", "name", "line"), LINES, ids=IDS)
+def test_a_line_runs_and_is_in_the_message(x64, module, name, line):
+    code, _, remark = line.partition("  # ")
+    exec(code, values())
+    with pytest.raises(AttributeError) as raised:
+        getattr(MODULES[module], name)
+    assert f"For PyTorch's {name} write: {code}" in str(raised.value)
+    assert remark in str(raised.value)
+
+
+def test_there_are_many_lines():
+    assert len(LINES) > 100
+
+
+def test_the_lines_at_the_top_are_of_names_of_torch(torch):
+    places = [torch, torch.Tensor, torch.nn.functional, torch.cuda, torch.nn]
+    for name in INSTEAD["jfi"]:
+        name = {"multi_dot": "linalg", "manual_seed_all": "cuda"}.get(name, name)
+        assert any(hasattr(place, name) for place in places), name
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        ("addmm", "torch.addmm(x, A, B)"),
+        ("baddbmm", "torch.baddbmm(x.expand(2, 3, 3), As, Bs)"),
+        ("addbmm", "torch.addbmm(x, As, Bs)"),
+        ("addr", "torch.addr(A, v, w)"),
+        ("addcmul", "torch.addcmul(x, v, w, value=0.5)"),
+        ("lerp", "torch.lerp(x, y, 0.5)"),
+        ("rsub", "torch.rsub(x, y)"),
+        ("dist", "torch.dist(x, y)"),
+        ("logdet", "torch.logdet(A)"),
+        ("cholesky_inverse", "torch.cholesky_inverse(L)"),
+        ("kthvalue", "torch.kthvalue(x, 2)[0]"),
+        ("logcumsumexp", "torch.logcumsumexp(x, 0)"),
+        ("cartesian_prod", "torch.cartesian_prod(v, w)"),
+        ("scatter_add", "torch.scatter_add(v, 0, index, w)"),
+        ("index_add", "torch.index_add(x, 0, index, y[index])"),
+        ("linear", "torch.nn.functional.linear(x, A, v)"),
+        ("normalize", "torch.nn.functional.normalize(x, dim=-1)"),
+        ("cosine_similarity", "torch.cosine_similarity(v, w, 0)"),
+        ("nll_loss", "torch.nn.functional.nll_loss(x, index)"),
+        (
+            "binary_cross_entropy_with_logits",
+            "torch.nn.functional.binary_cross_entropy_with_logits(x, y)",
+        ),
+    ],
+)
+def test_a_line_gives_what_torch_gives(torch, line, value):
+    import numpy as np
+
+    ours = values()
+    tensors = {
+        name: torch.from_numpy(np.array(x)) if isinstance(x, jax.Array) else x
+        for name, x in ours.items()
+    }
+    tensors["index"] = tensors["index"].long()
+    code = INSTEAD["jfi"][line]
+    np.testing.assert_allclose(
+        eval(code, ours), eval(value, {"torch": torch, **tensors}).numpy(), rtol=1e-5
+    )
+
+
+def test_the_nearest_name_is_suggested():
+    for name, near in {
+        "matmull": "matmul",
+        "autojitt": "autojit",
+        "zeross": "zeros",
+    }.items():
+        with pytest.raises(AttributeError, match=rf"Did you mean '{near}'\?"):
+            getattr(jnp, name)
+    with pytest.raises(AttributeError, match=r"'jfi\.nn' .* Did you mean 'silu'"):
+        _ = jnp.nn.sillu
+
+
+def test_names_like_no_other_have_no_suggestion():
+    with pytest.raises(AttributeError) as raised:
+        _ = jnp.qwertyuiop
+    assert str(raised.value) == "module 'jfi' has no attribute 'qwertyuiop'"
+    assert raised.value.name == "qwertyuiop"
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("from jfi import zeross", "Did you mean 'zeros'?"),
+        ("from jfi import mm", "write: A @ B"),
+        ("from jfi.nn import Linear", "write: x @ w.T + b"),
+    ],
+)
+def test_an_import_says_the_same(statement, message):
+    with pytest.raises(ImportError) as raised:
+        exec(statement, {})
+    assert message in str(raised.value)
+    assert raised.value.name.startswith("jfi")
+
+
+def test_imports_with_another_way_still_work():
+    names = {}
+    exec(
+        "try:\n    from jfi import mm\nexcept ImportError:\n    mm = 1\n"
+        "from jfi import _creation, linalg, KDTree",
+        names,
+    )
+    assert names["mm"] == 1
+    assert names["_creation"].__name__ == "jfi._creation"
+
+
+def test_python_sees_a_plain_attribute_error():
+    for name in ("mm", "nope", "__wrapped__", "__deepcopy__", "_private"):
+        assert not hasattr(jnp, name)
+        assert getattr(jnp, name, None) is None
+        with pytest.raises(AttributeError) as raised:
+            getattr(jnp, name)
+        assert type(raised.value) is AttributeError
+    with pytest.raises(AttributeError, match=r"'__wrapped__'$"):
+        _ = jnp.__wrapped__
+    assert inspect.unwrap(jnp) is jnp
+    assert inspect.getmodule(jnp.zeros).__name__.startswith("jfi")
+    assert doctest.DocTestFinder(recurse=False).find(jnp, "jfi")
+    assert copy.copy(jnp.randn) is jnp.randn
+    assert pickle.loads(pickle.dumps(jnp.KDTree)) is jnp.KDTree
+
+
+def test_names_that_are_there_load_no_advice():
+    code = """
+import sys, jfi
+jfi.zeros, jfi.sum, jfi.KDTree, hasattr(jfi, "__wrapped__")
+print([m for m in ("jfi._torch_advice", "difflib", "torch") if m in sys.modules])
+advice = "jfi._torch_advice"
+print(hasattr(jfi, "matmull"), advice in sys.modules, "torch" in sys.modules)
+"""
+    assert output_of(code).splitlines()[1] == "False True False"
+    assert "jfi._torch_advice" not in output_of(code).splitlines()[0]
