@@ -23,7 +23,9 @@ from jax import (
     Array as Array,
     ShapeDtypeStruct as ShapeDtypeStruct,
     debug as debug,
+    devices as devices,
     lax as lax,
+    make_mesh as make_mesh,
     numpy as numpy,
     sharding as sharding,
     tree as tree,
@@ -56,6 +58,7 @@ from ._errors import (
     DerivativeError as DerivativeError,
     DeviceError as DeviceError,
     FingerprintError as FingerprintError,
+    Float64Warning as Float64Warning,
     HaikuError as HaikuError,
     JfiError as JfiError,
     JfiWarning as JfiWarning,
@@ -72,25 +75,6 @@ from ._errors import (
     TangentError as TangentError,
     UncompiledWarning as UncompiledWarning,
 )
-from ._random import (
-    bernoulli as bernoulli,
-    choice as choice,
-    dropout as dropout,
-    make_random_key as make_random_key,
-    make_random_keys as make_random_keys,
-    multinomial as multinomial,
-    next_key as next_key,
-    normal as normal,
-    poisson as poisson,
-    rand as rand,
-    rand_like as rand_like,
-    randint as randint,
-    randint_like as randint_like,
-    randn as randn,
-    randn_like as randn_like,
-    randperm as randperm,
-    uniform as uniform,
-)
 from ._seeding import (
     RngState as RngState,
     fork_rng as fork_rng,
@@ -102,27 +86,6 @@ from ._seeding import (
 from ._staging import (
     PlainJitPolicy as PlainJitPolicy,
     set_plain_jit_policy as set_plain_jit_policy,
-)
-from ._torch_names import (
-    bmm as bmm,
-    cat as cat,
-    cho_factor as cho_factor,
-    cholesky_solve as cholesky_solve,
-    clamp as clamp,
-    detach as detach,
-    flatten as flatten,
-    gather as gather,
-    item as item,
-    lu_factor as lu_factor,
-    lu_solve as lu_solve,
-    masked_fill as masked_fill,
-    norm as norm,
-    permute as permute,
-    softmax as softmax,
-    t as t,
-    to_numpy as to_numpy,
-    topk as topk,
-    unsqueeze as unsqueeze,
 )
 from ._transforms import (
     block_until_ready as block_until_ready,
@@ -143,6 +106,7 @@ from ._transforms import (
 import jfi as _jfi  # isort: skip
 
 
+__version__ = "0.1.0"  # pyproject.toml reads it here
 jaxm = _jfi  # the module itself, for `from jfi import jaxm`
 
 # Imported on first use, which spares a third of the time of `import jfi`. Type checkers
@@ -190,6 +154,7 @@ if _typing.TYPE_CHECKING:
         cond as cond,
         fori_loop as fori_loop,
         map as map,
+        remat as remat,
         safe_where as safe_where,
         scan as scan,
         scan_while as scan_while,
@@ -200,12 +165,70 @@ if _typing.TYPE_CHECKING:
         persistent as persistent,
         persistent_call as persistent_call,
     )
+    from ._random import (
+        bernoulli as bernoulli,
+        choice as choice,
+        dropout as dropout,
+        make_random_key as make_random_key,
+        make_random_keys as make_random_keys,
+        multinomial as multinomial,
+        next_key as next_key,
+        normal as normal,
+        poisson as poisson,
+        rand as rand,
+        rand_like as rand_like,
+        randint as randint,
+        randint_like as randint_like,
+        randn as randn,
+        randn_like as randn_like,
+        randperm as randperm,
+        uniform as uniform,
+    )
     from ._torch import from_torch as from_torch
+    from ._torch_names import (
+        bmm as bmm,
+        cat as cat,
+        cdist as cdist,
+        cho_factor as cho_factor,
+        cholesky_solve as cholesky_solve,
+        chunk as chunk,
+        clamp as clamp,
+        cross_entropy as cross_entropy,
+        detach as detach,
+        flatten as flatten,
+        gather as gather,
+        gelu as gelu,
+        index_select as index_select,
+        item as item,
+        log_softmax as log_softmax,
+        logsumexp as logsumexp,
+        lu_factor as lu_factor,
+        lu_solve as lu_solve,
+        masked_fill as masked_fill,
+        mse_loss as mse_loss,
+        norm as norm,
+        one_hot as one_hot,
+        permute as permute,
+        relu as relu,
+        scatter as scatter,
+        sigmoid as sigmoid,
+        softmax as softmax,
+        t as t,
+        tensor as tensor,
+        to_numpy as to_numpy,
+        topk as topk,
+        unsqueeze as unsqueeze,
+    )
 else:
     from jax.numpy import __array_api_version__, __array_namespace_info__
 
     from ._compat import deprecated_numpy as _deprecations, from_numpy as _from_numpy
     from ._lazy import attach as _attach
+    from ._missing_names import explained as _explained
+    from ._numpy_functions import WORDS as _WORDS
+
+    for _name in _WORDS:
+        del globals()[_name]  # jax.numpy's own: jfi's is made on first use
 
     __getattr__, __dir__ = _attach(
         __name__,
@@ -240,6 +263,7 @@ else:
             "persistent": "_persistent",
             "persistent_call": "_persistent",
             "random": "random",
+            "remat": "_loops",
             "safe_where": "_loops",
             "scan": "_loops",
             "scan_while": "_loops",
@@ -252,7 +276,21 @@ else:
             "vmap_automatically": "_batching",
             "while_loop": "_loops",
             "zero_cotangent": "_derivatives",
+            **dict.fromkeys(_WORDS, "_numpy_functions"),
+            **dict.fromkeys(
+                """bernoulli choice dropout make_random_key make_random_keys multinomial
+                next_key normal poisson rand rand_like randint randint_like randn
+                randn_like randperm uniform""".split(),
+                "_random",
+            ),
+            **dict.fromkeys(
+                """bmm cat cdist cho_factor cholesky_solve chunk clamp cross_entropy
+                detach flatten gather gelu index_select item log_softmax logsumexp
+                lu_factor lu_solve masked_fill mse_loss norm one_hot permute relu
+                scatter sigmoid softmax t tensor to_numpy topk unsqueeze""".split(),
+                "_torch_names",
+            ),
         },
-        _from_numpy,
+        _explained(__name__, _from_numpy),
     )
     __all__ = [name for name in __dir__() if not name.startswith("_")]

@@ -23,6 +23,7 @@ from ._compat import (
     is_outermost,
     setting,
 )
+from ._float64 import checked
 from ._generator import MANY, Stream, current
 from ._staging import (
     Finding,
@@ -124,10 +125,11 @@ class Compiled:
         fun = referable(fun)
         body = Body(fun)
         self.body: Body = body
-        self.pure: Any = jit(with_signature_of(fun, body.without_state), options)
+        pure = with_signature_of(fun, body.without_state)
+        self.pure: Any = checked(jit(pure, options))
         self.plain: Any = jax.jit(fun, **options)
         drawing = with_signature_of(fun, body.with_state, "_jfi_state")
-        self._drawing: Any = jit(drawing, _shifted(options))
+        self._drawing: Any = checked(jit(drawing, _shifted(options)))
         if isinstance(options.get("in_shardings"), jax.sharding.Sharding):
             # One for all arguments: they come as one, beside that of the state.
             self._drawing = _with_one_sharding(body.with_state, options)

@@ -1,21 +1,33 @@
 """The defaults of jfi: float dtype, device, 64-bit types, GPU memory.
 
-The default dtype is jfi's own, kept where every jit cache looks at it, so that a
-function compiled under another default is compiled again.
+There are two worlds of dtypes. In the 32-bit one, JAX's own, nothing has 64 bits; in
+the 64-bit one, `set_default_dtype("float64")`, everything that is created has. The
+default dtype is jfi's own, kept where every jit cache looks at it, so that a function
+compiled under another default is compiled again.
 """
 
+import contextlib
 import os
 import warnings
+from collections.abc import Generator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Sharding
 
-from ._compat import Device, JitKeyState, backend_started, jit_key_state, setting
+from ._compat import (
+    Device,
+    JitKeyState,
+    backend_started,
+    cuts_64_bits,
+    jit_key_state,
+    refuse_64_bits,
+    setting,
+)
 from ._devices import DeviceLike, configured_device, device_name, resolve_device
 from ._errors import DefaultsError, LateDefaultsWarning
 
@@ -35,8 +47,15 @@ _MEMORY_VARIABLES = (
     "XLA_CLIENT_MEM_FRACTION",
 )
 
+_WIDE = frozenset(("int64", "uint64", "float64", "complex128"))
+
+World: TypeAlias = Literal["32-bit", "64-bit", "mixed"]
+Float64Check: TypeAlias = Literal["allow", "warn", "refuse"]
+
 # None: what JAX itself would create, float64 where 64-bit types are allowed.
 _default_dtype: JitKeyState[np.dtype[Any] | None] = jit_key_state(None)
+_allowed_by_jfi = False  # 64-bit types, for as long as the default is float64
+_float64_check: Float64Check = "allow"
 
 
 @dataclass(frozen=True)
@@ -44,39 +63,72 @@ class Config:
     """The defaults in force, as `jfi.config()` tells them.
 
     Attributes:
+        world: "32-bit", "64-bit", or "mixed": 64-bit types are allowed, and created
+            floats have fewer bits.
         default_dtype: Name of the dtype of created floats.
         default_device: Where arrays are created; None leaves it to JAX.
         enable_x64: Whether 64-bit types are allowed.
+        float64: What is done where float32 becomes float64 in compiled code.
         preallocate: Whether JAX takes most of a GPU's memory when it starts.
         set_by_jfi: The settings that `import jfi` made; the rest was configured before.
     """
 
+    world: World
     default_dtype: str
     default_device: str | None
     enable_x64: bool
+    float64: Float64Check
     preallocate: bool
     set_by_jfi: tuple[str, ...]
 
 
-def config() -> Config:
+def config(*, float64: Float64Check | None = None) -> Config:
     """Tell the defaults in force and which of them `import jfi` has set.
 
     >>> import jfi as jnp
-    >>> jnp.config().default_dtype
-    'float32'
+    >>> jnp.config().world, jnp.config().default_dtype
+    ('32-bit', 'float32')
+
+    Args:
+        float64: What to do from now on where float32 becomes float64 in code that
+            `jit` or `autojit` compiles: "allow" it, "warn" with the line, or "refuse"
+            it. This is for the mixed world, and slows compiled functions down.
 
     Returns:
         A `Config`. No backend is started by asking.
+
+    Raises:
+        DefaultsError: `float64` is none of the three.
     """
+    global _float64_check
+    if float64 is not None:
+        if float64 not in get_args(Float64Check):
+            raise DefaultsError(
+                f"config() got float64={float64!r}. Write 'allow', 'warn' or 'refuse'."
+            )
+        _float64_check = float64
     device = configured_device()
     return Config(
+        world=_world(),
         default_dtype=get_default_dtype().name,
         default_device=device_name(device) if isinstance(device, Device) else device,
         enable_x64=_x64(),
+        float64=_float64_check,
         preallocate=os.environ.get("XLA_PYTHON_CLIENT_PREALLOCATE", "true").lower()
         not in ("false", "0"),
         set_by_jfi=_set_by_jfi,
     )
+
+
+def float64_check() -> Float64Check:
+    """What to do where float32 becomes float64 in compiled code."""
+    return _float64_check
+
+
+def _world() -> World:
+    if not _x64():
+        return "32-bit"
+    return "64-bit" if get_default_dtype() == np.float64 else "mixed"
 
 
 def get_default_dtype() -> np.dtype[Any]:
@@ -95,16 +147,25 @@ def get_default_dtype() -> np.dtype[Any]:
     return jax.dtypes.canonicalize_dtype(np.float64 if chosen is None else chosen)
 
 
+def created_dtype() -> np.dtype[Any] | None:
+    """The dtype of created floats; None where JAX by itself creates the same."""
+    chosen = _default_dtype.value
+    if chosen is None or chosen == (np.float64 if _x64() else np.float32):
+        return None
+    return get_default_dtype()
+
+
 def set_default_dtype(dtype: DTypeLike) -> None:
     """Choose the dtype of the floats that creation functions make, in every thread.
 
-    Only floats that are created follow it: integers, bools and arrays with a dtype of
-    their own never do.
+    float64 is the 64-bit world: JAX's 64-bit types are switched on, for the libraries
+    beside jfi as well. Another dtype switches them off again, unless it was not jfi
+    that switched them on. Arrays with a dtype of their own keep it.
 
     >>> import jfi as jnp
     >>> jnp.set_default_dtype(jnp.float64)
-    >>> jnp.zeros(3).dtype
-    dtype('float64')
+    >>> jnp.zeros(3).dtype, jnp.arange(3).dtype
+    (dtype('float64'), dtype('int64'))
     >>> jnp.set_default_dtype(jnp.float32)
 
     Args:
@@ -112,13 +173,34 @@ def set_default_dtype(dtype: DTypeLike) -> None:
             goes back to what JAX creates.
 
     Raises:
-        DefaultsError: Not a float dtype, or float64 while 64-bit types are off.
+        DefaultsError: Not a float dtype, or float64 inside of a block that switched
+            64-bit types off.
     """
-    _default_dtype.set_global(_checked_default(dtype, "set_default_dtype"))
+    global _allowed_by_jfi
+    checked = _checked_default(dtype, "set_default_dtype")
+    wide = checked == np.float64
+    if wide and not _x64():
+        jax.config.update("jax_enable_x64", True)
+        _allowed_by_jfi = True
+        if not _x64():
+            jax.config.update("jax_enable_x64", False)
+            _allowed_by_jfi = False
+            raise DefaultsError(
+                "set_default_dtype() got float64 inside of `with "
+                "jax.enable_x64(False)`, where there are no 64-bit types. "
+                "Write it before that block."
+            )
+    elif _allowed_by_jfi and not wide:
+        jax.config.update("jax_enable_x64", False)
+        _allowed_by_jfi = False
+    _default_dtype.set_global(checked)
 
 
 def default_dtype(dtype: DTypeLike) -> AbstractContextManager[None]:
     """Choose the dtype of created floats within a `with` block, in this thread alone.
+
+    float64 switches JAX's 64-bit types on within the block. Another dtype leaves them
+    as they are: what has 64 bits keeps them.
 
     >>> import jfi as jnp
     >>> with jnp.default_dtype("float64"):
@@ -132,9 +214,18 @@ def default_dtype(dtype: DTypeLike) -> AbstractContextManager[None]:
         A context manager.
 
     Raises:
-        DefaultsError: Not a float dtype, or float64 while 64-bit types are off.
+        DefaultsError: Not a float dtype.
     """
-    return _default_dtype(_checked_default(dtype, "default_dtype"))
+    return _within(_checked_default(dtype, "default_dtype"))
+
+
+@contextlib.contextmanager
+def _within(dtype: np.dtype[Any] | None) -> Generator[None]:
+    with contextlib.ExitStack() as stack:
+        if dtype == np.float64 and not _x64():
+            stack.enter_context(jax.enable_x64(True))
+        stack.enter_context(_default_dtype(dtype))
+        yield
 
 
 def resolve_dtype(dtype: DTypeLike = None) -> np.dtype[Any]:
@@ -148,10 +239,10 @@ def resolve_dtype(dtype: DTypeLike = None) -> np.dtype[Any]:
         dtype: A name, a NumPy or JAX dtype, a Python type, or None for the default.
 
     Returns:
-        The dtype; 64-bit types become 32-bit where they are not allowed.
+        The dtype.
 
     Raises:
-        DefaultsError: There is no such dtype.
+        DefaultsError: There is no such dtype, or not in the 32-bit world.
     """
     if dtype is None:
         return get_default_dtype()
@@ -186,25 +277,39 @@ def _checked_default(dtype: DTypeLike, caller: str) -> np.dtype[Any] | None:
     """The dtype as a default for floats, or None to follow JAX."""
     if dtype is None:
         return None
-    named = named_dtype(dtype, caller)
+    named = get_default_dtype() if dtype is float else dtype_of_jax(dtype, caller)
     if named.name not in _FLOATS:
         raise DefaultsError(
             f"{caller}() got {named.name}, which is not a float dtype. "
             f"Write one of {', '.join(_FLOATS)}; integers and bools have no default."
         )
-    if named == np.float64 and not _x64():
-        raise DefaultsError(
-            f"{caller}() got float64 while JAX allows no 64-bit types. "
-            'Write jax.config.update("jax_enable_x64", True) before it.'
-        )
     return named
 
 
 def named_dtype(dtype: DTypeLike, caller: str) -> np.dtype[Any]:
+    """The dtype of that name, if it is there; Python's types mean the defaults.
+
+    Raises:
+        DefaultsError: JAX has no such dtype, or not in the 32-bit world.
+    """
+    if dtype is int:
+        return jax.dtypes.canonicalize_dtype(int)
+    if dtype is float:
+        return get_default_dtype()
+    if dtype is complex:
+        return np.result_type(get_default_dtype(), np.complex64)
+    named = dtype_of_jax(dtype, caller)
+    if named.name in _WIDE and not _x64() and not cuts_64_bits():
+        raise DefaultsError(
+            f"{caller}() got the dtype {named.name}, and this is the 32-bit world. "
+            'Write jfi.set_default_dtype("float64") at the start of the script, '
+            'or `with jfi.default_dtype("float64"):` around what needs 64 bits.'
+        )
+    return named
+
+
+def dtype_of_jax(dtype: DTypeLike, caller: str) -> np.dtype[Any]:
     """The dtype of that name, or an error that lists those of JAX."""
-    if any(dtype is number for number in (int, float, complex)):
-        # As in JAX, Python's types mean the widest that is allowed.
-        return jax.dtypes.canonicalize_dtype(dtype)
     try:
         named = jnp.dtype(dtype)
     except TypeError:
@@ -233,11 +338,9 @@ def _apply_startup_defaults() -> tuple[str, ...]:
     if choice == "jax":
         return ()
     done: list[str] = []
-    # Whoever switched 64-bit types on or off knows which floats they want.
-    if "JAX_ENABLE_X64" not in os.environ and not _x64():
-        jax.config.update("jax_enable_x64", True)
-        _default_dtype.set_global(np.dtype(np.float32))
-        done += ["enable_x64", "default_dtype"]
+    _default_dtype.set_global(np.dtype(np.float32))
+    if "JAX_EXPLICIT_X64_DTYPES" not in os.environ and refuse_64_bits():
+        done.append("explicit_x64_dtypes")
     if not _platform_chosen():
         jax.config.update("jax_default_device", "cpu")
         done.append("default_device")
@@ -267,3 +370,5 @@ def _platform_chosen() -> bool:
 
 
 _set_by_jfi = _apply_startup_defaults()
+if "JFI_DTYPE" in os.environ:
+    set_default_dtype(os.environ["JFI_DTYPE"])

@@ -9,10 +9,10 @@ from jax.sharding import NamedSharding, PartitionSpec, Sharding
 from jax.typing import ArrayLike
 
 from ._compat import Device
-from ._config import DTypeLike, named_dtype
+from ._config import DTypeLike, dtype_of_jax, named_dtype
 from ._devices import DeviceLike
 from ._errors import DefaultsError
-from ._placement import dtype_of_data, place, put
+from ._placement import dtype_of_data, narrowed, place, put
 from ._trees import is_array, is_numeric
 
 
@@ -32,11 +32,11 @@ def array(
     """Create an array from numbers, nested lists, or another array.
 
     Python floats have no dtype of their own: they get the default one. Arrays and NumPy
-    scalars keep theirs.
+    scalars keep theirs; in the 32-bit world those of 64 bits become 32-bit, as in JAX.
 
     >>> import jfi as jnp, numpy as np
-    >>> jnp.array([1.0, 2.0]).dtype, jnp.array(np.array([1.0, 2.0])).dtype
-    (dtype('float32'), dtype('float64'))
+    >>> jnp.array([1.0, 2.0]).dtype, jnp.array(np.array([1, 2], "int8")).dtype
+    (dtype('float32'), dtype('int8'))
 
     Args:
         object: The data.
@@ -54,12 +54,13 @@ def array(
     Raises:
         DefaultsError: There is no such device or dtype here.
     """
+    kind = dtype_of_data(dtype, object, "array")
     create: Any = jnp.array  # its types know no further positional arguments
     return cast(
         "jax.Array",
         create(
-            object,
-            dtype_of_data(dtype, object, "array"),
+            narrowed(object, kind, "array"),
+            kind,
             *args,
             copy=copy,
             order=order,
@@ -82,8 +83,8 @@ def asarray(
     """Turn data into an array, without a copy where none is needed.
 
     >>> import jfi as jnp
-    >>> jnp.asarray(2.5)
-    Array(2.5, dtype=float32)
+    >>> jnp.asarray([2.5])
+    Array([2.5], dtype=float32)
 
     Args:
         a: The data; the dtype rules are those of `array`.
@@ -99,9 +100,10 @@ def asarray(
     Raises:
         DefaultsError: There is no such device or dtype here.
     """
+    kind = dtype_of_data(dtype, a, "asarray")
     return jnp.asarray(
-        a,
-        dtype_of_data(dtype, a, "asarray"),
+        a if copy is False else narrowed(a, kind, "asarray"),
+        kind,
         order,
         copy=copy,
         device=place(device, "asarray"),
@@ -121,7 +123,7 @@ def zeros_like(
 
     >>> import jfi as jnp
     >>> jnp.zeros_like(jnp.arange(3))
-    Array([0, 0, 0], dtype=int64)
+    Array([0, 0, 0], dtype=int32)
 
     Args:
         a: The array to take after.
@@ -264,8 +266,8 @@ def to(
 
     >>> import jfi as jnp
     >>> model = {"w": jnp.ones(2), "name": "linear"}
-    >>> jnp.to(model, "float64")["w"].dtype
-    dtype('float64')
+    >>> jnp.to(model, "bfloat16")["w"].dtype
+    dtype(bfloat16)
     >>> jnp.to(model, "cpu")["name"]
     'linear'
 
@@ -293,7 +295,8 @@ def to(
         ):
             return leaf
         is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-        moved = jnp.asarray(leaf, None if is_key else converted)
+        kind = None if is_key else converted
+        moved = jnp.asarray(narrowed(leaf, kind, "to"), kind)
         return put(moved, device, "to")
 
     return cast("Tree", jax.tree.map(move, tree))
@@ -304,7 +307,8 @@ def _told_apart(
 ) -> tuple[DeviceLike | None, DTypeLike]:
     """`to(tree, target)`: target as a device or as a dtype."""
     try:
-        found: tuple[Any, Any] = (None, named_dtype(target, "to"))
+        dtype_of_jax(target, "to")
+        found: tuple[Any, Any] = (None, target)
     except DefaultsError as not_a_dtype:
         if not isinstance(target, (str, Device, Sharding)):
             raise

@@ -11,14 +11,16 @@ import jax.numpy as jnp
 from jax.sharding import NamedSharding, PartitionSpec
 from jax.typing import ArrayLike
 
-from ._config import DTypeLike
+from ._config import DTypeLike, get_default_dtype
 from ._devices import DeviceLike
 from ._placement import dtype_of_data, float_dtype, place
+from ._sizes import takes_sizes
 
 
 OutSharding: TypeAlias = NamedSharding | PartitionSpec | None
 
 
+@takes_sizes
 def zeros(
     shape: Any,
     dtype: DTypeLike = None,
@@ -33,7 +35,7 @@ def zeros(
     dtype('float32')
 
     Args:
-        shape: An int or a tuple of ints.
+        shape: An int, a tuple of ints, or several ints.
         dtype: The default float dtype if not given.
         device: Where to create it; see `resolve_device`.
         out_sharding: As in `jax.numpy.zeros`.
@@ -52,6 +54,7 @@ def zeros(
     )
 
 
+@takes_sizes
 def ones(
     shape: Any,
     dtype: DTypeLike = None,
@@ -66,7 +69,7 @@ def ones(
     Array([1., 1.], dtype=float32)
 
     Args:
-        shape: An int or a tuple of ints.
+        shape: An int, a tuple of ints, or several ints.
         dtype: The default float dtype if not given.
         device: Where to create it; see `resolve_device`.
         out_sharding: As in `jax.numpy.ones`.
@@ -85,6 +88,7 @@ def ones(
     )
 
 
+@takes_sizes
 def empty(
     shape: Any,
     dtype: DTypeLike = None,
@@ -99,7 +103,7 @@ def empty(
     (3,)
 
     Args:
-        shape: An int or a tuple of ints.
+        shape: An int, a tuple of ints, or several ints.
         dtype: The default float dtype if not given.
         device: Where to create it; see `resolve_device`.
         out_sharding: As in `jax.numpy.empty`.
@@ -129,8 +133,8 @@ def full(
     """Create an array filled with one value.
 
     >>> import jfi as jnp
-    >>> jnp.full(2, 0.5)
-    Array([0.5, 0.5], dtype=float32)
+    >>> jnp.full(2, 3)
+    Array([3, 3], dtype=int32, weak_type=True)
 
     Args:
         shape: An int or a tuple of ints.
@@ -144,7 +148,14 @@ def full(
 
     Raises:
         DefaultsError: There is no such device or dtype here.
+        TypeError: The sizes of the shape came one by one.
     """
+    if isinstance(dtype, (int, float, complex)):
+        sizes = f"{shape}, {fill_value}"
+        raise TypeError(
+            f"full() got the number {dtype} for dtype. The shape is a tuple, because "
+            f"the value comes after it: jnp.full(({sizes}), {dtype})."
+        )
     return jnp.full(
         shape,
         fill_value,
@@ -232,4 +243,5 @@ def tri(
     Raises:
         DefaultsError: There is no such dtype.
     """
-    return jnp.tri(N, M, k, float_dtype(dtype, "tri"))
+    # JAX by itself gives float32 in both worlds.
+    return jnp.tri(N, M, k, float_dtype(dtype, "tri") or get_default_dtype())

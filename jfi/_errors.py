@@ -22,6 +22,7 @@ Python user would expect, so that either can be caught:
     └── ServerError (RuntimeError)          the compilation server refused or broke
 
     JfiWarning (UserWarning)
+    ├── Float64Warning                      float32 becomes float64 in compiled code
     ├── LateDefaultsWarning                 jfi was imported too late to set a default
     ├── LocalFallbackWarning                a persistent function runs in this process
     ├── PlainJitWarning                     a program of plain JAX draws random numbers
@@ -40,6 +41,7 @@ __all__ = [
     "DerivativeError",
     "DeviceError",
     "FingerprintError",
+    "Float64Warning",
     "HaikuError",
     "JfiError",
     "JfiWarning",
@@ -128,6 +130,10 @@ class ServerError(JfiError, RuntimeError):
 
 class JfiWarning(UserWarning):
     """Base of every warning that jfi gives itself."""
+
+
+class Float64Warning(JfiWarning):
+    """Code is compiled in which float32 becomes float64."""
 
 
 class LateDefaultsWarning(JfiWarning):

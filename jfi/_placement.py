@@ -9,8 +9,9 @@ import numpy as np
 from jax.sharding import Sharding
 
 from ._compat import Device, at_top_level
-from ._config import DTypeLike, get_default_dtype, named_dtype
+from ._config import DTypeLike, created_dtype, get_default_dtype, named_dtype
 from ._devices import DeviceLike, named_device
+from ._errors import DefaultsError
 
 
 T = TypeVar("T")
@@ -36,23 +37,78 @@ def put(x: T, device: DeviceLike | None, caller: str) -> T:
     return x if target is None else cast("T", jax.device_put(x, target))
 
 
-def float_dtype(dtype: DTypeLike, caller: str) -> np.dtype[Any]:
-    """The dtype asked for, or the default of created floats."""
+def is_narrowed(data: Any) -> bool:
+    """Whether JAX makes 32 bits of the 64 that NumPy's data have."""
+    if not (type(data) is np.ndarray or isinstance(data, np.generic)):
+        return False
+    if data.dtype.kind not in "iufc" or data.dtype.itemsize < 8:
+        return False
+    return bool(jax.dtypes.canonicalize_dtype(data.dtype) != data.dtype)
+
+
+def narrowed(data: Any, dtype: np.dtype[Any] | None, caller: str) -> Any:
+    """NumPy's data in the dtype asked for, or in 32 bits if there are no more.
+
+    JAX by itself lets large integers wrap around. It also remembers (to 0.12) the
+    32-bit form of an array that compiled code has captured: after a write it is stale.
+
+    Raises:
+        DefaultsError: No dtype is asked for, and 32 bits can't hold the integers.
+    """
+    if isinstance(data, (list, tuple)):
+        if np.ndarray not in set(map(type, data)):  # which JAX joins, and then narrows
+            return data
+        return [narrowed(part, dtype, caller) for part in data]
+    if _is_wrapped(data):
+        data = np.asarray(data)
+    if not is_narrowed(data):
+        return data
+    if dtype is not None:  # at once: 32 bits in between would round twice
+        return data if _is_opaque(dtype) else data.astype(dtype)
+    refuse_wide_integers(data, caller)
+    return data.astype(jax.dtypes.canonicalize_dtype(data.dtype))
+
+
+def _is_wrapped(data: Any) -> bool:
+    """Whether it is a column of a table or the like, of which NumPy makes an array."""
+    known = isinstance(data, (jax.Array, np.ndarray, np.generic))
+    own = not known and hasattr(type(data), "__array__")
+    return own and not hasattr(type(data), "__jax_array__")
+
+
+def refuse_wide_integers(data: Any, caller: str) -> None:
+    """Refuse integers of NumPy's that would wrap around where there are 32 bits."""
+    if not is_narrowed(data) or data.dtype.kind not in "iu" or not data.size:
+        return
+    narrow = jax.dtypes.canonicalize_dtype(data.dtype)
+    least, most = int(data.min()), int(data.max())
+    if least < np.iinfo(narrow).min or most > np.iinfo(narrow).max:
+        raise DefaultsError(
+            f"{caller}() got {data.dtype.name} data from {least} to {most}, which "
+            f"{narrow.name} can't hold, and this is the 32-bit world. "
+            'Write jfi.set_default_dtype("float64") at the start of the script.'
+        )
+
+
+def float_dtype(dtype: DTypeLike, caller: str) -> np.dtype[Any] | None:
+    """The dtype asked for, or that of created floats; None leaves it to JAX."""
     if _is_opaque(dtype):
         return cast("np.dtype[Any]", dtype)
-    return get_default_dtype() if dtype is None else named_dtype(dtype, caller)
+    return created_dtype() if dtype is None else named_dtype(dtype, caller)
 
 
 def dtype_of_data(dtype: DTypeLike, data: object, caller: str) -> np.dtype[Any] | None:
     """The dtype asked for, or the default where the data are Python floats.
 
-    None where the data have a dtype of their own (arrays, NumPy scalars) or are
-    integers or bools: JAX's rules hold for them.
+    None where JAX's rules hold: where it creates what jfi would, and where the data
+    have a dtype of their own (arrays, NumPy scalars) or are integers or bools.
     """
     if _is_opaque(dtype):
         return cast("np.dtype[Any]", dtype)
     if dtype is not None:
         return named_dtype(dtype, caller)
+    if created_dtype() is None:
+        return None
     kinds = _kinds(data)
     if not kinds <= {bool, int, float, complex, type(None)}:
         return None
@@ -68,6 +124,8 @@ def float_dtype_of_data(
     """As `dtype_of_data`, for functions that make floats of integers too."""
     if dtype is not None:
         return named_dtype(dtype, caller)
+    if created_dtype() is None:
+        return None
     if any(jnp.issubdtype(own, np.inexact) for own in own_dtypes(data)):
         return None
     return _complex_dtype() if complex in _kinds(list(data)) else get_default_dtype()
@@ -88,9 +146,9 @@ def _is_extended(dtype: Any) -> bool:
 
 
 def own_dtypes(data: Iterable[object]) -> list[np.dtype[Any]]:
-    """The dtypes of the arrays and NumPy scalars in the data."""
+    """The dtypes that arrays and NumPy scalars in the data have as arrays of JAX."""
     return [
-        x.dtype
+        x.dtype if isinstance(x, jax.Array) else jax.dtypes.canonicalize_dtype(x.dtype)
         for x in data
         if isinstance(x, (jax.Array, np.ndarray, np.generic)) and not _is_weak(x)
     ]

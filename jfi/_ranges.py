@@ -25,7 +25,7 @@ def arange(
 
     >>> import jfi as jnp
     >>> jnp.arange(3), jnp.arange(0.0, 1.0, 0.5)
-    (Array([0, 1, 2], dtype=int64), Array([0. , 0.5], dtype=float32))
+    (Array([0, 1, 2], dtype=int32), Array([0. , 0.5], dtype=float32))
 
     Args:
         start: First value; the end of the interval if it is the only argument.

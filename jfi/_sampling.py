@@ -214,10 +214,8 @@ def inexact_for(dtype: DTypeLike, caller: str) -> np.dtype[Any]:
 
 def integer_for(dtype: DTypeLike, caller: str) -> np.dtype[Any]:
     """The integer dtype asked for, or the widest that JAX allows."""
-    kind = np.int64 if dtype is None else dtype
-    return jax.dtypes.canonicalize_dtype(
-        _of_kind(kind, np.integer, "an integer", caller)
-    )
+    kind = int if dtype is None else dtype
+    return _of_kind(kind, np.integer, "an integer", caller)
 
 
 def _of_kind(dtype: DTypeLike, kind: Any, words: str, caller: str) -> np.dtype[Any]:

@@ -14,8 +14,8 @@ def _fresh_state():
     before = jfi.get_default_dtype(), jax.config.jax_default_device
     x64 = jax.config.jax_enable_x64
     yield
-    jax.config.update("jax_enable_x64", x64)
     jfi.set_default_dtype(before[0])
+    jax.config.update("jax_enable_x64", x64)
     jax.config.update("jax_default_device", before[1])
 
 
@@ -23,6 +23,12 @@ def _fresh_state():
 def torch():
     """PyTorch, to compare with; without it the test is skipped."""
     return pytest.importorskip("torch")
+
+
+@pytest.fixture
+def mixed_world():
+    """64-bit types are allowed, in all threads, and floats are created as float32."""
+    jax.config.update("jax_enable_x64", True)
 
 
 @pytest.fixture(params=[True, False], ids=["x64", "x32"])

@@ -11,10 +11,14 @@ FILES = sorted((ROOT / "jfi").rglob("*.py")) + sorted((ROOT / "server").rglob("*
 
 # From the bottom up: a module imports only from the rows above its own in this list.
 ROWS = [
-    {"_code", "_errors", "_compat"},
-    {"_lazy", "_devices", "_distributions"},
+    {"_code", "_errors", "_compat", "_torch_advice"},
+    {
+        "_lazy", "_devices", "_distributions", "_missing_names", "_numpy_functions",
+    },
     {"_config"},
-    {"_trees", "_placement", "_generator", "_python_branches"},
+    {
+        "_float64", "_generator", "_placement", "_python_branches", "_sizes", "_trees",
+    },
     {
         "_arguments", "_kinds_of_draws", "_outside", "_per_function", "_seeding",
         "_staging",
@@ -26,9 +30,8 @@ ROWS = [
     {
         "_batching", "_callback", "_conversion", "_creation", "_derivatives",
         "_fingerprint", "_loops", "_random", "_random_keys", "_ranges", "_sharing",
-        "_torch_names",
     },
-    {"_transforms"},
+    {"_torch_names", "_transforms"},
     {"_haiku", "_kdtree", "_numpy_random", "_persistent", "_torch"},
     {"_generators"},
     {"linalg", "fft", "nn", "random", "scipy"},

@@ -18,7 +18,7 @@ print(c.default_dtype, c.default_device, c.enable_x64, c.preallocate, *c.set_by_
 
 def test_a_fresh_import_sets_every_default():
     assert output_of(SHOW) == (
-        "float32 cpu True False enable_x64 default_dtype default_device preallocate"
+        "float32 cpu False False explicit_x64_dtypes default_device preallocate"
     )
 
 
@@ -32,23 +32,35 @@ def test_a_fresh_import_sets_every_default():
         ),
         (
             {"JAX_ENABLE_X64": "1"},
-            "float64 cpu True False default_device preallocate",
+            "float32 cpu True False explicit_x64_dtypes default_device preallocate",
         ),
         (
-            {"JAX_ENABLE_X64": "0"},
+            {"JFI_DTYPE": "float64"},
+            "float64 cpu True False explicit_x64_dtypes default_device preallocate",
+        ),
+        (
+            {"JFI_DTYPE": "float64", "JAX_ENABLE_X64": "0"},
+            "float64 cpu True False explicit_x64_dtypes default_device preallocate",
+        ),
+        (
+            {"JFI_DTYPE": "bfloat16"},
+            "bfloat16 cpu False False explicit_x64_dtypes default_device preallocate",
+        ),
+        (
+            {"JAX_EXPLICIT_X64_DTYPES": "warn"},
             "float32 cpu False False default_device preallocate",
         ),
         (
             {"JAX_PLATFORMS": "cpu"},
-            "float32 None True False enable_x64 default_dtype preallocate",
+            "float32 None False False explicit_x64_dtypes preallocate",
         ),
         (
             {"XLA_PYTHON_CLIENT_PREALLOCATE": "true"},
-            "float32 cpu True True enable_x64 default_dtype default_device",
+            "float32 cpu False True explicit_x64_dtypes default_device",
         ),
         (
             {"XLA_PYTHON_CLIENT_MEM_FRACTION": ".5"},
-            "float32 cpu True True enable_x64 default_dtype default_device",
+            "float32 cpu False True explicit_x64_dtypes default_device",
         ),
     ],
 )
@@ -62,14 +74,16 @@ import jax
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_default_device", jax.devices("cpu")[0])
 import jfi
-print(jfi.get_default_dtype(), jfi.zeros(2).dtype, jfi.config().set_by_jfi)
+print(jfi.config().world, jfi.zeros(2).dtype, jfi.config().set_by_jfi)
 """
-    assert output_of(code) == "float64 float64 ('preallocate',)"
+    assert output_of(code) == "mixed float32 ('explicit_x64_dtypes', 'preallocate')"
 
 
 def test_a_wrong_environment_variable_is_refused():
     done = run_python("import jfi", env={"JFI_DEFAULTS": "numpy"}, check=False)
     assert "JFI_DEFAULTS is 'numpy'. Write JFI_DEFAULTS=jax" in done.stderr
+    done = run_python("import jfi", env={"JFI_DTYPE": "int8"}, check=False)
+    assert "set_default_dtype() got int8, which is not a float dtype" in done.stderr
 
 
 def test_a_late_import_on_an_accelerator_warns():
@@ -154,7 +168,9 @@ def test_compiled_functions_follow_a_changed_default():
 
 def test_none_goes_back_to_jax():
     jnp.set_default_dtype(None)
-    assert jnp.zeros(2).dtype == np.float64
+    for x64, dtype in (True, np.float64), (False, np.float32):
+        with jax.enable_x64(x64):
+            assert jnp.zeros(2).dtype == dtype
 
 
 def test_without_64_bit_types_a_64_bit_default_gives_32_bits():
@@ -204,19 +220,11 @@ def test_wrong_names_are_answered_with_the_right_ones(call, message):
     assert jnp.config() == before
 
 
-def test_float64_as_default_needs_64_bit_types():
-    with (
-        jax.enable_x64(False),
-        pytest.raises(jnp.DefaultsError, match=r'update\("jax_enable_x64", True\)'),
-    ):
-        jnp.set_default_dtype("float64")
-
-
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        (None, "float32"), ("int8", "int8"), (float, "float64"), (int, "int64"),
-        (bool, "bool"), (complex, "complex128"), (jnp.bfloat16, "bfloat16"),
+        (None, "float32"), ("int8", "int8"), (float, "float32"), (int, "int32"),
+        (bool, "bool"), (complex, "complex64"), (jnp.bfloat16, "bfloat16"),
         (np.dtype("uint16"), "uint16"), (jnp.float32, "float32"),
     ],
 )  # fmt: skip

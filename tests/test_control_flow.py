@@ -803,6 +803,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.usefixtures("mixed_world")
 @pytest.mark.parametrize("jit", [False, True])
 @pytest.mark.parametrize(
     ("call", "message"), REFUSED, ids=[str(k) for k in range(len(REFUSED))]

@@ -26,16 +26,17 @@ def test_filled(name, shape):
 @pytest.mark.parametrize("name", [*FILLED, "eye", "identity", "tri", "arange"])
 def test_the_default_dtype_and_an_explicit_one(name, x64):
     make = getattr(jnp, name)
-    wide = np.float64 if x64 else np.float32
     argument = 3.0 if name == "arange" else 3
     with jnp.default_dtype("bfloat16"):
         assert make(argument).dtype == jnp.bfloat16
     assert make(argument).dtype == np.float32
     assert make(argument, dtype="int16").dtype == np.int16
+    assert make(argument, dtype=float).dtype == np.float32
     if x64:
-        assert make(argument, dtype=float).dtype == wide
+        assert make(argument, dtype="float64").dtype == np.float64
 
 
+@pytest.mark.usefixtures("mixed_world")
 @pytest.mark.parametrize(
     ("make", "dtype"),
     [
@@ -83,8 +84,8 @@ def test_created_floats_follow_the_default_and_data_keep_their_dtype(make, dtype
     assert make().dtype.name == dtype
 
 
-def test_created_numbers_are_not_weakly_typed():
-    assert not jnp.asarray(1.0).weak_type
+def test_created_numbers_are_weakly_typed_where_those_of_jax_are():
+    assert jnp.asarray(1.0).weak_type
     assert not jnp.array([1.0]).weak_type
 
 
@@ -117,12 +118,14 @@ def test_a_python_number_is_one_under_a_transformation_too(make, number, default
             assert back(plain)[0].shape == ()
 
 
+@pytest.mark.usefixtures("mixed_world")
 def test_a_number_that_jax_made_of_python_numbers_is_one():
     assert jnp.array([jnp.sin(2.0), 1.0]).dtype == np.float32
     assert jnp.array(jnp.sin(jnp.float64(2.0))).dtype == np.float64
     assert jnp.array(jnp.mean(jnp.arange(3))).dtype == np.float64
 
 
+@pytest.mark.usefixtures("mixed_world")
 def test_subclasses_of_python_numbers_are_python_numbers():
     class Metres(float):
         pass
@@ -136,8 +139,9 @@ def test_subclasses_of_python_numbers_are_python_numbers():
 
 
 @pytest.mark.parametrize("dtype", [float, int, complex])
-def test_pythons_types_are_the_widest_allowed_without_a_warning(dtype, x64):
-    expected = jax.numpy.zeros(2, dtype).dtype
+def test_pythons_types_are_the_defaults(dtype, x64):
+    wide = {float: "float32", int: "int64" if x64 else "int32", complex: "complex64"}
+    expected = wide[dtype]
     for made in (
         jnp.zeros(2, dtype),
         jnp.array([1], dtype),
@@ -185,14 +189,20 @@ def test_under_jit():
         assert (a == b).all()
 
 
-def test_explicit_64_bits_without_64_bit_types_warns_as_in_jax():
-    with jax.enable_x64(False), pytest.warns(UserWarning, match="float64"):
-        assert jnp.zeros(2, dtype="float64").dtype == np.float32
+def test_where_jax_is_told_to_cut_64_bits_it_warns():
+    before = jax.config.jax_explicit_x64_dtypes
+    jax.config.update("jax_explicit_x64_dtypes", "warn")
+    try:
+        with pytest.warns(UserWarning, match="float64"):
+            assert jnp.zeros(2, dtype="float64").dtype == np.float32
+    finally:
+        jax.config.update("jax_explicit_x64_dtypes", before)
 
 
+@pytest.mark.usefixtures("mixed_world")
 def test_numpys_arguments():
     assert jnp.array([1, 2], ndmin=2).shape == (1, 2)
-    assert jnp.array(object=[1], dtype=float, copy=True, order="K").dtype == np.float64
+    assert jnp.array(object=[1], dtype=float, copy=True, order="K").dtype == np.float32
     values, step = jnp.linspace(0, 1, 5, retstep=True)
     assert values.shape == (5,)
     assert step == 0.25
@@ -240,6 +250,7 @@ def test_to_leaves_arrays_that_jax_has_not():
     assert jnp.to(np.float64(2), "float32").dtype == np.float32
 
 
+@pytest.mark.usefixtures("mixed_world")
 def test_to_under_jit():
     f = jnp.jit(lambda x: jnp.to({"x": x}, "cpu", dtype="float64"))
     assert f(jnp.ones(2))["x"].dtype == np.float64
@@ -298,3 +309,43 @@ def test_positional_arguments_of_array_are_those_of_jax(args):
             for module in (jnp, jax.numpy)
         )
         assert ours == theirs
+
+
+# ------------------------------------------------------------------- sizes one by one
+
+
+@pytest.mark.parametrize("name", ["zeros", "ones", "empty", "rand", "randn"])
+def test_sizes_one_by_one(name):
+    create = getattr(jnp, name)
+    assert create(2, 3).shape == create((2, 3)).shape == (2, 3)
+    assert create(2, np.int64(3), 4).shape == (2, 3, 4)
+    x = create(2, 3, dtype="float16", device="cpu")
+    assert (x.shape, x.dtype.name) == ((2, 3), "float16")
+
+
+@pytest.mark.parametrize("name", ["zeros", "ones", "empty"])
+def test_what_jax_means_stays(name):
+    create = getattr(jnp, name)
+    assert create(3, "float32").shape == (3,)
+    assert create(3, np.dtype("int32")).dtype == "int32"
+    assert create((2, 3), int).dtype == jax.numpy.zeros(1, int).dtype
+    assert create(shape=(2, 3), dtype=bool).dtype == bool
+    assert create([2, 3]).shape == (2, 3)
+    assert create(()).shape == ()
+    assert jax.jit(lambda: create(2, 3))().shape == (2, 3)
+
+
+@pytest.mark.parametrize("args", [(2, 3, int), (2, 3, 4.0), ((2, 3), 4), (2, True)])
+def test_other_sizes_are_refused(args):
+    with pytest.raises(
+        TypeError, match=r"Write a tuple and the dtype: jnp\.zeros\(\(2"
+    ):
+        jnp.zeros(*args)
+
+
+def test_full_takes_a_tuple():
+    assert jnp.full((2, 3), 0.5).shape == (2, 3)
+    assert jnp.full(2, 3).tolist() == [3, 3]
+    for value in (0.5, 4):
+        with pytest.raises(TypeError, match=rf"jnp\.full\(\(2, 3\), {value}\)\.$"):
+            jnp.full(2, 3, value)

@@ -40,6 +40,7 @@ def test_blocks_of_mixed_trees(tool, chunk_size):
         assert set(found[name]) == set(params())
 
 
+@pytest.mark.usefixtures("mixed_world")
 @pytest.mark.parametrize("tool", TOOLS[:2])
 def test_nondiff_has_the_shapes_of_blocks(tool):
     found = getattr(jnp, tool)(f, nondiff="float0")(params())

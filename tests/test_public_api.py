@@ -11,6 +11,7 @@ import pytest
 from subprocesses import output_of, run_python
 
 import jfi
+from jfi._numpy_functions import WORDS
 
 
 PUBLIC = sorted(n for n in dir(jfi) if not n.startswith("_"))
@@ -20,6 +21,7 @@ OWN = {
     if (getattr(value := getattr(jfi, name), "__module__", None) or "").startswith(
         "jfi"
     )
+    and name not in WORDS  # documented by JAX: test_numpy_functions
 }
 # What jfi gives in place of jax.numpy's: creation with defaults, its own modules.
 REPLACED = {
@@ -42,7 +44,9 @@ ADDED = """
     persistent_call from_haiku shard_map fork_rng get_rng_state set_rng_state next_key
     rand_like randn_like randint_like multinomial poisson dropout Generator
     set_plain_jit_policy PlainJitWarning RandomError zero_cotangent ZERO apply_updates
-    DerivativeError TangentError SlowCallWarning UncompiledWarning
+    DerivativeError TangentError SlowCallWarning UncompiledWarning relu sigmoid gelu
+    log_softmax one_hot logsumexp cross_entropy mse_loss chunk tensor cdist scatter
+    index_select devices remat make_mesh
 """.split()
 
 
@@ -53,7 +57,8 @@ def test_every_name_of_jax_numpy_is_there():
 def test_names_of_jax_numpy_are_the_same_objects():
     names = {n for n in dir(jax.numpy) if not n.startswith("_")}
     other = {n for n in names if getattr(jfi, n) is not getattr(jax.numpy, n)}
-    assert other == REPLACED
+    assert other == REPLACED | set(WORDS)
+    assert all(getattr(jfi, n).__wrapped__ is getattr(jax.numpy, n) for n in WORDS)
 
 
 def test_deprecated_names_of_jax_numpy_come_with_its_warning(monkeypatch):
@@ -73,7 +78,7 @@ def test_names_beside_jax_numpy(name):
     "name",
     "custom_jvp custom_vjp pure_callback make_jaxpr Array "
     "block_until_ready device_put ShapeDtypeStruct lax tree debug sharding "
-    "numpy".split(),
+    "numpy devices make_mesh".split(),
 )
 def test_names_of_jax_are_the_same_objects(name):
     assert getattr(jfi, name) is getattr(jax, name)

@@ -244,6 +244,7 @@ def test_draws_beyond_32_bits_don_t_repeat():
     assert same(jnp.randn(3), first)
 
 
+@pytest.mark.usefixtures("mixed_world")
 def test_threads_get_every_number_once():
     jnp.manual_seed(0)
     expected = {float(jnp.rand(dtype="float64")) for _ in range(200)}
@@ -326,6 +327,7 @@ def test_sizes_as_pytorch_takes_them(draw):
         assert draw(*size).shape == shape
 
 
+@pytest.mark.usefixtures("mixed_world")
 @pytest.mark.parametrize(
     ("call", "shape", "dtype"),
     [
@@ -410,6 +412,7 @@ def test_uniform_of_an_empty_interval_and_its_derivatives():
     np.testing.assert_allclose(slopes(2.0, 3.0), (1 - u, u), rtol=1e-4)
 
 
+@pytest.mark.usefixtures("mixed_world")
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "float64"])
 def test_small_probabilities_in_any_dtype(dtype):
     p = jnp.array([0.5, 0.498, 0.002], dtype=dtype)

@@ -118,6 +118,7 @@ def chi_squared(drawn, expected):
     return stats.chisquare(seen[possible], chances[possible], sum_check=False).pvalue
 
 
+@pytest.mark.usefixtures("mixed_world")
 @pytest.mark.parametrize("name", COUNTS)
 def test_counts(name):
     draw, args, expected = COUNTS[name]
@@ -125,6 +126,7 @@ def test_counts(name):
     assert chi_squared(drawn, expected) > 1e-3
 
 
+@pytest.mark.usefixtures("mixed_world")
 def test_counts_at_the_ends_of_their_parameters():
     # Of the size of the others, for which they are compiled.
     for drawn, expected in [
@@ -318,6 +320,7 @@ BY_REJECTION = {
 }
 
 
+@pytest.mark.usefixtures("mixed_world")
 @pytest.mark.parametrize("name", SMOOTH)
 def test_derivatives_are_those_of_the_draw(name):
     args, near, key = SMOOTH[name], 1e-6, jnp.key(11)

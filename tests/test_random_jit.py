@@ -266,6 +266,7 @@ def test_a_dynamic_number_of_draws():
     assert_same(drawn, eager_stream(8))
 
 
+@pytest.mark.usefixtures("mixed_world")
 def test_threads_share_the_stream():
     # Of 1200 numbers in float32 two are equal in one run of ten.
     def draw():

@@ -166,6 +166,7 @@ def assert_equal(a, b):
     assert a.tobytes() == b.tobytes()
 
 
+@pytest.mark.usefixtures("mixed_world")
 @pytest.mark.parametrize("kind", KINDS)
 def test_draws_in_advance_are_single_draws(kind):
     draws = [KINDS[kind]() for _ in range(150)]

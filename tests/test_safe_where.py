@@ -74,6 +74,7 @@ def test_empty_masks_and_arrays():
     assert jnp.safe_where(X[:0] > 0, jnp.log, X[:0]).shape == (0,)
 
 
+@pytest.mark.usefixtures("mixed_world")
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_the_dtype_is_that_of_fn(dtype):
     assert jnp.safe_where(X > 0, jnp.log, X.astype(dtype), 1).dtype == dtype

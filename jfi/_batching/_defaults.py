@@ -27,6 +27,9 @@ def with_defaults(
         args: The positional arguments.
         kwargs: The keywords that the caller wrote.
     """
+    is_plain = isinstance(fn, types.FunctionType)
+    if is_plain and not (fn.__defaults__ or fn.__kwdefaults__):  # most functions
+        return dict(kwargs)
     named = {
         name: kwargs.get(name, default)
         for name, default in _defaults(fn, len(args))

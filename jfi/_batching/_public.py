@@ -99,8 +99,8 @@ def _calls_of(
     """The calls of all functions with the same code: lambdas are made anew."""
     code, name = _code_of(fn), function_name(fn)
     # Not by the code itself: its hash goes through all of its bytes.
-    key: tuple[Any, ...] = tool, id(code), name, *options.items()
-    key = (*key, *map(type, options.values()))
+    types = map(type, options.values())  # True is not 1
+    key: tuple[Any, ...] = tool, id(code), name, *options.items(), *types
     try:
         return _known[key][1]
     except (KeyError, TypeError):  # new, or an option is a dict or a list

@@ -44,15 +44,20 @@ from ._pytrees import (
     pytree_from_node as pytree_from_node,
     pytree_node as pytree_node,
 )
-from ._same_code import code_key as code_key
+from ._same_code import code_key as code_key, has_rules as has_rules
 from ._settings import (
     all_settings as all_settings,
     backend_started as backend_started,
     compilation_context as compilation_context,
+    cuts_64_bits as cuts_64_bits,
     jit_options as jit_options,
+    refuse_64_bits as refuse_64_bits,
     setting as setting,
 )
-from ._source_lines import origin_of_output as origin_of_output
+from ._source_lines import (
+    origin_of_float64 as origin_of_float64,
+    origin_of_output as origin_of_output,
+)
 from ._symbolic_zeros import (
     is_zero_of_type as is_zero_of_type,
     zero_of_type as zero_of_type,

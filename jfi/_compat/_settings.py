@@ -47,6 +47,43 @@ def setting(name: str) -> Any:
     return getattr(jax.config, name)
 
 
+def refuse_64_bits() -> bool:
+    """Let JAX refuse 64-bit dtypes that are asked for where there are none.
+
+    By default it warns, and gives 32 bits. Its third choice gives the dtype, and takes
+    digits of 32 bits in many places: `x * (1 / 3)` has an error of 1e-8.
+
+    Returns:
+        Whether this was set; not where somebody has made another choice.
+    """
+    if explicit_64_bits() != "warn":
+        return False
+    jax.config.update("jax_explicit_x64_dtypes", "error")
+    return True
+
+
+def cuts_64_bits() -> bool:
+    """Whether JAX takes 64-bit dtypes where there are none, in one way or another."""
+    return explicit_64_bits() in ("warn", "allow")
+
+
+def explicit_64_bits() -> str | None:
+    """JAX's choice; None in a JAX without the option."""
+    read = explicit_64_bits_option()
+    return read() if read else None
+
+
+@piece(
+    uses="the option jax_explicit_x64_dtypes",
+    without="x.astype('float64') in the 32-bit world gives 32 bits, with JAX's warning",
+)
+def explicit_64_bits_option() -> Callable[[], str] | None:
+    def read() -> str:
+        return str(setting("jax_explicit_x64_dtypes").name).lower()
+
+    return read if read() in ("warn", "error", "allow") else None
+
+
 def all_settings() -> dict[str, Any]:
     """Every JAX option by name with its value for this thread.
 

@@ -95,8 +95,9 @@ def jacfwd(
     all directions.
 
     >>> import jfi as jnp
-    >>> jnp.jacfwd(lambda x: jnp.stack([x, x**2]))(jnp.array(3.0))
-    Array([1., 6.], dtype=float32)
+    >>> jnp.jacfwd(lambda x: jnp.stack([x, x**2]))(jnp.array([3.0]))
+    Array([[[1.]],
+           [[6.]]], dtype=float32)
 
     Args:
         fun: The function.

@@ -32,7 +32,8 @@ def apply_updates(params: T, updates: Any, scale: Any = 1.0) -> T:
         scale: What to multiply the updates by.
 
     Returns:
-        `params + scale * updates`, in the dtypes of `params`.
+        `params + scale * updates`, in the dtypes of `params`; weak types and Python
+        floats as in that sum.
 
     Raises:
         TangentError: The trees don't fit, or a leaf that is no float has an update; the
@@ -67,7 +68,9 @@ def _changed(x: Any, change: Any, scale: Any, structure: Any, i: int) -> Any:
         if np.shape(change) != np.shape(x):
             raise TangentError(f"{refused} {described(x)} there.")
         moved = x + scale * change
-        return moved.astype(x.dtype) if is_array(x) else moved
+        if is_array(x) and moved.dtype != x.dtype:
+            return moved.astype(x.dtype)
+        return moved  # weakly typed, or a Python float, where this sum is
     if not isinstance(change, Tracer) and not np.any(change):
         return x
     message = f"{refused} {described(x)} there, which no gradient changes. Write None."

@@ -238,7 +238,7 @@ class KDTree:
             raise KDTreeError(message)
         if jnp.issubdtype(points.dtype, jnp.floating):
             return points
-        return points.astype(jnp.result_type(points.dtype, float))
+        return points.astype(jnp.result_type(points, float))
 
     def _specs(self, points: jax.Array, places: int) -> list[jax.ShapeDtypeStruct]:
         """Indices of the neighbors, and the queries minus the neighbors."""

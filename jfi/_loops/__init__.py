@@ -27,3 +27,6 @@ from ._scan_while import (
     ScanWhileResult as ScanWhileResult,
     scan_while as scan_while,
 )
+
+
+remat = checkpoint  # JAX has both names

@@ -73,7 +73,7 @@ def while_loop(
 
     >>> import jfi as jnp
     >>> jnp.while_loop(lambda x: x < 100, lambda x: x * 2, 3)
-    Array(192, dtype=int64, weak_type=True)
+    Array(192, dtype=int32, weak_type=True)
 
     With `max_steps` it has derivatives of every mode. A loop that is not done by then
     has no result, and says so: its floats are NaN, and so are their derivatives; its
@@ -84,7 +84,7 @@ def while_loop(
     ...     lambda x: x < 50, lambda x: 2 * x, x, max_steps=n
     ... )
     >>> jnp.grad(double)(jnp.array(3.0), 8)
-    Array(32., dtype=float32)
+    Array(32., dtype=float32, weak_type=True)
     >>> double(jnp.array(3.0), 4)
     Array(nan, dtype=float32)
 
@@ -122,7 +122,7 @@ def fori_loop(
 
     >>> import jfi as jnp
     >>> jnp.fori_loop(1, 5, lambda i, x: x * i, 1)
-    Array(24, dtype=int64, weak_type=True)
+    Array(24, dtype=int32, weak_type=True)
 
     Args:
         lower: The first i, an integer.
@@ -165,7 +165,7 @@ def cond(
     >>> import jfi as jnp
     >>> x = jnp.array(3.0)
     >>> jnp.cond(x > 2, lambda x: x + 1, lambda x: x - 1, x)
-    Array(4., dtype=float32)
+    Array(4., dtype=float32, weak_type=True)
 
     Args:
         pred: A bool scalar, which may be traced.
@@ -204,7 +204,7 @@ def switch(
 
     >>> import jfi as jnp
     >>> jnp.switch(1, [jnp.sin, jnp.square, jnp.exp], jnp.array(3.0))
-    Array(9., dtype=float32)
+    Array(9., dtype=float32, weak_type=True)
 
     Args:
         index: Which, an integer scalar; it is clamped to those there are.
@@ -253,7 +253,7 @@ def associative_scan(
 
     >>> import jfi as jnp
     >>> jnp.associative_scan(jnp.add, jnp.arange(4))
-    Array([0, 1, 3, 6], dtype=int64)
+    Array([0, 1, 3, 6], dtype=int32)
 
     Args:
         fn: Takes two trees of arrays and combines them row by row.

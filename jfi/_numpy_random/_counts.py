@@ -247,7 +247,7 @@ def integers(
 
     >>> import jfi as jnp
     >>> jnp.random.integers(1, 6, 100, endpoint=True).max()
-    Array(6, dtype=int64)
+    Array(6, dtype=int32)
 
     Args:
         low: Least integers; the upper ends if `high` is left out.

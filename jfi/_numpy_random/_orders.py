@@ -118,7 +118,7 @@ def categorical(
 
     >>> import jfi as jnp
     >>> jnp.random.categorical(jnp.log(jnp.array([0.0, 1.0])), size=2)
-    Array([1, 1], dtype=int64)
+    Array([1, 1], dtype=int32)
 
     Args:
         logits: Logarithms of weights, which need no particular sum.

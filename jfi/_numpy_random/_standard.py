@@ -257,7 +257,8 @@ def bits(
         TypeError: The dtype is not unsigned.
         RandomError: No fresh number can be given here, or `key` is no key.
     """
-    kind = integer_for(np.uint64 if dtype is None else dtype, "random.bits")
+    widest = jax.dtypes.canonicalize_dtype(np.uint64)
+    kind = integer_for(widest if dtype is None else dtype, "random.bits")
     if not np.issubdtype(kind, np.unsignedinteger):
         raise TypeError(
             f"random.bits() got dtype={kind.name}; it draws an unsigned dtype. "

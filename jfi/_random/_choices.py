@@ -122,7 +122,7 @@ def multinomial(
     >>> import jfi as jnp
     >>> jnp.multinomial(jnp.array([[0.0, 3.0], [5.0, 0.0]]), 1)
     Array([[1],
-           [0]], dtype=int64)
+           [0]], dtype=int32)
 
     Args:
         probs: Non-negative floats, `(n,)` or `(m, n)`; rows need no particular sum.

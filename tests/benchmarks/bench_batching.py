@@ -117,7 +117,7 @@ def next_to_nothing() -> list[Case]:
     }
     base = lambda: hand(ARRAYS)
     return [
-        case(name.format(k), way, trivial, ARRAYS, base, 1.40)
+        case(name.format(k), way, trivial, ARRAYS, base, 1.50)
         for k, way in ways.items()
     ]
 

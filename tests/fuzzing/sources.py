@@ -98,8 +98,8 @@ GLOBALS = {
         "A<n> = np.zeros(<i>)", "A<n> = jnp.zeros((<i>, 1))", "A<n>.shape = (1, -1)",
     )),
     "the dtype of an array": Source(
-        "A<n> = np.zeros(2)", "(1.5 if A<n>.dtype == np.float32 else 2.5)", (
-        "A<n> = np.zeros(2, 'float32')", "A<n> = np.zeros(2)", "A<n> = jnp.zeros(2)",
+        "A<n> = np.zeros(2, 'f2')", "(1.5 if A<n>.dtype == np.float32 else 2.5)", (
+        "A<n> = np.zeros(2, 'float32')", "A<n> = np.zeros(2, 'f2')", "A<n> = jnp.zeros(2)",
     )),
     "a JAX array": Source("A<n> = jnp.asarray([<v>, <v>])", "A<n>.sum()", (
         "A<n> = jnp.asarray([<v>, <v>])", "A<n> = A<n> * 2", "A<n> = jnp.ones(3)",

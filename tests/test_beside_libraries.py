@@ -1,0 +1,181 @@
+"""Scripts in which jfi is one library among others, in both worlds of dtypes."""
+
+import equinox as eqx
+import haiku as hk
+import jax
+import numpy as np
+import optax
+import pytest
+from flax import linen, nnx
+
+import jfi as jnp
+
+
+@pytest.fixture(params=["float32", "float64"])
+def world(request):
+    """The float dtype that jfi and all others create."""
+    with jnp.default_dtype(request.param):
+        yield np.dtype(request.param)
+
+
+def floats(tree):
+    """The dtypes of all floats in a tree."""
+    leaves = [x for x in jax.tree.leaves(tree) if hasattr(x, "dtype")]
+    return {x.dtype for x in leaves if jnp.issubdtype(x.dtype, np.inexact)}
+
+
+def train(loss, params, steps=3):
+    """A training as users write it; all floats in it have one dtype."""
+    optimizer = optax.adam(optax.cosine_decay_schedule(1e-2, 10))
+    state = optimizer.init(params)
+
+    @jnp.autojit
+    def step(params, state):
+        value, grads = jnp.value_and_grad(loss)(params)
+        updates, state = optimizer.update(grads, state, params)
+        return optax.apply_updates(params, updates), state, value
+
+    values = []
+    for _ in range(steps):
+        params, state, value = step(params, state)
+        values.append(value)
+    assert values[-1] < values[0]
+    return floats((params, state, values))
+
+
+def test_an_mlp_of_equinox(world):
+    model = eqx.nn.MLP(2, 1, 8, 2, key=jnp.random.key(0))
+    x, y = jnp.randn(16, 2), jnp.rand(16, 1)
+    params, static = eqx.partition(model, eqx.is_array)
+
+    def loss(params):
+        model = eqx.combine(params, static)
+        return jnp.mean((jax.vmap(model)(x) - y) ** 2)
+
+    assert train(loss, params) == {world}
+
+
+def test_a_convolution_of_equinox(world):
+    layer = eqx.nn.Conv2d(1, 2, 3, key=jnp.random.key(0))
+    out = jnp.autojit(lambda layer, x: layer(x))(layer, jnp.ones((1, 6, 6)))
+    assert out.shape == (2, 4, 4)
+    assert out.dtype == world
+
+
+def test_a_gru_of_equinox_in_a_scan(world):
+    cell = eqx.nn.GRUCell(2, 3, key=jnp.random.key(0))
+
+    def run(cell, xs):
+        body = lambda h, x: (cell(x, h), jnp.sum(h))
+        return jnp.scan(body, jnp.zeros(3), xs)
+
+    assert floats(run(cell, jnp.randn(5, 2))) == {world}
+    assert floats(jnp.autojit(run)(cell, jnp.randn(5, 2))) == {world}
+
+
+def test_an_integration_of_diffrax(world):
+    diffrax = pytest.importorskip("diffrax")
+
+    def integrate(y, rate):
+        return diffrax.diffeqsolve(
+            diffrax.ODETerm(lambda t, y, rate: -rate * y),
+            diffrax.Tsit5(),
+            t0=0.0,
+            t1=1.0,
+            dt0=0.1,
+            y0=y,
+            args=rate,
+            saveat=diffrax.SaveAt(ts=jnp.linspace(0, 1, 5)),
+            stepsize_controller=diffrax.PIDController(rtol=1e-5, atol=1e-6),
+        ).ys
+
+    y, rate = jnp.array([1.0, 2.0]), jnp.array(0.5)
+    ys = jnp.autojit(integrate)(y, rate)
+    np.testing.assert_allclose(ys[-1], y * np.exp(-0.5), rtol=1e-4)
+    grad = jnp.grad(lambda rate: integrate(y, rate).sum())(rate)
+    assert floats((ys, grad)) == {world}
+
+
+def test_a_sampler_of_blackjax(world):
+    blackjax = pytest.importorskip("blackjax")
+    data = jnp.array([0.5, 1.5, 1.0])
+
+    def density(x):
+        return -jnp.sum((x - data) ** 2) - 0.1 * jnp.sum(x**2)
+
+    nuts = blackjax.nuts(density, 0.3, jnp.ones(3))
+    state = nuts.init(jnp.zeros(3))
+    keys = jnp.random.split(jnp.random.key(0), 20)
+    _, states = jnp.scan(lambda s, k: (nuts.step(k, s)[0],) * 2, state, keys)
+    assert floats(states) == {world}
+    assert jnp.all(jnp.isfinite(states.position))
+
+
+def test_a_model_of_numpyro(world):
+    numpyro = pytest.importorskip("numpyro")
+    x = jnp.linspace(0, 1, 10)
+
+    def model(x, y):
+        slope = numpyro.sample("slope", numpyro.distributions.Normal(0.0, 1.0))
+        numpyro.sample("y", numpyro.distributions.Normal(slope * x, 0.1), obs=y)
+
+    kernel = numpyro.infer.NUTS(model)
+    mcmc = numpyro.infer.MCMC(kernel, num_warmup=50, num_samples=50, progress_bar=False)
+    mcmc.run(jax.random.key(0), x, 2 * x)
+    samples = mcmc.get_samples()
+    assert floats(samples) == {world}
+    assert abs(jnp.mean(samples["slope"]) - 2) < 0.3
+
+
+def test_a_network_of_linen(world):
+    class Net(linen.Module):
+        @linen.compact
+        def __call__(self, x):
+            x = linen.relu(linen.Dense(8)(x))
+            return linen.Dense(1)(linen.LayerNorm()(x))
+
+    net, x = Net(), jnp.randn(16, 2)
+    params = net.init(jnp.random.key(0), x)
+    # Its layers say float32 where nothing else is asked for.
+    if world == np.float64:
+        params = jnp.to(params, "float64")
+    assert train(lambda p: jnp.mean((net.apply(p, x) - 1.0) ** 2), params) == {world}
+
+
+def test_a_network_of_nnx(world):
+    net = nnx.Linear(2, 1, rngs=nnx.Rngs(0), param_dtype=jnp.get_default_dtype())
+    graph, params = nnx.split(net)
+    x = jnp.randn(16, 2)
+
+    def loss(params):
+        return jnp.mean((nnx.merge(graph, params)(x) - 1.0) ** 2)
+
+    assert train(loss, params) == {world}
+
+
+def test_a_network_of_haiku(world):
+    net = hk.without_apply_rng(hk.transform(lambda x: hk.nets.MLP([8, 1])(x)))
+    x = jnp.randn(16, 2)
+    params = net.init(jax.random.PRNGKey(0), x)
+    assert train(lambda p: jnp.mean((net.apply(p, x) - 1.0) ** 2), params) == {world}
+
+
+def test_a_table_of_pandas(world):
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"x": np.linspace(0, 1, 20), "y": np.arange(20)})
+    x, y = jnp.array(table["x"]), jnp.array(table["y"].to_numpy())
+    assert x.dtype == world
+
+    def loss(w):
+        return jnp.mean((w[0] * x + w[1] - y / 19) ** 2)
+
+    assert train(loss, jnp.zeros(2)) == {world}
+
+
+def test_numbers_of_numpy_in_a_training(world):
+    rates = np.logspace(-3, -1, 3)
+    w = jnp.ones(3)
+    for rate in rates:
+        w = w - rate * jnp.grad(lambda w: jnp.sum(w**2))(w)
+    counts = jax.nn.one_hot(jnp.arange(4), 4), jnp.arange(4) / 2
+    assert floats((w, counts, jnp.mean(jnp.arange(3)))) == {world}
