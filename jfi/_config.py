@@ -25,6 +25,7 @@ from ._compat import (
     backend_started,
     cuts_64_bits,
     jit_key_state,
+    outside_of_tracing,
     refuse_64_bits,
     setting,
 )
@@ -179,18 +180,19 @@ def set_default_dtype(dtype: DTypeLike) -> None:
     global _allowed_by_jfi
     checked = _checked_default(dtype, "set_default_dtype")
     wide = checked == np.float64
-    if wide and not _x64():
+    # This thread may be in a block that has options of its own.
+    allowed = outside_of_tracing(_x64)
+    if wide:
         jax.config.update("jax_enable_x64", True)
-        _allowed_by_jfi = True
         if not _x64():
-            jax.config.update("jax_enable_x64", False)
-            _allowed_by_jfi = False
+            jax.config.update("jax_enable_x64", allowed)
             raise DefaultsError(
                 "set_default_dtype() got float64 inside of `with "
                 "jax.enable_x64(False)`, where there are no 64-bit types. "
                 "Write it before that block."
             )
-    elif _allowed_by_jfi and not wide:
+        _allowed_by_jfi = _allowed_by_jfi or not allowed
+    elif _allowed_by_jfi:
         jax.config.update("jax_enable_x64", False)
         _allowed_by_jfi = False
     _default_dtype.set_global(checked)
@@ -371,4 +373,7 @@ def _platform_chosen() -> bool:
 
 _set_by_jfi = _apply_startup_defaults()
 if "JFI_DTYPE" in os.environ:
-    set_default_dtype(os.environ["JFI_DTYPE"])
+    try:
+        set_default_dtype(os.environ["JFI_DTYPE"])
+    except DefaultsError as error:
+        raise DefaultsError(f"the environment variable JFI_DTYPE: {error}") from None

@@ -12,7 +12,7 @@ from ._compat import Device
 from ._config import DTypeLike, dtype_of_jax, named_dtype
 from ._devices import DeviceLike
 from ._errors import DefaultsError
-from ._placement import dtype_of_data, narrowed, place, put
+from ._placement import dtype_of_data, is_narrowed, narrowed, place, put
 from ._trees import is_array, is_numeric
 
 
@@ -212,10 +212,14 @@ def full_like(
     Raises:
         DefaultsError: There is no such device or dtype here.
     """
+    kind = dtype_of_data(dtype, a, "full_like")
+    if is_narrowed(fill_value):
+        of_result = kind or getattr(a, "dtype", None)
+        fill_value = narrowed(fill_value, of_result, "full_like")
     return jnp.full_like(
         a,
         fill_value,
-        dtype_of_data(dtype, a, "full_like"),
+        kind,
         shape,
         device=place(device, "full_like"),
         out_sharding=out_sharding,

@@ -13,7 +13,7 @@ from jax.typing import ArrayLike
 
 from ._config import DTypeLike, get_default_dtype
 from ._devices import DeviceLike
-from ._placement import dtype_of_data, float_dtype, place
+from ._placement import dtype_of_data, float_dtype, narrowed, place
 from ._sizes import takes_sizes
 
 
@@ -156,10 +156,11 @@ def full(
             f"full() got the number {dtype} for dtype. The shape is a tuple, because "
             f"the value comes after it: jnp.full(({sizes}), {dtype})."
         )
+    kind = dtype_of_data(dtype, fill_value, "full")
     return jnp.full(
         shape,
-        fill_value,
-        dtype_of_data(dtype, fill_value, "full"),
+        narrowed(fill_value, kind, "full"),
+        kind,
         device=place(device, "full"),
         out_sharding=out_sharding,
     )

@@ -9,7 +9,13 @@ from jax.typing import ArrayLike
 
 from ._config import DTypeLike
 from ._devices import DeviceLike
-from ._placement import dtype_of_data, float_dtype_of_data, place, put
+from ._placement import (
+    dtype_of_data,
+    float_dtype_of_data,
+    place,
+    put,
+    refuse_wide_integers,
+)
 
 
 def arange(
@@ -46,7 +52,7 @@ def arange(
         start,
         stop,
         step,
-        dtype_of_data(dtype, (start, stop, step), "arange"),
+        dtype_of_data(dtype, _checked("arange", start, stop, step), "arange"),
         device=place(device, "arange"),
         out_sharding=out_sharding,
     )
@@ -116,7 +122,7 @@ def linspace(
         num,
         endpoint,
         retstep,
-        float_dtype_of_data(dtype, (start, stop), "linspace"),
+        float_dtype_of_data(dtype, _checked("linspace", start, stop), "linspace"),
         axis,
         device=place(device, "linspace"),
     )
@@ -155,7 +161,7 @@ def logspace(
     Raises:
         DefaultsError: There is no such device or dtype here.
     """
-    dtype = float_dtype_of_data(dtype, (start, stop, base), "logspace")
+    dtype = float_dtype_of_data(dtype, _checked("logspace", start, stop, base), "logspace")
     powers = jnp.logspace(start, stop, num, endpoint, base, dtype, axis)
     return put(powers, device, "logspace")
 
@@ -188,5 +194,11 @@ def geomspace(
     Raises:
         DefaultsError: There is no such dtype.
     """
-    dtype = float_dtype_of_data(dtype, (start, stop), "geomspace")
+    dtype = float_dtype_of_data(dtype, _checked("geomspace", start, stop), "geomspace")
     return jnp.geomspace(start, stop, num, endpoint, dtype, axis)
+
+
+def _checked(caller: str, *numbers: ArrayLike | None) -> tuple[ArrayLike | None, ...]:
+    for number in numbers:
+        refuse_wide_integers(number, caller)
+    return numbers

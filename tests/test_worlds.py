@@ -1,5 +1,6 @@
 """The two worlds of dtypes, and the mixed one (docs/defaults.md)."""
 
+import builtins
 import functools
 import inspect
 import re
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import jax
 import numpy as np
+import pandas as pd
 import pytest
 
 import jfi as jnp
@@ -22,6 +24,15 @@ def in_world(world):
     if world == "64-bit":
         return jnp.default_dtype("float64")
     return jax.enable_x64(world == "mixed")
+
+
+class Names(dict):
+    """The names of jfi, those that are made on first use, too."""
+
+    def __missing__(self, name):
+        if name in ("int", "float", "complex"):
+            return getattr(builtins, name)
+        return getattr(jnp, name)
 
 
 def rows():
@@ -41,13 +52,12 @@ TABLE = list(rows())
 def test_the_table_of_the_documentation(call, expected, world):
     with in_world(world):
         assert jnp.config().world == world
-        names = {**vars(jnp), "x": jnp.ones(2), "data": np.ones(2), "np": np}
-        names["random"] = jnp.random
+        names = Names(x=jnp.ones(2), data=np.ones(2), np=np)
         if expected[world] == "refused":
             with pytest.raises(ValueError, match=r"64|128"):
-                eval(call, names)
+                eval(call, {}, names)
         else:
-            assert eval(call, names).dtype.name == expected[world]
+            assert eval(call, {}, names).dtype.name == expected[world]
 
 
 def test_the_table_has_every_function_that_creates():
@@ -98,6 +108,41 @@ def test_what_is_refused_names_the_line_to_write():
         jnp.to(jnp.ones(2), "float64")
 
 
+def test_data_of_64_bits_are_rounded_once_to_the_dtype_asked_for():
+    for make in jnp.array, jnp.asarray, functools.partial(jnp.full, ()):
+        assert int(make(np.float64(16777217), int)) == 16777217
+        assert int(make(np.int64(-1), "uint32")) == 2**32 - 1
+        assert float(make(np.int64(2**40), "float32")) == 2.0**40
+    tie = np.array([1 + 2**-11 + 2**-30])  # float32 makes an exact tie of it
+    assert jnp.array(tie, "float16")[0] == tie.astype("float16")[0]
+    assert jnp.to(tie, "float16")[0] == tie.astype("float16")[0]
+    assert jnp.full_like(jnp.zeros(1), np.int64(2**40))[0] == 2.0**40
+    assert jnp.array([np.array([16777217.0])], int)[0, 0] == 16777217
+
+
+@pytest.mark.parametrize(
+    "create",
+    [
+        jnp.array,
+        jnp.asarray,
+        jnp.to,
+        lambda n: jnp.array([np.array([n])]),
+        lambda n: jnp.array(pd.Series([n])),
+        lambda n: jnp.full(2, n),
+        lambda n: jnp.full_like(1, n),
+        lambda n: jnp.arange(n, n + 2),
+        lambda n: jnp.linspace(n, 0, 3),
+        lambda n: jnp.logspace(0, 1, 3, base=n),
+        lambda n: jnp.geomspace(1, n, 3),
+    ],
+)
+def test_integers_that_32_bits_cannot_hold_are_refused(create):
+    with pytest.raises(ValueError, match=r"2147483648|can't hold"):
+        create(np.int64(2**40))
+    with jnp.default_dtype("float64"):
+        assert create(np.int64(2**40)) is not None
+
+
 def test_arrays_that_a_block_has_left_are_not_cut():
     with jnp.default_dtype("float64"):
         x = jnp.ones(3) / 3
@@ -128,6 +173,28 @@ def test_float64_within_a_block_without_64_bits():
     assert jnp.config().world == "32-bit"
     with jax.enable_x64(False), jnp.default_dtype("float64"):
         assert jnp.zeros(2).dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    "block", [lambda: jax.enable_x64(True), lambda: jnp.default_dtype("float64")]
+)
+def test_a_world_that_is_set_within_a_block_stays(block):
+    with block():
+        jnp.set_default_dtype("float64")
+    assert jnp.config().world == "64-bit"
+    with block():
+        jnp.set_default_dtype("float32")
+    assert jnp.config().world == "32-bit"
+
+
+def test_a_refused_world_leaves_everything_as_it_was():
+    jnp.set_default_dtype("float64")
+    refused = pytest.raises(jnp.DefaultsError, match="Write it before that block")
+    with jax.enable_x64(False), refused:
+        jnp.set_default_dtype("float64")
+    assert jnp.config().world == "64-bit"
+    jnp.set_default_dtype("float32")
+    assert jnp.config().world == "32-bit"
 
 
 def test_a_compiled_function_follows_the_world():

@@ -36,6 +36,7 @@ from ._numpy_names import (
 from ._pieces import (
     TESTED as TESTED,
     check_names as _check_names,
+    outside_of_tracing as outside_of_tracing,
     rows as rows,
     without as without,
 )
