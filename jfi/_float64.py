@@ -33,6 +33,11 @@ class _Checked:
             self._seen.append(jaxpr)
         return self._jitted(*args, **kwargs)
 
+    @property
+    def run(self) -> "_Checked":
+        """What runs it: each call may be one with other dtypes."""
+        return self
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._jitted, name)
 

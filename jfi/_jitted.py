@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 
-from ._compat import at_top_level, code_key, has_rules, setting
+from ._compat import at_top_level, code_key, compares_code, has_rules, setting
 from ._per_function import options_key
 
 
@@ -28,6 +28,7 @@ class Jitted:
         self._fun, self._options = fun, options
         self._own = _Executable(fun, options)
         self._run: Callable[..., Any] | None = None  # known after the first call
+        self._shared: _Executable | None = None  # kept alive, for others to find
 
     @property
     def run(self) -> Callable[..., Any]:
@@ -43,19 +44,29 @@ class Jitted:
             return (self._run or self._find)(*args)
         except OtherArraysError:
             pass
-        # What others use, too, takes no more kinds of arrays. Nobody will use this one.
-        if self._own.body.is_shared():
-            self._own = _Executable(self._fun, self._options)
-        run = self._run = self._own.jitted
+        run = self._run = self._unshared().jitted
         return run(*args)
+
+    def trace(self, *args: Any) -> Any:
+        """What `jax.jit` makes of it for these arrays, to look at."""
+        try:
+            return self._own.jitted.trace(*args)
+        except OtherArraysError:
+            return self._unshared().jitted.trace(*args)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._own.jitted, name)
 
+    def _unshared(self) -> "_Executable":
+        """Its own executable. What others use, too, takes no more kinds of arrays."""
+        if self._own.body.is_shared():
+            self._own = _Executable(self._fun, self._options)
+        return self._own
+
     def _find(self, *args: Any) -> Any:
         """Call it, and find out what runs it from now on."""
         own = self._own
-        if not at_top_level() or setting("jax_disable_jit"):
+        if not compares_code() or not at_top_level() or setting("jax_disable_jit"):
             return own.jitted(*args)
         traced = own.jitted.trace(*args)  # a call finds this
         key = self._key(traced.jaxpr, args)
@@ -64,7 +75,7 @@ class Jitted:
             run = _in_place_of(own, traced, found)
             with contextlib.suppress(OtherArraysError):
                 out = run(*args)
-                self._run = run
+                self._run, self._shared = run, found
                 return out
             # It was traced under other settings of JAX; or JAX has forgotten it.
             _executables[key] = own
@@ -144,7 +155,7 @@ def _same_as(own: _Executable, key: Hashable) -> _Executable:
 
 
 def _in_place_of(own: _Executable, traced: Any, other: _Executable) -> Any:
-    """What runs another executable, and keeps it alive, with the result of its own.
+    """What runs another executable, with the result of its own.
 
     Args:
         own: Its own executable.

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from jax.sharding import PartitionSpec as P
 
 import jfi
 from jfi import autojit
@@ -471,7 +472,66 @@ def test_threads():
     assert not wrong
 
 
+MESH = jax.make_mesh((1,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+
+
+def shared(f=lambda x: x * 2.75 + 1):
+    """A function that runs the program of another one."""
+    first = autojit(lambda x: f(x))
+    second = autojit(lambda x: f(x))
+    first(jnp.ones(3)), second(jnp.ones(3))
+    return first, second
+
+
+@pytest.mark.parametrize("shape", [(3,), (4,), (3, 2)])
+@pytest.mark.parametrize(
+    "transform",
+    [
+        jax.jit,
+        jax.vmap,
+        functools.partial(jax.vmap, axis_name="i"),
+        lambda f: jax.grad(lambda x: f(x).sum()),
+        lambda f: jax.jit(jax.vmap(jax.grad(lambda x: f(x).sum()))),
+        lambda f: lambda x: jax.lax.map(f, x),
+        lambda f: jax.shard_map(f, mesh=MESH, in_specs=P("d"), out_specs=P("d")),
+    ],
+)
+def test_shared_programs_under_transformations(transform, shape):
+    x = jnp.arange(float(np.prod(shape))).reshape(shape)
+    _, second = shared()
+    for clear in (lambda: None, jax.clear_caches, lambda: None):
+        clear()
+        expected = transform(second.__wrapped__)(x)
+        np.testing.assert_allclose(transform(second)(x), expected)
+        np.testing.assert_allclose(second(x), second.__wrapped__(x))
+
+
+def test_the_check_of_dtypes_looks_at_each_kind_of_arrays(mixed_world):
+    jfi.config(float64="refuse")
+    try:
+        for f in shared(lambda x: x * 3.75):
+            for shape in (3,), (4,), (3, 2):
+                x = jnp.ones(shape, "float32")
+                np.testing.assert_array_equal(f(x), x * 3.75)
+        add = autojit(lambda x, y: x + y)
+        x = jnp.ones(3, "float32")
+        assert add(x, x).tolist() == add(x, x[0]).tolist() == [2.0] * 3
+        with pytest.raises(jfi.DefaultsError, match="float32 becomes float64"):
+            add(x, jnp.ones((), "float64"))
+    finally:
+        jfi.config(float64="allow")
+
+
 # ---- what is kept ----
+
+
+def test_a_shared_program_stays_while_somebody_uses_it(compiled):
+    first, second = shared(lambda x: x * 4.75)
+    del first
+    gc.collect()
+    third = autojit(lambda x: x * 4.75)
+    assert counting(compiled, lambda: third(jnp.ones(3)))[1] == 0
+    assert second(jnp.ones(3)).tolist() == [4.75] * 3
 
 
 def test_a_function_dies_whose_program_is_shared():

@@ -45,7 +45,11 @@ from ._pytrees import (
     pytree_from_node as pytree_from_node,
     pytree_node as pytree_node,
 )
-from ._same_code import code_key as code_key, has_rules as has_rules
+from ._same_code import (
+    code_key as code_key,
+    compares_code as compares_code,
+    has_rules as has_rules,
+)
 from ._settings import (
     all_settings as all_settings,
     backend_started as backend_started,

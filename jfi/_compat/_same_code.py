@@ -24,6 +24,15 @@ _RULES = {
 }
 
 
+def compares_code() -> bool:
+    """Whether `code_key` can tell.
+
+    Asked before a function is traced: finding out imports a part of JAX that adds
+    options (from 0.12), and what was traced before is then traced again.
+    """
+    return same_code() is not None
+
+
 def code_key(closed_jaxpr: Any) -> Hashable | None:
     """Equal for functions that XLA compiles to the same; None: it can't be told.
 
