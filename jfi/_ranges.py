@@ -161,7 +161,9 @@ def logspace(
     Raises:
         DefaultsError: There is no such device or dtype here.
     """
-    dtype = float_dtype_of_data(dtype, _checked("logspace", start, stop, base), "logspace")
+    dtype = float_dtype_of_data(
+        dtype, _checked("logspace", start, stop, base), "logspace"
+    )
     powers = jnp.logspace(start, stop, num, endpoint, base, dtype, axis)
     return put(powers, device, "logspace")
 

@@ -1,10 +1,14 @@
 """Scripts in which jfi is one library among others, in both worlds of dtypes."""
 
+import blackjax
+import diffrax
 import equinox as eqx
 import haiku as hk
 import jax
 import numpy as np
+import numpyro
 import optax
+import pandas as pd
 import pytest
 from flax import linen, nnx
 
@@ -74,7 +78,6 @@ def test_a_gru_of_equinox_in_a_scan(world):
 
 
 def test_an_integration_of_diffrax(world):
-    diffrax = pytest.importorskip("diffrax")
 
     def integrate(y, rate):
         return diffrax.diffeqsolve(
@@ -97,7 +100,6 @@ def test_an_integration_of_diffrax(world):
 
 
 def test_a_sampler_of_blackjax(world):
-    blackjax = pytest.importorskip("blackjax")
     data = jnp.array([0.5, 1.5, 1.0])
 
     def density(x):
@@ -112,7 +114,6 @@ def test_a_sampler_of_blackjax(world):
 
 
 def test_a_model_of_numpyro(world):
-    numpyro = pytest.importorskip("numpyro")
     x = jnp.linspace(0, 1, 10)
 
     def model(x, y):
@@ -161,8 +162,7 @@ def test_a_network_of_haiku(world):
 
 
 def test_a_table_of_pandas(world):
-    pandas = pytest.importorskip("pandas")
-    table = pandas.DataFrame({"x": np.linspace(0, 1, 20), "y": np.arange(20)})
+    table = pd.DataFrame({"x": np.linspace(0, 1, 20), "y": np.arange(20)})
     x, y = jnp.array(table["x"]), jnp.array(table["y"].to_numpy())
     assert x.dtype == world
 

@@ -83,7 +83,10 @@ def test_a_wrong_environment_variable_is_refused():
     done = run_python("import jfi", env={"JFI_DEFAULTS": "numpy"}, check=False)
     assert "JFI_DEFAULTS is 'numpy'. Write JFI_DEFAULTS=jax" in done.stderr
     done = run_python("import jfi", env={"JFI_DTYPE": "int8"}, check=False)
-    assert "the environment variable JFI_DTYPE: set_default_dtype() got int8" in done.stderr
+    assert (
+        "the environment variable JFI_DTYPE: set_default_dtype() got int8"
+        in done.stderr
+    )
 
 
 def test_a_late_import_on_an_accelerator_warns():

@@ -177,7 +177,7 @@ def test_numpys_matrix_norms_are_not_guessed(order, dims):
 @pytest.mark.parametrize(
     ("x", "arguments", "error", "message"),
     [
-        (numbers(3, "int32"), {}, TypeError, r"array of int32.*x\.astype\(float\)"),
+        (numbers(3, "int32"), {}, TypeError, r"array of int32.*input\.astype\(float\)"),
         (numbers(3, "bool"), {}, TypeError, "array of bool"),
         ([1.0], {}, TypeError, "got a list"),
         (numbers((2, 3)), {"p": "abc"}, ValueError, "p='abc'; it takes a number"),
@@ -279,7 +279,7 @@ def test_gradient_of_softmax():
             numbers(3, "int32"),
             {"dim": 0},
             TypeError,
-            "array of int32.*dtype=jnp.float32",
+            r"array of int32.*input\.astype\(float\)",
         ),
         (numbers(3, "bool"), {"dim": 0}, TypeError, "array of bool"),
         (numbers(3, "complex64"), {"dim": 0}, TypeError, "array of complex64"),

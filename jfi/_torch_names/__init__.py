@@ -32,8 +32,9 @@ from ._nonlinear import (
     logsumexp as logsumexp,
     relu as relu,
     sigmoid as sigmoid,
+    softmax as softmax,
 )
-from ._numeric import clamp as clamp, norm as norm, softmax as softmax
+from ._numeric import clamp as clamp, norm as norm
 from ._selecting import index_select as index_select, scatter as scatter
 from ._shapes import (
     bmm as bmm,

@@ -11,6 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from .._config import get_default_dtype
+
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -72,6 +74,32 @@ def as_array(value: object, function: str, argument: str = "input") -> jax.Array
             f"{function}() got an array of {dtype} for {argument}, which JAX does not "
             f"have. Convert it to numbers first: {argument}.astype(float)."
         ) from error
+
+
+def floats(
+    value: object, function: str, argument: str = "input", takes_complex: bool = False
+) -> jax.Array:
+    """As `as_array`, of floats alone.
+
+    Raises:
+        TypeError: The array holds integers or bools, or complex numbers that the
+            function does not take.
+    """
+    x = as_array(value, function, argument)
+    if not jnp.issubdtype(x.dtype, jnp.inexact if takes_complex else jnp.floating):
+        taken = "floats or complex numbers" if takes_complex else "floats"
+        raise TypeError(
+            f"{function}() got an array of {x.dtype} for {argument}; it takes {taken}. "
+            f"Convert it: {argument}.astype(float)."
+        )
+    return x
+
+
+def as_floats(value: object, function: str, argument: str = "input") -> jax.Array:
+    """As `as_array`; integers become the default float dtype."""
+    x = as_array(value, function, argument)
+    inexact = jnp.issubdtype(x.dtype, jnp.inexact)
+    return x if inexact else x.astype(get_default_dtype())
 
 
 def is_traced(value: object) -> bool:

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from ._arguments import as_array
+from ._arguments import floats
 from ._numeric import as_order, vector_norm
 
 
@@ -34,16 +34,10 @@ def cdist(x1: ArrayLike, x2: ArrayLike, p: float = 2.0) -> jax.Array:
         TypeError: The arrays do not hold floats.
         ValueError: `p` is negative, or the shapes do not fit.
     """
-    first, second = as_array(x1, "cdist", "x1"), as_array(x2, "cdist", "x2")
+    first, second = floats(x1, "cdist", "x1"), floats(x2, "cdist", "x2")
     order = as_order(p, "cdist")
     if order < 0:
         raise ValueError(f"cdist() got p={p}; it takes a number from 0 to inf.")
-    for array in (first, second):
-        if not jnp.issubdtype(array.dtype, jnp.floating):
-            raise TypeError(
-                f"cdist() got an array of {array.dtype}; it takes floats. "
-                f"Convert it: x.astype(float)."
-            )
     shapes = first.shape, second.shape
     if min(first.ndim, second.ndim) < 2 or shapes[0][-1] != shapes[1][-1]:
         raise ValueError(

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
-from ._arguments import as_array, is_integer, is_traced
+from ._arguments import as_array, floats, is_integer, is_traced
 
 
 def one_hot(
@@ -128,7 +128,7 @@ def cross_entropy(
         TypeError: The logits are not floats.
         ValueError: The shapes do not fit, or an option is not among those above.
     """
-    logits = as_array(input, "cross_entropy")
+    logits = floats(input, "cross_entropy")
     goal = as_array(target, "cross_entropy", "target")
     _refuse_deprecated("cross_entropy", size_average, reduce)
     _check_logits(logits, goal, label_smoothing)
@@ -173,11 +173,6 @@ def _check_logits(logits: jax.Array, target: jax.Array, label_smoothing: float) 
         raise ValueError(
             f"cross_entropy() got label_smoothing={label_smoothing}; it must lie "
             f"between 0 and 1."
-        )
-    if not jnp.issubdtype(logits.dtype, jnp.floating):
-        raise TypeError(
-            f"cross_entropy() got logits of {logits.dtype}; it takes floats. "
-            f"Convert them first: x.astype(jnp.float32)."
         )
     expected: tuple[int, ...] = logits.shape
     if is_integer(target.dtype):

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from ._arguments import as_array
+from ._arguments import as_array, floats
 
 
 def solve_triangular(
@@ -44,8 +44,8 @@ def solve_triangular(
     """
     from jax.lax.linalg import triangular_solve
 
-    matrix = _inexact(A, "solve_triangular", "A")
-    rhs = _inexact(B, "solve_triangular", "B")
+    matrix = floats(A, "solve_triangular", "A", takes_complex=True)
+    rhs = floats(B, "solve_triangular", "B", takes_complex=True)
     rows = rhs.shape[-2 if left else -1 :][:1] if rhs.ndim > 1 else None
     if matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2]:
         raise ValueError(
@@ -87,7 +87,7 @@ def matrix_exp(A: ArrayLike) -> jax.Array:  # noqa: N803
     """
     from jax.scipy.linalg import expm
 
-    matrix = _inexact(A, "matrix_exp", "A")
+    matrix = floats(A, "matrix_exp", "A", takes_complex=True)
     if matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2]:
         raise ValueError(
             f"matrix_exp() got an array of shape {matrix.shape}; it must be square, "
@@ -121,14 +121,3 @@ def block_diag(*tensors: ArrayLike) -> jax.Array:
             )
     joined: jax.Array = block_diag(*blocks)
     return joined
-
-
-def _inexact(a: object, function: str, argument: str) -> jax.Array:
-    """A float or complex array."""
-    matrix = as_array(a, function, argument)
-    if not jnp.issubdtype(matrix.dtype, jnp.inexact):
-        raise TypeError(
-            f"{function}() got an array of {matrix.dtype} for {argument}; it takes "
-            f"floats. Convert it: {argument}.astype(float)."
-        )
-    return matrix

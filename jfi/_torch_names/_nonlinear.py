@@ -3,14 +3,20 @@
 Signatures and results are those of PyTorch 2.13 (https://docs.pytorch.org/docs/2.13).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike, DTypeLike
 
-from .._config import get_default_dtype
-from ._arguments import as_array, dimension, dimensions, numpy_spellings
+from ._arguments import (
+    as_array,
+    as_floats,
+    dimension,
+    dimensions,
+    floats,
+    numpy_spellings,
+)
 
 
 def relu(input: ArrayLike) -> jax.Array:
@@ -45,10 +51,7 @@ def sigmoid(input: ArrayLike) -> jax.Array:
     Args:
         input: An array of numbers; integers give the default float dtype.
     """
-    x = as_array(input, "sigmoid")
-    if not jnp.issubdtype(x.dtype, jnp.inexact):
-        x = x.astype(get_default_dtype())
-    return jax.nn.sigmoid(x)
+    return jax.nn.sigmoid(as_floats(input, "sigmoid"))
 
 
 def gelu(input: ArrayLike, approximate: str = "none") -> jax.Array:
@@ -73,8 +76,35 @@ def gelu(input: ArrayLike, approximate: str = "none") -> jax.Array:
             f"gelu() got approximate={approximate!r}; it takes 'none' or 'tanh'. JAX's "
             f"gelu, which takes a bool, is jnp.nn.gelu."
         )
-    x = _floats(as_array(input, "gelu"), "gelu")
+    x = floats(input, "gelu")
     return jax.nn.gelu(x, approximate=approximate == "tanh")
+
+
+@numpy_spellings(axis="dim")
+def softmax(
+    input: ArrayLike,
+    dim: int | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    axis: int | None = None,
+) -> jax.Array:
+    """Positive weights that sum to one: `exp(x) / sum(exp(x))` along a dimension.
+
+    >>> import jfi as jnp
+    >>> jnp.softmax(jnp.zeros((2, 4)), dim=-1)[0].tolist()
+    [0.25, 0.25, 0.25, 0.25]
+
+    Args:
+        input: A float array.
+        dim: The dimension whose weights sum to one; required.
+        dtype: The float dtype to convert `input` to first.
+        axis: NumPy's word for `dim`.
+
+    Raises:
+        IndexError: The array has no dimension `dim`.
+        TypeError: There is no `dim`, or the dtype is not float.
+    """
+    return _along(jax.nn.softmax, input, dim, dtype)
 
 
 @numpy_spellings(axis="dim")
@@ -101,15 +131,26 @@ def log_softmax(
         IndexError: The array has no dimension `dim`.
         TypeError: There is no `dim`, or the dtype is not float.
     """
-    x = as_array(input, "log_softmax")
+    return _along(jax.nn.log_softmax, input, dim, dtype)
+
+
+def _along(
+    weigh: Callable[..., jax.Array],
+    input: ArrayLike,
+    dim: int | None,
+    dtype: DTypeLike | None,
+) -> jax.Array:
+    """What JAX's function of that name gives along a dimension."""
+    name = weigh.__name__
+    x = as_array(input, name)
     if dim is None:
         raise TypeError(
-            "log_softmax() got no dim, the dimension whose weights sum to one. "
-            "For the last one write jnp.log_softmax(x, dim=-1)."
+            f"{name}() got no dim, the dimension whose weights sum to one. "
+            f"For the last one write jnp.{name}(x, dim=-1)."
         )
-    where = dimension(dim, x.ndim, "log_softmax")
-    x = _floats(x if dtype is None else x.astype(dtype), "log_softmax")
-    return jax.nn.log_softmax(jnp.atleast_1d(x), axis=where).reshape(x.shape)
+    where = dimension(dim, x.ndim, name)
+    x = floats(x if dtype is None else x.astype(dtype), name)
+    return weigh(jnp.atleast_1d(x), axis=where).reshape(x.shape)
 
 
 @numpy_spellings(axis="dim", keepdims="keepdim")
@@ -137,21 +178,9 @@ def logsumexp(
     Raises:
         IndexError: The array has no dimension `dim`.
     """
-    x = as_array(input, "logsumexp")
-    if not jnp.issubdtype(x.dtype, jnp.inexact):
-        x = x.astype(get_default_dtype())
+    x = as_floats(input, "logsumexp")
     given = (dim,) if dim is not None and not isinstance(dim, (list, tuple)) else dim
     dims = dimensions(given, x.ndim, "logsumexp") if given else tuple(range(x.ndim))
     if x.ndim == 0:
         dims = ()  # it may be asked for dimension 0, and has none
     return jax.nn.logsumexp(x, axis=dims, keepdims=bool(keepdim))
-
-
-def _floats(x: jax.Array, function: str) -> jax.Array:
-    """The array itself, if it holds floats."""
-    if not jnp.issubdtype(x.dtype, jnp.floating):
-        raise TypeError(
-            f"{function}() got an array of {x.dtype}; it takes floats. "
-            f"Convert it first: x.astype(jnp.float32)."
-        )
-    return x

@@ -15,8 +15,8 @@ from jax.typing import ArrayLike, DTypeLike
 
 from ._arguments import (
     as_array,
-    dimension,
     dimensions,
+    floats,
     integer_range,
     is_integer,
     is_traced,
@@ -69,7 +69,7 @@ def norm(
         ValueError: The norm does not exist: `"fro"` of more than two dimensions,
             `"nuc"` of other than two, `inf` or a negative `p` of no elements.
     """
-    x = _inexact(as_array(input, "norm"), dtype)
+    x = _in_dtype(floats(input, "norm", takes_complex=True), dtype)
     given = (dim,) if dim is not None and not isinstance(dim, (list, tuple)) else dim
     dims = dimensions(given, x.ndim, "norm") if given else tuple(range(x.ndim))
     if x.ndim == 0:
@@ -96,13 +96,8 @@ def norm(
     return cast("jax.Array", vector_norm(x, order, dims, bool(keepdim)))
 
 
-def _inexact(x: jax.Array, dtype: DTypeLike | None) -> jax.Array:
+def _in_dtype(x: jax.Array, dtype: DTypeLike | None) -> jax.Array:
     """The array in the dtype that its norm is computed in."""
-    if not jnp.issubdtype(x.dtype, jnp.inexact):
-        raise TypeError(
-            f"norm() got an array of {x.dtype}; it takes float or complex numbers. "
-            f"Convert it: x.astype(float)."
-        )
     if dtype is None:
         return x
     wanted = jnp.dtype(dtype)
@@ -180,47 +175,6 @@ def _power(base: jax.Array, exponent: float) -> jax.Array:
     safe = jnp.where(is_zero, 1, base)
     power = jnp.sqrt(safe) if exponent == 0.5 else safe**exponent
     return jnp.where(is_zero, 0 if exponent > 0 else math.inf, power)
-
-
-@numpy_spellings(axis="dim")
-def softmax(
-    input: ArrayLike,
-    dim: int | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    axis: int | None = None,
-) -> jax.Array:
-    """Positive weights that sum to one: `exp(x) / sum(exp(x))` along a dimension.
-
-    >>> import jfi as jnp
-    >>> jnp.softmax(jnp.zeros((2, 4)), dim=-1)[0].tolist()
-    [0.25, 0.25, 0.25, 0.25]
-
-    Args:
-        input: A float array.
-        dim: The dimension whose weights sum to one; required.
-        dtype: The float dtype to convert `input` to first.
-        axis: NumPy's word for `dim`.
-
-    Raises:
-        IndexError: The array has no dimension `dim`.
-        TypeError: There is no `dim`, or the dtype is not float.
-    """
-    x = as_array(input, "softmax")
-    if dim is None:
-        raise TypeError(
-            "softmax() got no dim, the dimension whose weights sum to one. "
-            "For the last one write jnp.softmax(x, dim=-1)."
-        )
-    where = dimension(dim, x.ndim, "softmax")
-    if dtype is not None:
-        x = x.astype(dtype)
-    if not jnp.issubdtype(x.dtype, jnp.floating):
-        raise TypeError(
-            f"softmax() got an array of {x.dtype}; it takes floats. "
-            f"Name the dtype to compute in: jnp.softmax(x, dim, dtype=jnp.float32)."
-        )
-    return jax.nn.softmax(jnp.atleast_1d(x), axis=where).reshape(x.shape)
 
 
 def clamp(

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import jfi_server.client
 import numpy as np
 import pytest
+from subprocesses import output_of
 
 from jfi._autojit import autojit
 from jfi._config import default_dtype
@@ -599,23 +600,34 @@ def test_a_fork_takes_no_connection_along(client):
     assert f(3.0) == 9
 
 
+INTERRUPTED = """
+import signal, threading, time
+from jfi._persistent import persistent
+
+f = persistent(lambda x: x + 1)
+assert f(1.0) == 2
+
+@persistent
+def slow(x):
+    threading.Event().wait(2)
+    return x
+
+main = threading.get_ident()
+threading.Timer(0.7, signal.pthread_kill, (main, signal.SIGINT)).start()
+begin = time.monotonic()
+try:
+    slow(5.0)
+except KeyboardInterrupt:
+    print("interrupted", time.monotonic() - begin < 1.9)
+print([float(f(float(k))) for k in range(3)])
+"""
+
+
 def test_ctrl_c_leaves_no_answer_behind(client):
-    f = persistent(lambda x: x + 1)
-    assert f(1.0) == 2
-
-    @persistent
-    def slow(x):
-        threading.Event().wait(2)
-        return x
-
-    main = threading.get_ident()
-    timer = threading.Timer(0.7, signal.pthread_kill, (main, signal.SIGINT))
-    timer.start()
-    begin = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        slow(5.0)
-    assert time.monotonic() - begin < 1.9
-    assert [float(f(float(k))) for k in range(3)] == [1, 2, 3]
+    # In a process with few objects. In one with many, Python is at times collecting
+    # garbage when the signal comes, and loses what is raised meanwhile.
+    printed = output_of(INTERRUPTED, env={"JFI_SERVER_DIR": str(client.folder)})
+    assert printed == "interrupted True\n[1.0, 2.0, 3.0]"
 
 
 def test_a_program_changed_while_it_is_sent_is_not_kept(client, monkeypatch):
