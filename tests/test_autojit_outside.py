@@ -454,6 +454,23 @@ def run(x): return model.note(x)
         names["TABLE"][0] = 0
 
 
+def test_an_array_of_a_class_that_takes_no_new_attributes():
+    class Frozen(type):
+        def __setattr__(cls, name, value):
+            raise AttributeError(name)
+
+    class Model(metaclass=Frozen):
+        weights = np.arange(3.0)
+
+        @jfi.autojit
+        def __call__(self, x):
+            return x * self.weights
+
+    for _ in range(2):
+        np.testing.assert_array_equal(Model()(jfi.ones(3)), Model.weights)
+        Model.weights[0] += 1
+
+
 def test_an_array_of_a_class_that_is_written_in_place(x64):
     class Model:
         gain = np.ones(3)

@@ -169,7 +169,7 @@ def fresh_arrays(graph: Graph, built: Sequence[Any]) -> Generator[None]:
         for (base, name), value in class_data(cls).items():
             if isinstance(value, np.ndarray) and is_narrowed(value):
                 copy = value.copy()
-                setattr(base, name, copy)
+                type.__setattr__(base, name, copy)  # whatever its metaclass says
                 replaced.append((base, name, value, copy))
     try:
         yield
@@ -178,7 +178,7 @@ def fresh_arrays(graph: Graph, built: Sequence[Any]) -> Generator[None]:
             if vars(base).get(name) is copy:
                 if contents_key(value) != contents_key(copy):
                     value[...] = copy  # what the code wrote there is looked for
-                setattr(base, name, value)
+                type.__setattr__(base, name, value)
 
 
 def held_by_classes(graph: Graph, built: Sequence[Any], read: Read) -> Opened:

@@ -14,7 +14,7 @@ import jax
 from .._compat import is_outermost, on_compiled, user_level
 from .._errors import AutoJitError, RecompileWarning
 from ._class_kinds import class_data
-from ._classify import CLASS, VALUE
+from ._classify import CLASS, VALUE, VARIABLES
 from ._flax_kinds import NUMBERED
 from ._graphs import LEAVES, Graph, paths
 from ._kinds import MISSING
@@ -268,6 +268,8 @@ def _describe(graph: Graph, clones: Sequence[Any], names: Sequence[str]) -> Desc
             values[path] = _described_array(value)
         elif children or isinstance(value, (list, tuple, dict)):
             values[path] = type(value).__name__
+            if kind is VARIABLES:  # the order of a module's names says nothing
+                continue
             keys = value if isinstance(value, dict) else getattr(value, "__dict__", ())
             orders[path] = f"in the order {', '.join(map(_text, keys))}"
         else:
