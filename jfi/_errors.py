@@ -9,7 +9,7 @@ Python user would expect, so that either can be caught:
     ├── BatchError (TypeError, ValueError)  what vmap can't map, or finds no batch in
     │   └── AmbiguousBatchError             ... or finds several
     ├── CallbackError (RuntimeError)        a host function can't run inside of JAX
-    ├── DefaultsError (ValueError)          a dtype that is not there
+    ├── DefaultsError (TypeError, ValueError)  a dtype that is not there
     │   └── DeviceError (RuntimeError)          ... or a device
     ├── DerivativeError (TypeError)         what has no derivative
     │   └── TangentError (ValueError)           ... or a tangent that does not fit
@@ -84,7 +84,7 @@ class CallbackError(JfiError, RuntimeError):
     """A host function can't be run inside of JAX."""
 
 
-class DefaultsError(JfiError, ValueError):
+class DefaultsError(JfiError, TypeError, ValueError):
     """A device or dtype was named that is not there."""
 
 

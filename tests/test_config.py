@@ -313,3 +313,9 @@ def test_a_device_that_is_not_there_is_an_error_as_of_jax():
     for error in (jnp.DeviceError, jnp.DefaultsError, ValueError, RuntimeError):
         with pytest.raises(error, match="which is not here"):
             jnp.resolve_device("tpu:7")
+
+
+def test_a_dtype_that_is_not_there_is_an_error_as_of_numpy():
+    for error in (jnp.DefaultsError, TypeError, ValueError):
+        with pytest.raises(error, match="which is no dtype of JAX"):
+            jnp.zeros(3, "float31")
