@@ -10,7 +10,7 @@ wrappers are written as text. For `jax.numpy.cumsum`, compiled by JAX, it reads:
     def cumsum(a, axis=_, dtype=None, out=None, *, dim=_):
         if dim is not _:
             if axis is not _: both("cumsum", "dim", "axis")
-            axis = dim
+            axis = dim if type(dim) is int else several("cumsum", dim)
         if dtype is None and out is None:
             return plain(a) if axis is _ else plain(a, axis=axis)
         return plain(a, **given(axis=axis, dtype=dtype, out=out))
@@ -106,6 +106,7 @@ def _made(name: str) -> _Function:
         "plain": plain,
         "both": _both,
         "refuse": _refuse,
+        "several": _several,
     }
     parameters = list(inspect.signature(plain).parameters.values())
     words = WORDS[name]
@@ -139,7 +140,8 @@ def _written(
         body += [
             f"if {word} is not _:",
             f"    if {target} is not _: both({name!r}, {word!r}, {target!r})",
-            f"    {target} = {word}",
+            f"    {target} = {word} if type({word}) is int else "
+            f"several({name!r}, {word})",
         ]
     has_all_defaults = all(
         p.default is not p.empty for p in parameters if p.name in watched
@@ -259,6 +261,18 @@ def _both(name: str, word: str, target: str) -> NoReturn:
     raise TypeError(
         f"{name}() got both {word} and {target}, which mean the same. Pass one of them."
     )
+
+
+def _several(name: str, dim: Any) -> Any:
+    """What PyTorch's `dim=` is as NumPy's `axis=`, where it is no number."""
+    if not isinstance(dim, (list, tuple)):
+        return dim
+    if not dim and WORDS[name] is _REDUCTION:
+        raise TypeError(
+            f"{name}() got dim=(), which is all dimensions to PyTorch and none to NumPy. "
+            f"Write dim=None for all of them."
+        )
+    return tuple(dim)
 
 
 def _refuse(name: str, dim: object) -> NoReturn:

@@ -228,6 +228,22 @@ def test_results_with_several_arguments_are_those_of_torch(x64, torch):
         np.testing.assert_array_equal(np.asarray(ours).reshape(theirs.shape), theirs)
 
 
+def test_several_dimensions_as_a_list_as_of_torch(torch):
+    x = np.arange(24.0, dtype="float32").reshape(2, 3, 4)
+    for name in ("sum", "mean", "amax", "amin", "nansum", "nanmean", "flip"):
+        words = {"dims": [0, 2]} if name == "flip" else {"dim": [0, 2]}
+        theirs = getattr(torch, name)(torch.tensor(x), **words)
+        ours = getattr(jnp, name)(x, **words)
+        np.testing.assert_allclose(ours, theirs)
+
+
+def test_no_dimensions_are_refused_as_they_are_all_to_torch():
+    for words in ({"dim": ()}, {"dim": []}, {"dim": (), "keepdim": True}):
+        with pytest.raises(TypeError, match=r"sum\(\) got dim=\(\).* Write dim=None"):
+            jnp.sum(jnp.ones((2, 3)), **words)
+    assert jnp.sum(jnp.ones((2, 3)), axis=()).shape == (2, 3)
+
+
 def test_under_transformations():
     def loss(x):
         return jnp.sum(jnp.mean(x, dim=0, keepdim=True) ** 2)
