@@ -137,11 +137,11 @@ def _written(
     body = _refusal(name, divisors)
     taken = {} if name in _MEANS_ELSE else words
     for word, target in taken.items():
+        meant = f"{word} if type({word}) is int else several({name!r}, {word})"
         body += [
             f"if {word} is not _:",
             f"    if {target} is not _: both({name!r}, {word!r}, {target!r})",
-            f"    {target} = {word} if type({word}) is int else "
-            f"several({name!r}, {word})",
+            f"    {target} = {word if target == 'keepdims' else meant}",
         ]
     has_all_defaults = all(
         p.default is not p.empty for p in parameters if p.name in watched
@@ -269,8 +269,8 @@ def _several(name: str, dim: Any) -> Any:
         return dim
     if not dim and WORDS[name] is _REDUCTION:
         raise TypeError(
-            f"{name}() got dim=(), which is all dimensions to PyTorch and none to NumPy. "
-            f"Write dim=None for all of them."
+            f"{name}() got dim=(), which is all dimensions to PyTorch and none to "
+            f"NumPy. Write dim=None for all of them."
         )
     return tuple(dim)
 
