@@ -12,7 +12,14 @@ from ._compat import Device
 from ._config import DTypeLike, dtype_of_jax, named_dtype
 from ._devices import DeviceLike
 from ._errors import DefaultsError
-from ._placement import dtype_of_data, is_narrowed, narrowed, place, put
+from ._placement import (
+    dtype_of_data,
+    is_narrowed,
+    narrowed,
+    place,
+    put,
+    refuse_wide_integers,
+)
 from ._trees import is_array, is_numeric
 
 
@@ -101,6 +108,8 @@ def asarray(
         DefaultsError: There is no such device or dtype here.
     """
     kind = dtype_of_data(dtype, a, "asarray")
+    if copy is False:
+        refuse_wide_integers(a, "asarray")
     return jnp.asarray(
         a if copy is False else narrowed(a, kind, "asarray"),
         kind,
@@ -213,8 +222,11 @@ def full_like(
         DefaultsError: There is no such device or dtype here.
     """
     kind = dtype_of_data(dtype, a, "full_like")
+    of_result = kind or getattr(a, "dtype", None)
+    if of_result is None or jnp.issubdtype(of_result, np.integer):
+        known = np.asarray(fill_value) if type(fill_value) is int else fill_value
+        refuse_wide_integers(known, "full_like")
     if is_narrowed(fill_value):
-        of_result = kind or getattr(a, "dtype", None)
         fill_value = narrowed(fill_value, of_result, "full_like")
     return jnp.full_like(
         a,

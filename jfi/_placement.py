@@ -1,5 +1,6 @@
 """Which dtype and device the arrays get that jfi creates."""
 
+import array
 from collections.abc import Iterable
 from typing import Any, TypeVar, cast
 
@@ -39,7 +40,7 @@ def put(x: T, device: DeviceLike | None, caller: str) -> T:
 
 def is_narrowed(data: Any) -> bool:
     """Whether JAX makes 32 bits of the 64 that NumPy's data have."""
-    if not (type(data) is np.ndarray or isinstance(data, np.generic)):
+    if not isinstance(data, (np.ndarray, np.generic)):
         return False
     if data.dtype.kind not in "iufc" or data.dtype.itemsize < 8:
         return False
@@ -56,7 +57,7 @@ def narrowed(data: Any, dtype: np.dtype[Any] | None, caller: str) -> Any:
         DefaultsError: No dtype is asked for, and 32 bits can't hold the integers.
     """
     if isinstance(data, (list, tuple)):
-        if np.ndarray not in set(map(type, data)):  # which JAX joins, and then narrows
+        if set(map(type, data)) <= set(_NUMBERS):
             return data
         return [narrowed(part, dtype, caller) for part in data]
     if _is_wrapped(data):
@@ -71,9 +72,12 @@ def narrowed(data: Any, dtype: np.dtype[Any] | None, caller: str) -> Any:
 
 def _is_wrapped(data: Any) -> bool:
     """Whether it is a column of a table or the like, of which NumPy makes an array."""
-    known = isinstance(data, (jax.Array, np.ndarray, np.generic))
-    own = not known and hasattr(type(data), "__array__")
-    return own and not hasattr(type(data), "__jax_array__")
+    if isinstance(data, (jax.Array, np.ndarray, np.generic)):
+        return False
+    if isinstance(data, (range, memoryview, array.array)):
+        return True
+    cls = type(data)
+    return hasattr(cls, "__array__") and not hasattr(cls, "__jax_array__")
 
 
 def refuse_wide_integers(data: Any, caller: str) -> None:

@@ -4,6 +4,7 @@ from typing import Literal, overload
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 from jax.typing import ArrayLike
 
@@ -202,5 +203,7 @@ def geomspace(
 
 def _checked(caller: str, *numbers: ArrayLike | None) -> tuple[ArrayLike | None, ...]:
     for number in numbers:
-        refuse_wide_integers(number, caller)
+        # JAX lets Python's integers wrap around, too, where it makes no floats of them.
+        known = np.asarray(number) if type(number) is int else number
+        refuse_wide_integers(known if caller == "arange" else number, caller)
     return numbers

@@ -18,7 +18,13 @@ from ._devices import DeviceLike
 from ._errors import RandomError
 from ._generator import current
 from ._kinds_of_draws import KindOfDraw
-from ._placement import dtype_of_data, own_dtypes, place, put
+from ._placement import (
+    dtype_of_data,
+    own_dtypes,
+    place,
+    put,
+    refuse_wide_integers,
+)
 from ._seeding import one_key
 from ._staging import next_key_data
 from ._trees import is_numeric
@@ -114,6 +120,7 @@ def _one_key(key: Any, caller: str) -> jax.Array:
 def parameter(data: Any, caller: str) -> Any:
     """A parameter, as an array if it is a list: NumPy's functions take lists too."""
     if not isinstance(data, (list, tuple)):
+        refuse_wide_integers(data, caller)
         return data
     dtype = dtype_of_data(None, data, caller)
     # JAX would trace known numbers too, which could no longer be checked.
@@ -125,6 +132,7 @@ def parameter(data: Any, caller: str) -> Any:
             f"{caller}() got a list of other things than numbers. "
             "Draw positions in it: jnp.randint(len(names), (3,))."
         )
+    refuse_wide_integers(known, caller)
     return known
 
 

@@ -3,6 +3,7 @@
 The scripts run as text: their data are globals and their functions stand at top level.
 """
 
+import enum
 import sys
 import threading
 import types
@@ -484,3 +485,40 @@ def test_an_array_of_a_class_that_is_written_in_place(x64):
         Model.gain *= 2
         assert model(x).tolist() == [2.0 ** (k + 1)] * 3
         assert type(Model.gain) is np.ndarray
+
+
+RATE = 1.0
+
+
+class Steps(enum.Enum):
+    FAST = "of_module"
+
+
+class Stepper:
+    mode = "of_module"
+
+    def __init__(self):
+        self.name, self.part, self.step = "of_module", "module", Steps.FAST
+        self.table = {"step": "of_module"}
+
+    def of_module(self, x):
+        return RATE * x
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda stepper, x: getattr(stepper, stepper.name)(x),
+        lambda stepper, x: getattr(stepper, stepper.mode)(x),
+        lambda stepper, x: getattr(stepper, stepper.table["step"])(x),
+        lambda stepper, x: getattr(stepper, stepper.step.value)(x),
+        lambda stepper, x: getattr(stepper, f"of_{stepper.part}")(x),
+        lambda stepper, x: getattr(Stepper, stepper.name)(stepper, x),
+        lambda stepper, x, name="of_module": getattr(stepper, name)(x),
+    ],
+)
+def test_what_a_method_reads_that_is_called_by_a_name_in_a_text(call, monkeypatch):
+    f = jfi.autojit(call)
+    for rate in (1.0, 2.0, 3.0):
+        monkeypatch.setitem(globals(), "RATE", rate)
+        assert f(Stepper(), jfi.ones(2)).tolist() == [rate] * 2

@@ -108,3 +108,11 @@ def test_zero_is_one_object():
     assert pickle.loads(pickle.dumps(jnp.ZERO)) is copy.deepcopy(jnp.ZERO) is jnp.ZERO
     assert jax.jit(lambda zero: zero)(jnp.ZERO) is jnp.ZERO
     assert repr(jnp.ZERO) == "jfi.ZERO"
+
+
+def test_numpy_parameters_in_both_worlds(x64):
+    params = {"w": np.ones(2)}
+    grads = jnp.grad(lambda p: (p["w"] ** 2).sum())(params)
+    after = jnp.apply_updates(params, grads, scale=-0.25)
+    np.testing.assert_array_equal(after["w"], [0.5, 0.5])
+    assert after["w"].dtype == jax.dtypes.canonicalize_dtype(np.float64)

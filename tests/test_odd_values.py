@@ -4,6 +4,7 @@ import warnings
 
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 
 import jfi
@@ -190,3 +191,35 @@ def test_the_line_to_write_says_what_stands_for_hidden_numbers():
         jfi.autojit(lambda a: a + 1)(masked)
     with pytest.raises(jfi.LoopError, match=r"init = init\.filled\(0\)"):
         jfi.scan(lambda a, _: (a, None), masked, length=2)
+
+
+def test_a_table_of_pandas_is_refused():
+    table = pd.DataFrame({"x": [1.0, 2.0]})
+    read = jfi.autojit(lambda t: jfi.array(t["x"]))
+    with pytest.raises(jfi.AutoJitError, match=r"t = jnp\.asarray\(t\)"):
+        read(table)
+    with pytest.raises(jfi.AutoJitError, match=r"t = jnp\.asarray\(t\)"):
+        jfi.autojit(lambda t: jfi.array(t))(table["x"])
+
+
+TABLE = pd.DataFrame({"x": [1.0, 2.0]})
+
+
+def test_a_table_of_pandas_outside_is_never_stale():
+    def add(carry, _):
+        return carry + jfi.array(TABLE["x"]), None
+
+    add_to = jfi.autojit(lambda x: x + jfi.array(TABLE["x"]))
+    for k in range(3):
+        TABLE["x"] = [k, 2.0]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", jfi.UncompiledWarning)
+            summed, _ = jfi.scan(add, jfi.zeros(2), None, length=1)
+            np.testing.assert_array_equal(summed, [k, 2])
+            np.testing.assert_array_equal(add_to(jfi.zeros(2)), [k, 2])
+
+
+def test_the_values_of_a_dict_are_refused():
+    values = {"a": 1.0}.values()
+    with pytest.raises(jfi.AutoJitError, match="a dict_values for v, which can change"):
+        jfi.autojit(lambda v: jfi.array(list(v)))(values)

@@ -413,3 +413,13 @@ def test_one_compilation_serves_equal_calls(name):
     before = compiled._cache_size()
     getattr(jnp, name)(x + 1, *arguments)
     assert compiled._cache_size() == before
+
+
+def test_float_is_the_default_float_in_the_mixed_world(mixed_world):
+    x = jnp.ones(2, "float32")
+    for result in (
+        jnp.softmax(x, 0, dtype=float),
+        jnp.log_softmax(x, 0, dtype=float),
+        jnp.norm(x, dtype=float),
+    ):
+        assert result.dtype == np.float32

@@ -1,6 +1,8 @@
 """The two worlds of dtypes, and the mixed one (docs/defaults.md)."""
 
+import array
 import builtins
+import contextlib
 import functools
 import inspect
 import re
@@ -18,6 +20,10 @@ from jfi import _conversion, _creation, _ranges
 DOCS = Path(__file__).parents[1] / "docs/defaults.md"
 LIBRARIES = jnp, jax.numpy
 WORLDS = ("32-bit", "64-bit", "mixed")
+
+
+class Derived(np.ndarray):
+    pass
 
 
 def in_world(world):
@@ -134,12 +140,31 @@ def test_data_of_64_bits_are_rounded_once_to_the_dtype_asked_for():
         lambda n: jnp.linspace(n, 0, 3),
         lambda n: jnp.logspace(0, 1, 3, base=n),
         lambda n: jnp.geomspace(1, n, 3),
+        lambda n: jnp.arange(int(n), int(n) + 2),
+        lambda n: jnp.arange(0, int(n), int(n) // 2),
+        lambda n: jnp.full_like(1, int(n)),
+        lambda n: jnp.full_like(np.zeros(2, int), n),
+        lambda n: jnp.array([[np.array([n])]]),
+        lambda n: jnp.array([pd.Series([n])]),
+        lambda n: jnp.array(range(int(n), int(n) + 2)),
+        lambda n: jnp.array(memoryview(np.array([n]))),
+        lambda n: jnp.array(array.array("q", [n])),
+        lambda n: jnp.array(np.array([n]).view(Derived)),
+        lambda n: jnp.asarray(np.array([n]), copy=False),
+        lambda n: jnp.choice(np.array([n, n]), 1),
+        lambda n: jnp.choice([int(n), 1], 1),
+        lambda n: jnp.random.permutation(np.array([n, n])),
+        lambda n: jnp.gather(jnp.arange(3), 0, np.array([n - n, n])),
+        lambda n: jnp.cat([np.array([n])]),
+        lambda n: jnp.clamp(np.array([7]), max=n),
+        lambda n: jnp.topk(np.array([n, 7]), 1),
+        lambda n: jnp.relu(np.array([n])),
     ],
 )
 def test_integers_that_32_bits_cannot_hold_are_refused(create):
     with pytest.raises(ValueError, match=r"2147483648|can't hold"):
         create(np.int64(2**40))
-    with jnp.default_dtype("float64"):
+    with jnp.default_dtype("float64"), contextlib.suppress(IndexError):  # of gather
         assert create(np.int64(2**40)) is not None
 
 

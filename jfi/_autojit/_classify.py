@@ -5,11 +5,10 @@ import dataclasses
 import enum
 import functools
 import logging
-import random
 import sys
 import types
 import weakref
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, MappingView
 from typing import Any
 
 import jax
@@ -43,6 +42,7 @@ from . import (
 )
 from ._functools_kinds import PartialKind
 from ._reading import LRU_CACHED, is_users
+from ._refusals import contents_change, refuse_readers
 
 
 ARRAY = kinds.ArrayKind()
@@ -250,7 +250,10 @@ def _kind_of_builtin(x: Any) -> kinds.Kind:
 
 def _kind_of_class(x: Any, cls: type) -> kinds.Kind:
     """The kind of a value that its class tells (the value is an example)."""
-    _refuse_readers(x, cls)
+    refuse_readers(x, cls)
+    of_others = hasattr(cls, "__array__") and not is_user_module(cls.__module__)
+    if of_others and hasattr(cls, "__setitem__"):  # a table of pandas
+        raise contents_change(cls)
     of_flax = flax.kind_of_flax(cls)
     if of_flax is not None:
         return of_flax
@@ -301,28 +304,6 @@ def _is_node(x: Any) -> bool:
 def _is_of_others(cls: type) -> bool:
     """Whether a class comes from an installed library."""
     return not (is_library(cls) or is_user_module(cls.__module__))
-
-
-def _refuse_readers(x: Any, cls: type) -> None:
-    """Refuse what changes when it is read: iterators, files, random generators."""
-    if isinstance(x, Iterator):  # generators are
-        what = "generator" if isinstance(x, types.GeneratorType) else cls.__name__
-        raise kinds.ReaderError(
-            f"an iterator for {{path}} (a {what}), which can be read only once.\n"
-            "Pass a list or an array instead: {path} = list({path})"
-        )
-    if isinstance(x, (types.CoroutineType, types.AsyncGeneratorType)):
-        raise kinds.ReaderError(
-            "a coroutine for {path}, which must be awaited first.\n"
-            "Pass its result instead: {path} = await {path}"
-        )
-    generators = (np.random.Generator, np.random.RandomState, np.random.BitGenerator)
-    if isinstance(x, (*generators, random.Random)):
-        raise kinds.ReaderError(
-            f"the random generator {{path}} (a {cls.__name__}), whose draws would be "
-            "constants of the compiled function.\n"
-            "Draw outside and pass the numbers, or draw inside with jnp.randn(...)."
-        )
 
 
 def _builtin_base(cls: type) -> kinds.Kind | None:
@@ -387,12 +368,9 @@ def _kind_of_opaque(x: Any, cls: type) -> kinds.Kind:
     if writable or any(
         hasattr(cls, name) for name in ("__setitem__", "__array__", "__dlpack__")
     ):
-        raise kinds.RefusedError(
-            f"a {cls.__module__.partition('.')[0]} {name} for {{path}}, "
-            "whose contents can change unseen.\n"
-            "Pass an array instead: {path} = jnp.asarray({path})"
-        )
-    if not isinstance(x, Hashable) or own_attributes(x):
+        raise contents_change(cls)
+    is_view = isinstance(x, MappingView)
+    if is_view or not isinstance(x, Hashable) or own_attributes(x):
         raise kinds.RefusedError(
             f"a {name} for {{path}}, which can change and can't be copied.\n"
             "Pass the arrays and settings it holds instead."

@@ -8,16 +8,12 @@ variable is not watched. Objects that global variables hold are written at each 
 """
 
 import collections
-import contextlib
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-import numpy as np
 from jax.core import Tracer
 
-from .._placement import is_narrowed
-from .._trees import contents_key
 from ._changes import Change, Contents, equal, same
 from ._class_kinds import class_data
 from ._classify import CLASS, STATIC_ARRAY, VARIABLES
@@ -154,31 +150,6 @@ def restore_classes(
     for i, (names, values) in before.items():
         if graph[i][0] is CLASS:
             CLASS.restore(built[i], names, values, read.effects)
-
-
-@contextlib.contextmanager
-def fresh_arrays(graph: Graph, built: Sequence[Any]) -> Generator[None]:
-    """While code runs, copies stand for the NumPy arrays that classes have.
-
-    Without 64-bit types JAX (to 0.12) remembers the 32-bit form of an array that a
-    program has captured, and would give that again after the array was written to.
-    """
-    replaced: list[tuple[type, str, Any, Any]] = []
-    classes = [built[i] for i, (kind, _, _) in enumerate(graph) if kind is CLASS]
-    for cls in classes:
-        for (base, name), value in class_data(cls).items():
-            if isinstance(value, np.ndarray) and is_narrowed(value):
-                copy = value.copy()
-                type.__setattr__(base, name, copy)  # whatever its metaclass says
-                replaced.append((base, name, value, copy))
-    try:
-        yield
-    finally:
-        for base, name, value, copy in replaced:
-            if vars(base).get(name) is copy:
-                if contents_key(value) != contents_key(copy):
-                    value[...] = copy  # what the code wrote there is looked for
-                type.__setattr__(base, name, value)
 
 
 def held_by_classes(graph: Graph, built: Sequence[Any], read: Read) -> Opened:

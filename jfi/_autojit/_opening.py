@@ -198,6 +198,8 @@ class _Walk:
             what = "a function that remembers what it read, or what JAX computed"
             self.unwatched.append((i, f"{what} for {{path}}"))
             self.found.untraced |= may_trace(x)
+        if self._read.whole:
+            self.found.add_value(x)
         part, children = kind.open(x, self._read, mode)
         if kind.keyed and mode is Mode.RESULT:
             children = ()

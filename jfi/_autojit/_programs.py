@@ -13,7 +13,6 @@ from ._changes import contents, find_changes
 from ._effects import (
     EffectsError,
     effects_among,
-    fresh_arrays,
     held_by_classes,
     pass_on_effects,
     refused_change,
@@ -21,6 +20,7 @@ from ._effects import (
     roots_of,
     take_back_changes,
 )
+from ._fresh_arrays import fresh_arrays
 from ._graphs import Graph, Opened
 from ._history import History
 from ._layout_table import Layout
@@ -137,7 +137,7 @@ class Program:
         held_before = contents(held.graph, held.objects)
         left = None
         try:
-            with fresh_arrays(graph, clones):
+            with fresh_arrays(held):
                 result = self._function.call(clones[0])
             refused = refused_change(self._opened, before, clones)
         finally:

@@ -7,6 +7,7 @@ and for what nobody can watch (`Read.unseen`).
 
 import builtins
 import contextvars
+import enum
 import functools
 import random
 import sys
@@ -62,6 +63,7 @@ class Read:
     Attributes:
         attributes: The attributes, of whatever.
         whole: Whether attributes may be read by names that the code makes up.
+        texts: If so, the texts met, of which such names may be made.
         made: The classes that code can call, to make objects.
         unseen: What is read that can't be watched, as the user writes it.
         untraced: Whether some of that must not be traced, either.
@@ -72,6 +74,7 @@ class Read:
     def __init__(self, assumed: Assumed = NOTHING_ASSUMED) -> None:
         self.attributes: set[str] = set()
         self.whole: bool = assumed.whole
+        self.texts: set[str] = set()
         self.made: set[type] = set()
         self.unseen: dict[str, None] = {}
         self.untraced: bool = False
@@ -108,7 +111,17 @@ class Read:
         if name in _MAKING:
             return cls in self.made
         special = name.startswith("__") and name.endswith("__") and name != "__del__"
-        return name in self.attributes or (special and name not in _SHOWING)
+        if name in self.attributes or (special and name not in _SHOWING):
+            return True
+        # `getattr(self, self.mode)`, or `getattr(self, "step_" + mode)`.
+        return any(name.startswith(text) or name.endswith(text) for text in self.texts)
+
+    def add_value(self, value: object) -> None:
+        """A setting, which may be (a part of) the name of an attribute."""
+        if isinstance(value, enum.Enum):
+            self.add_value(value.value)
+        elif isinstance(value, str) and value.isidentifier():
+            self.texts.add(str(value))
 
     def add(self, fn: types.FunctionType, mode: Mode) -> None:
         """Code that may run."""

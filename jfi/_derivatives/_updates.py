@@ -68,8 +68,9 @@ def _changed(x: Any, change: Any, scale: Any, structure: Any, i: int) -> Any:
         if np.shape(change) != np.shape(x):
             raise TangentError(f"{refused} {described(x)} there.")
         moved = x + scale * change
-        if is_array(x) and moved.dtype != x.dtype:
-            return moved.astype(x.dtype)
+        kept = jax.dtypes.canonicalize_dtype(x.dtype) if is_array(x) else None
+        if kept is not None and moved.dtype != kept:
+            return moved.astype(kept)
         return moved  # weakly typed, or a Python float, where this sum is
     if not isinstance(change, Tracer) and not np.any(change):
         return x

@@ -12,6 +12,7 @@ import numpy as np
 from jax.core import Tracer
 
 from .._config import get_default_dtype
+from .._placement import narrowed
 
 
 P = ParamSpec("P")
@@ -66,8 +67,9 @@ def as_array(value: object, function: str, argument: str = "input") -> jax.Array
             f"{function}() got a {type(value).__name__} for {argument}; it takes an "
             f"array. Convert it first: jnp.asarray({argument})."
         )
+    narrow = narrowed(value, None, function)
     try:
-        return jnp.asarray(cast("Any", value))
+        return jnp.asarray(narrow)
     except TypeError as error:
         dtype = getattr(value, "dtype", type(value).__name__)
         raise TypeError(

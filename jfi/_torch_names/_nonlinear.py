@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike, DTypeLike
 
+from .._config import named_dtype
 from ._arguments import (
     as_array,
     as_floats,
@@ -149,7 +150,7 @@ def _along(
             f"For the last one write jnp.{name}(x, dim=-1)."
         )
     where = dimension(dim, x.ndim, name)
-    x = floats(x if dtype is None else x.astype(dtype), name)
+    x = floats(x if dtype is None else x.astype(named_dtype(dtype, name)), name)
     return weigh(jnp.atleast_1d(x), axis=where).reshape(x.shape)
 
 

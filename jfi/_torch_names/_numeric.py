@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
+from .._config import named_dtype
 from ._arguments import (
     as_array,
     dimensions,
@@ -100,7 +101,7 @@ def _in_dtype(x: jax.Array, dtype: DTypeLike | None) -> jax.Array:
     """The array in the dtype that its norm is computed in."""
     if dtype is None:
         return x
-    wanted = jnp.dtype(dtype)
+    wanted = named_dtype(dtype, "norm")
     if not jnp.can_cast(x.dtype, wanted):
         raise TypeError(
             f"norm() got dtype={wanted} for an array of {x.dtype}, which does not fit "

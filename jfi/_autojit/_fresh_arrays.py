@@ -1,0 +1,100 @@
+"""Copies that stand for NumPy arrays while code is traced that meets them itself.
+
+Without 64-bit types JAX (to 0.12) remembers the 32-bit form of an array that a program
+has captured, and gives that again after the array was written to. Most code under
+autojit meets copies or data in any case. Methods of classes don't: they meet what
+classes and modules hold.
+"""
+
+import contextlib
+from collections.abc import Generator, Iterator
+from typing import Any
+
+import numpy as np
+
+from .._placement import is_narrowed
+from .._trees import contents_key
+from ._class_kinds import class_data
+from ._classify import CLASS, VARIABLES
+from ._graphs import Opened
+from ._kinds import Kind
+
+
+@contextlib.contextmanager
+def fresh_arrays(held: Opened) -> Generator[None]:
+    """While code runs, copies stand for the arrays that classes and modules hold."""
+    holders = [
+        (kind, part, x)
+        for (kind, part, _), x in zip(held.graph, held.objects, strict=True)
+        if kind is CLASS or kind.changeable
+    ]
+    copies = _Copies()
+    for kind, part, x in holders:
+        for key, value in _contents(kind, part, x):
+            fresh = copies.fresh(value)
+            if fresh is not value:
+                _put(kind, x, key, fresh)
+    try:
+        yield
+    finally:
+        for kind, part, x in holders:
+            for key, value in _contents(kind, part, x):
+                original = copies.original(value)
+                if original is not value:
+                    _put(kind, x, key, original)
+
+
+def _contents(kind: Kind, part: Any, x: Any) -> Iterator[tuple[Any, Any]]:
+    """What an object holds that may be replaced."""
+    if kind is CLASS:
+        yield from class_data(x).items()
+    elif kind is VARIABLES:
+        yield from [(name, x.all[name]) for name in part[1] if name in x.all]
+    else:
+        inner, values = kind.contents(x)
+        keys = kind.keys(inner, values)
+        numbers = range(len(values))
+        yield from zip(numbers if keys is None else keys, values, strict=True)
+
+
+def _put(kind: Kind, x: Any, key: Any, value: Any) -> None:
+    if kind is CLASS:
+        cls, name = key
+        type.__setattr__(cls, name, value)  # whatever its metaclass says
+    else:
+        kind.put(x, key, value)
+
+
+class _Copies:
+    """Copies of arrays, and of tuples that hold some: one of each."""
+
+    def __init__(self) -> None:
+        self._fresh: dict[int, tuple[Any, Any]] = {}  # by the id of the original
+        self._original: dict[int, tuple[Any, Any]] = {}  # by that of the copy
+
+    def fresh(self, value: Any) -> Any:
+        """What stands for a value."""
+        if id(value) in self._fresh:
+            return self._fresh[id(value)][1]
+        copy = value
+        if isinstance(value, np.ndarray):
+            copy = value.copy() if is_narrowed(value) else value
+        elif type(value) is tuple:
+            parts = tuple(map(self.fresh, value))
+            if any(new is not old for new, old in zip(parts, value, strict=True)):
+                copy = parts
+        if copy is not value:
+            self._fresh[id(value)] = self._original[id(copy)] = value, copy
+        return copy
+
+    def original(self, value: Any) -> Any:
+        """What a value stands for, with what was written to it meanwhile."""
+        if id(value) not in self._original:
+            return value
+        original, copy = self._original[id(value)]
+        if isinstance(copy, tuple):
+            for part in copy:
+                self.original(part)
+        elif contents_key(original) != contents_key(copy):
+            original[...] = copy
+        return original
