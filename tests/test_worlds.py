@@ -279,6 +279,15 @@ def test_code_that_stays_float32_passes_the_check():
         assert step(jnp.ones(3), jnp.ones((4, 3))).dtype == np.float32
 
 
+@pytest.mark.usefixtures("mixed")
+def test_the_check_looks_at_what_comes_out_of_functions_of_jax():
+    jnp.config(float64="refuse")
+    x = jnp.ones(3)
+    assert jnp.jit(lambda x: jnp.quantile(x, 0.3))(x).dtype == np.float32
+    with pytest.raises(jnp.DefaultsError, match=r"test_worlds\.py:\d+: .*np\.ones"):
+        jnp.jit(lambda x: jnp.where(x > 0, x, np.ones(3)))(x)
+
+
 def test_a_wrong_choice_of_the_check():
     with pytest.raises(jnp.DefaultsError, match="Write 'allow', 'warn' or 'refuse'"):
         jnp.config(float64="error")

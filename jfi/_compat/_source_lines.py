@@ -3,6 +3,7 @@
 JAX keeps the place of each operation for its own messages.
 """
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,9 @@ import jax
 
 from ._effects import inner_jaxprs
 from ._pieces import outside_of_tracing, piece
+
+
+_JFI = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 
 def origin_of_output(
@@ -39,22 +43,24 @@ def origin_of_output(
 
 def origin_of_float64(closed_jaxpr: Any) -> tuple[bool, tuple[str, int] | None]:
     """Whether float32 becomes float64 in a jaxpr, and the file and line of it."""
-    equation = _first_widening(closed_jaxpr.jaxpr)
-    if equation is None:
-        return False, None
+    equations = _first_widening(closed_jaxpr.jaxpr)
     place = source_lines()
-    return True, place(equation) if place else None
+    places = map(place, equations) if place else iter(())
+    return bool(equations), next(filter(None, places), None)
 
 
-def _first_widening(jaxpr: Any) -> Any:
+def _first_widening(jaxpr: Any) -> tuple[Any, ...]:
+    """The operation, and those that it is a part of, from the inside out."""
     for equation in jaxpr.eqns:
-        inner = [found for j in inner_jaxprs(equation) if (found := _first_widening(j))]
-        if inner:
-            return inner[0]
-        narrow = any(_bits(v.aval) in _NARROW for v in equation.invars)
-        if narrow and any(_bits(v.aval) in _WIDE for v in equation.outvars):
-            return equation
-    return None
+        makes_wide = any(_bits(v.aval) in _WIDE for v in equation.outvars)
+        if equation.primitive.name in _CALLS and not makes_wide:
+            continue  # such as jnp.quantile, which computes in float64
+        for inner in inner_jaxprs(equation):
+            if found := _first_widening(inner):
+                return (*found, equation)
+        if makes_wide and any(_bits(v.aval) in _NARROW for v in equation.invars):
+            return (equation,)
+    return ()
 
 
 def _bits(aval: Any) -> str:
@@ -63,18 +69,21 @@ def _bits(aval: Any) -> str:
 
 _NARROW = ("bfloat16", "float16", "float32", "complex64")
 _WIDE = ("float64", "complex128")
+_CALLS = ("jit", "pjit")
 
 
 @piece(
-    uses="source_info of an equation, jax._src.source_info_util.user_frame",
+    uses="source_info of an equation, jax._src.source_info_util.user_frames",
     without="errors of loops don't name the line that made a value of another type",
 )
 def source_lines() -> Callable[[Any], tuple[str, int] | None] | None:
-    from jax._src.source_info_util import user_frame
+    from jax._src.source_info_util import user_frames
 
     def place(equation: Any) -> tuple[str, int] | None:
-        frame = user_frame(equation.source_info.traceback)
-        return (frame.file_name, frame.start_line) if frame else None
+        for frame in user_frames(equation.source_info.traceback):
+            if not frame.file_name.startswith(_JFI):
+                return frame.file_name, frame.start_line
+        return None
 
     closed = outside_of_tracing(lambda: jax.make_jaxpr(lambda x: -x)(1.0))
     place(closed.jaxpr.eqns[0])  # all of jfi's own code may count as JAX's
