@@ -53,7 +53,8 @@ def row(name: str, ours: Way, base: Way, theirs: Way | None = None) -> Row:
 
 
 def _to_four_digits(x: Any) -> Any:
-    return np.round(np.asarray(x), 4)  # eager and compiled code round differently
+    # Eager and compiled code round differently.
+    return np.array([f"{value:.4g}" for value in np.ravel(np.asarray(x))])
 
 
 class Layer(equinox.Module):
