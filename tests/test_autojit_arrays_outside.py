@@ -141,3 +141,33 @@ def test_what_a_method_writes_to_an_array_of_a_module_is_refused():
     with pytest.warns(jfi.UncompiledWarning):
         f(Writer(), jfi.ones(2))
     assert GRID[0] == 7
+
+
+class Bag(list):
+    pass
+
+
+BAG = Bag([np.array([3.0, 4.0])])
+
+
+def test_a_list_with_attributes_stays_what_it_is(x64):
+    class Reader:
+        def read(self, x):
+            return BAG[0] * x
+
+    item = BAG[0]
+    f = autojit(lambda reader, x: reader.read(x))
+    np.testing.assert_array_equal(f(Reader(), jfi.asarray(np.ones(2))), [3, 4])
+    assert (len(BAG), vars(BAG)) == (1, {})
+    assert BAG[0] is item
+
+
+def test_arrays_are_put_back_after_an_error():
+    class Failing:
+        def fail(self, x):
+            raise ArithmeticError(GRID is before)
+
+    before = GRID
+    with pytest.raises(ArithmeticError):
+        autojit(lambda failing, x: failing.fail(x))(Failing(), jfi.ones(2))
+    assert GRID is before

@@ -50,17 +50,25 @@ def _contents(kind: Kind, part: Any, x: Any) -> Iterator[tuple[Any, Any]]:
         yield from class_data(x).items()
     elif kind is VARIABLES:
         yield from [(name, x.all[name]) for name in part[1] if name in x.all]
+    elif isinstance(x, list):
+        yield from enumerate(tuple(list.__iter__(x)))
+    elif isinstance(x, dict):
+        yield from tuple(dict.items(x))
     else:
         inner, values = kind.contents(x)
         keys = kind.keys(inner, values)
-        numbers = range(len(values))
-        yield from zip(numbers if keys is None else keys, values, strict=True)
+        if keys is not None:  # not of a deque
+            yield from zip(keys, values, strict=True)
 
 
 def _put(kind: Kind, x: Any, key: Any, value: Any) -> None:
     if kind is CLASS:
         cls, name = key
         type.__setattr__(cls, name, value)  # whatever its metaclass says
+    elif isinstance(x, list):
+        list.__setitem__(x, key, value)
+    elif isinstance(x, dict):
+        dict.__setitem__(x, key, value)
     else:
         kind.put(x, key, value)
 
