@@ -3,4 +3,4 @@
 from importlib.util import find_spec
 
 
-collect_ignore_glob = [] if find_spec("torch") else ["jfi/_torch/*"]
+collect_ignore_glob = [] if find_spec("torch") else ["jfi/_foreign/torch/*"]

@@ -9,12 +9,12 @@ import typing as _typing
 
 # All of jax.numpy, and what jfi has in its place. Python and pyright keep the last
 # definition of a name, mypy the first.
-from ._numpy import *  # isort: split
+from ._numpy_names import *  # isort: split
 
 
 from jax.numpy import *  # type: ignore[assignment,no-redef]  # pyright: ignore[reportWildcardImportFromLibrary]
 
-from ._numpy import *
+from ._numpy_names import *
 
 
 # isort: split
@@ -32,7 +32,7 @@ from jax import (
 )
 
 from . import nn as nn, scipy as scipy
-from ._config import (
+from ._arrays._config import (
     Config as Config,
     config as config,
     default_dtype as default_dtype,
@@ -41,8 +41,8 @@ from ._config import (
     resolve_dtype as resolve_dtype,
     set_default_dtype as set_default_dtype,
 )
-from ._conversion import to as to
-from ._devices import (
+from ._arrays._conversion import to as to
+from ._arrays._devices import (
     default_device as default_device,
     get_default_device as get_default_device,
     resolve_device as resolve_device,
@@ -75,7 +75,7 @@ from ._errors import (
     TangentError as TangentError,
     UncompiledWarning as UncompiledWarning,
 )
-from ._seeding import (
+from ._random._seeding import (
     RngState as RngState,
     fork_rng as fork_rng,
     get_rng_state as get_rng_state,
@@ -83,11 +83,11 @@ from ._seeding import (
     seed as seed,
     set_rng_state as set_rng_state,
 )
-from ._staging import (
+from ._random.traced import (
     PlainJitPolicy as PlainJitPolicy,
     set_plain_jit_policy as set_plain_jit_policy,
 )
-from ._transforms import (
+from ._transforms._public import (
     block_until_ready as block_until_ready,
     custom_jvp as custom_jvp,
     custom_vjp as custom_vjp,
@@ -140,13 +140,13 @@ if _typing.TYPE_CHECKING:
         vjp as vjp,
         zero_cotangent as zero_cotangent,
     )
-    from ._generators import Generator as Generator
-    from ._haiku import (
+    from ._foreign._haiku import (
         HaikuNetwork as HaikuNetwork,
         StatefulHaikuNetwork as StatefulHaikuNetwork,
         from_haiku as from_haiku,
     )
-    from ._kdtree import KDTree as KDTree, Neighbors as Neighbors
+    from ._foreign.kdtree import KDTree as KDTree, Neighbors as Neighbors
+    from ._foreign.torch import from_torch as from_torch
     from ._loops import (
         ScanWhileResult as ScanWhileResult,
         associative_scan as associative_scan,
@@ -165,7 +165,8 @@ if _typing.TYPE_CHECKING:
         persistent as persistent,
         persistent_call as persistent_call,
     )
-    from ._random import (
+    from ._random._generator_objects import Generator as Generator
+    from ._random.torch_style import (
         bernoulli as bernoulli,
         choice as choice,
         dropout as dropout,
@@ -184,7 +185,6 @@ if _typing.TYPE_CHECKING:
         randperm as randperm,
         uniform as uniform,
     )
-    from ._torch import from_torch as from_torch
     from ._torch_names import (
         bmm as bmm,
         cat as cat,
@@ -222,10 +222,13 @@ if _typing.TYPE_CHECKING:
 else:
     from jax.numpy import __array_api_version__, __array_namespace_info__
 
-    from ._compat import deprecated_numpy as _deprecations, from_numpy as _from_numpy
-    from ._lazy import attach as _attach
-    from ._missing_names import explained as _explained
-    from ._numpy_functions import WORDS as _WORDS
+    from ._advice._missing_names import explained as _explained
+    from ._arrays._numpy_functions import WORDS as _WORDS
+    from ._jax_internals import (
+        deprecated_numpy as _deprecations,
+        from_numpy as _from_numpy,
+    )
+    from ._optional._packages import attach as _attach
 
     for _name in _WORDS:
         del globals()[_name]  # jax.numpy's own: jfi's is made on first use
@@ -235,12 +238,12 @@ else:
         {
             "AdvancedAutoJIT": "_autojit",
             "AutoJIT": "_autojit",
-            "Generator": "_generators",
-            "HaikuNetwork": "_haiku",
-            "KDTree": "_kdtree",
-            "Neighbors": "_kdtree",
+            "Generator": "_random._generator_objects",
+            "HaikuNetwork": "_foreign._haiku",
+            "KDTree": "_foreign.kdtree",
+            "Neighbors": "_foreign.kdtree",
             "ScanWhileResult": "_loops",
-            "StatefulHaikuNetwork": "_haiku",
+            "StatefulHaikuNetwork": "_foreign._haiku",
             "ZERO": "_derivatives",
             "apply_updates": "_derivatives",
             "associative_scan": "_loops",
@@ -250,8 +253,8 @@ else:
             "checkpoint": "_loops",
             "cond": "_loops",
             "fori_loop": "_loops",
-            "from_haiku": "_haiku",
-            "from_torch": "_torch",
+            "from_haiku": "_foreign._haiku",
+            "from_torch": "_foreign.torch",
             "grad": "_derivatives",
             "hessian": "_derivatives",
             "jacfwd": "_derivatives",
@@ -276,12 +279,12 @@ else:
             "vmap_automatically": "_batching",
             "while_loop": "_loops",
             "zero_cotangent": "_derivatives",
-            **dict.fromkeys(_WORDS, "_numpy_functions"),
+            **dict.fromkeys(_WORDS, "_arrays._numpy_functions"),
             **dict.fromkeys(
                 """bernoulli choice dropout make_random_key make_random_keys multinomial
                 next_key normal poisson rand rand_like randint randint_like randn
                 randn_like randperm uniform""".split(),
-                "_random",
+                "_random.torch_style",
             ),
             **dict.fromkeys(
                 """bmm cat cdist cho_factor cholesky_solve chunk clamp cross_entropy

@@ -11,8 +11,8 @@ from typing import Any
 
 import jax
 
-from . import _compat
-from ._config import config
+from . import _jax_internals as _jax_internals
+from ._arrays._config import config
 
 
 REQUIRED = ("jax", "jaxlib", "numpy", "cloudpickle", "rpyc")
@@ -38,7 +38,7 @@ def report() -> Iterator[str]:
     defaults = [(name, str(value)) for name, value in asdict(config()).items()]
     yield from _section("defaults (jfi.config())", defaults)
     yield from _section("compiled code", [("server", _server()), ("JAX", _cache())])
-    rows = _compat.rows()
+    rows = _jax_internals.rows()
     yield from _section(
         "undocumented JAX", [(row.name, f"{row.state:<9} {row.uses}") for row in rows]
     )
@@ -68,8 +68,8 @@ def _versions() -> list[tuple[str, str]]:
     rows = [(name, _version(name)) for name in REQUIRED]
     found = [(name, _version(name)) for name in OPTIONAL]
     rows += [(name, version) for name, version in found if version != "not installed"]
-    tested = ", ".join(_compat.TESTED)
-    untested = jax.__version__ not in _compat.TESTED
+    tested = ", ".join(_jax_internals.TESTED)
+    untested = jax.__version__ not in _jax_internals.TESTED
     note = "  NOT TESTED: " if untested else "  tested: "
     return [(n, f"{v}{note}{tested}" if n == "jax" else v) for n, v in rows]
 
@@ -104,7 +104,7 @@ def _server() -> str:
 
 
 def _cache() -> str:
-    folder = _compat.setting("jax_compilation_cache_dir")
+    folder = _jax_internals.setting("jax_compilation_cache_dir")
     return f"cache in {folder}" if folder else "no cache on disk"
 
 

@@ -7,16 +7,19 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from types import MethodType
-from typing import Any, Generic, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast
 
 from jax.core import Tracer
 
-from ._arguments import Split, bind, named_as, split
-from ._compat import at_top_level
 from ._errors import FingerprintError, LocalFallbackWarning
-from ._fingerprint import Identity, identify
-from ._jit import jit
-from ._trees import own_copy
+from ._jax_internals import at_top_level
+from ._jit._function import jit
+from ._values import own_copy
+
+
+if TYPE_CHECKING:
+    from jfi_server.call_parts import Split
+    from jfi_server.fingerprint import Identity
 
 
 P = ParamSpec("P")
@@ -85,12 +88,12 @@ class PersistentFunction(Generic[P, R]):
         self._told: set[str] = set()
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        parts = split(args, kwargs)
+        parts: Split = _server("call_parts").split(args, kwargs)
         if not at_top_level() or any(map(_is_tracer, parts.traced)):
             return self._fn(*args, **kwargs)
         program = (self._fn, parts.structure, parts.settings)
         try:
-            identity = identify(program)
+            identity = _server("fingerprint").identify(program)
         except FingerprintError as error:
             local = _identity_here(program)
             how = "not compiled" if local is None else "compiled here at each start"
@@ -100,7 +103,7 @@ class PersistentFunction(Generic[P, R]):
             return cast("R", self._compiled(local, program, parts))
         try:
             return cast("R", self._served(identity, program, parts))
-        except _protocol().NotServed as why:
+        except _server("protocol").NotServed as why:
             reason = str(why).rstrip(".")
         self._tell(f"{self._name()} runs in this process: {reason}.")
         return cast("R", self._compiled(identity, program, parts))
@@ -122,9 +125,9 @@ class PersistentFunction(Generic[P, R]):
     def __repr__(self) -> str:
         return f"<persistent {self._fn!r}>"
 
-    def _served(self, identity: Identity, program: object, parts: Split) -> Any:
-        client: Any = importlib.import_module("jfi_server.client")
-        not_served = _protocol().NotServed
+    def _served(self, identity: "Identity", program: object, parts: "Split") -> Any:
+        client = _server("client")
+        not_served = _server("protocol").NotServed
         if identity.digest in self._refused:
             raise not_served(self._refused[identity.digest])
         try:
@@ -133,7 +136,9 @@ class PersistentFunction(Generic[P, R]):
                 parts.tree,
                 identity,
                 parts.traced,
-                lambda: identify(program).digest == identity.digest,
+                lambda: (
+                    _server("fingerprint").identify(program).digest == identity.digest
+                ),
             )
         except not_served as why:
             if why.for_ever:
@@ -142,7 +147,7 @@ class PersistentFunction(Generic[P, R]):
                 self._refused[identity.digest] = str(why)
             raise
 
-    def _compiled(self, identity: Identity, program: Any, parts: Split) -> Any:
+    def _compiled(self, identity: "Identity", program: Any, parts: "Split") -> Any:
         """Call the function as compiled in this process, once for each identity."""
         digest = identity.digest
         with self._lock:
@@ -175,11 +180,11 @@ class _Compiled:
             # The settings of this call: those of an earlier one, which were equal
             # then, may have been changed since.
             parts: Split = self._call.parts
-            return bind(fn, parts.structure, parts.leaves)(traced)
+            return _server("call_parts").bind(fn, parts.structure, parts.leaves)(traced)
 
-        self._jitted: Any = jit(named_as(run, fn), {})
+        self._jitted: Any = jit(_server("call_parts").named_as(run, fn), {})
 
-    def __call__(self, parts: Split) -> Any:
+    def __call__(self, parts: "Split") -> Any:
         before = getattr(self._call, "parts", None)  # it may call itself uncompiled
         self._call.parts = parts
         try:
@@ -188,10 +193,12 @@ class _Compiled:
             self._call.parts = before
 
 
-def _identity_here(program: object) -> Identity | None:
+def _identity_here(program: object) -> "Identity | None":
     """What holds in this process; None for what differs at each call."""
     try:
-        return identify(program, in_process=True)
+        return cast(
+            "Identity", _server("fingerprint").identify(program, in_process=True)
+        )
     except FingerprintError:
         return None
 
@@ -201,5 +208,6 @@ def _is_tracer(value: object) -> bool:
 
 
 @functools.cache
-def _protocol() -> Any:
-    return importlib.import_module("jfi_server.protocol")
+def _server(module: str) -> Any:
+    """A module of the server's package, imported at the first call that needs it."""
+    return importlib.import_module(f"jfi_server.{module}")

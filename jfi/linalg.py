@@ -16,8 +16,8 @@ if _typing.TYPE_CHECKING:
         solve_triangular as solve_triangular,
     )
 else:
-    from ._lazy import attach as _attach
-    from ._missing_names import explained as _explained
+    from ._advice._missing_names import explained as _explained
+    from ._optional._packages import attach as _attach
 
     __getattr__, __dir__ = _attach(
         __name__,

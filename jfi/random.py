@@ -23,8 +23,14 @@ from jax.random import (
     wrap_key_data as wrap_key_data,
 )
 
-from ._generators import default_rng as default_rng
-from ._numpy_random import (
+from ._random._generator_objects import default_rng as default_rng
+from ._random._key_data import (
+    key_repr as key_repr,
+    unwrap_key as unwrap_key,
+    wrap_key as wrap_key,
+)
+from ._random._seeding import manual_seed
+from ._random.numpy_style import (
     ball as ball,
     bernoulli as bernoulli,
     beta as beta,
@@ -78,12 +84,6 @@ from ._numpy_random import (
     weibull as weibull,
     weibull_min as weibull_min,
 )
-from ._random_keys import (
-    key_repr as key_repr,
-    unwrap_key as unwrap_key,
-    wrap_key as wrap_key,
-)
-from ._seeding import manual_seed
 
 
 seed = manual_seed  # NumPy's name

@@ -28,15 +28,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from jfi import (
-    AdvancedAutoJIT,
-    AutoJIT,
-    AutoJitError,
-    _trees as trees,
-    autojit,
-)
+from jfi import AdvancedAutoJIT, AutoJIT, AutoJitError, autojit
 from jfi._autojit import _calls, _layout_table, _programs
-from jfi._trees import mark_static
+from jfi._values import _trees as trees, mark_static
 
 
 @pytest.fixture(autouse=True, params=["layouts", "opened"])

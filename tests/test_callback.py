@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from jfi import CallbackError
-from jfi._callback import host_call
+from jfi._foreign._host_calls import host_call
 
 from .subprocesses import output_of
 
@@ -281,7 +281,7 @@ def test_nothing_is_called_while_tracing():
 def test_results_are_on_the_device_of_the_arguments():
     code = """
 import jax, numpy as np
-from jfi._callback import host_call
+from jfi._foreign._host_calls import host_call
 spec = jax.ShapeDtypeStruct((3,), np.float32)
 call = lambda x: host_call(lambda x: [x + 1], [spec], x, name="f()")[0]
 x = jax.device_put(np.ones(3, np.float32), jax.devices()[2])
@@ -306,7 +306,7 @@ def test_megabytes_on_one_core():
 import os
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 import jax, jax.numpy as jnp, numpy as np
-from jfi._callback import host_call
+from jfi._foreign._host_calls import host_call
 def both(x, y):
     spec = jax.ShapeDtypeStruct(x.shape, x.dtype)
     host = lambda x, y: [x + y, np.sort(x)]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jfi as jnp
-from jfi._numpy_functions import WORDS
+from jfi._arrays._numpy_functions import WORDS
 
 
 PAGE = (Path(__file__).parents[1] / "docs" / "collisions.md").read_text()

@@ -11,16 +11,16 @@ import jax
 import numpy as np
 import pytest
 from jax.sharding import PartitionSpec
+from jfi_server.fingerprint import fingerprint
 from subprocesses import output_of, run_python
 
 import jfi as jnp
-from jfi import _compat
-from jfi._compat import _key_state, _tracing
-from jfi._fingerprint import fingerprint
+from jfi import _jax_internals as _jax_internals
+from jfi._jax_internals import _key_state, _tracing
 
 
 ROOT = Path(__file__).parents[1]
-NAMES = [row.name for row in _compat.rows()]
+NAMES = [row.name for row in _jax_internals.rows()]
 X = np.linspace(1, 2, 3, dtype="float32")
 
 
@@ -29,7 +29,7 @@ X = np.linspace(1, 2, 3, dtype="float32")
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_piece_is_in_use_here(name):
-    (row,) = [row for row in _compat.rows() if row.name == name]
+    (row,) = [row for row in _jax_internals.rows() if row.name == name]
     assert row.state == "in use"
     assert row.uses
     assert row.without
@@ -37,16 +37,16 @@ def test_each_piece_is_in_use_here(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_piece_can_be_switched_off(name):
-    with _compat.without(name):
-        states = {row.name: row.state for row in _compat.rows()}
+    with _jax_internals.without(name):
+        states = {row.name: row.state for row in _jax_internals.rows()}
         assert states.pop(name) in ("fallback", "refused")
         assert set(states.values()) == {"in use"}
-    assert {row.state for row in _compat.rows()} == {"in use"}
+    assert {row.state for row in _jax_internals.rows()} == {"in use"}
 
 
 def test_an_unknown_piece_is_refused():
     told = pytest.raises(ValueError, match=r"'hidden_stat'.*hidden_state")
-    with told, _compat.without("hidden_stat"):
+    with told, _jax_internals.without("hidden_stat"):
         pass
     done = run_python("import jfi", env={"JFI_WITHOUT": "hidden_stat"}, check=False)
     assert "'hidden_stat'" in done.stderr
@@ -55,8 +55,10 @@ def test_an_unknown_piece_is_refused():
 
 def test_the_tested_releases_are_those_of_the_constraints():
     lines = (ROOT / "constraints.txt").read_text()
-    assert set(re.findall(r"^jax==([\d.]+)", lines, re.MULTILINE)) == {*_compat.TESTED}
-    assert jax.__version__ in _compat.TESTED
+    assert set(re.findall(r"^jax==([\d.]+)", lines, re.MULTILINE)) == {
+        *_jax_internals.TESTED
+    }
+    assert jax.__version__ in _jax_internals.TESTED
 
 
 def report_of(**env):
@@ -141,10 +143,10 @@ def test_draws_under_plain_jax_need_no_trace_context():
 def state(request):
     """`jit_key_state` as JAX gives it, and on public functions alone."""
     if request.param == "documented":
-        yield _compat.jit_key_state("a")
+        yield _jax_internals.jit_key_state("a")
         return
-    with _compat.without("user_contexts"):
-        made = _compat.jit_key_state("a")
+    with _jax_internals.without("user_contexts"):
+        made = _jax_internals.jit_key_state("a")
         assert isinstance(made, _key_state._ClearingState)
         yield made
 
@@ -183,15 +185,19 @@ def test_the_state_of_a_block_belongs_to_its_thread(state):
     "missing", [(), ("trace_context",), ("trace_context", "trace_state")]
 )
 def test_each_way_tells_tracing(missing):
-    with _compat.without(*missing):
+    with _jax_internals.without(*missing):
         test = _tracing._top_level_test()
         assert (test is _tracing._calls_no_jax) == (len(missing) == 2)
         assert _tracing._tells_tracing(test)
-        assert _compat.at_top_level()
+        assert _jax_internals.at_top_level()
         seen = []
 
         def probe(x):
-            told = _compat.at_top_level, _compat.is_staged, _compat.is_outermost
+            told = (
+                _jax_internals.at_top_level,
+                _jax_internals.is_staged,
+                _jax_internals.is_outermost,
+            )
             seen.append([tell() for tell in told])
             return x
 
@@ -211,11 +217,15 @@ def test_each_way_tells_tracing(missing):
 def test_a_program_inside_of_a_program_is_not_the_outermost():
     for missing in ((), ("trace_context",)):
         seen = []
-        inner = jnp.jit(lambda x, seen=seen: seen.append(_compat.is_outermost()) or x)
-        with _compat.without(*missing):
+        inner = jnp.jit(
+            lambda x, seen=seen: seen.append(_jax_internals.is_outermost()) or x
+        )
+        with _jax_internals.without(*missing):
             jax.jit(lambda x, inner=inner: inner(x))(1)
             jax.vmap(lambda x, inner=inner: inner(x))(X)
-            jnp.jit(lambda x, seen=seen: seen.append(_compat.is_outermost()) or x)(1)
+            jnp.jit(
+                lambda x, seen=seen: seen.append(_jax_internals.is_outermost()) or x
+            )(1)
         assert seen == [False, False, True]
 
 
@@ -228,9 +238,9 @@ def test_a_test_that_tells_nothing_is_not_taken():
 
 
 def test_settings_without_the_list_of_them():
-    every = _compat.all_settings()
-    with _compat.without("config_values"):
-        some = _compat.all_settings()
+    every = _jax_internals.all_settings()
+    with _jax_internals.without("config_values"):
+        some = _jax_internals.all_settings()
     assert len(some) < len(every)
     assert some.items() <= every.items()
 
@@ -238,8 +248,8 @@ def test_settings_without_the_list_of_them():
 def test_draws_of_eager_code_without_trace_options():
     first = [float(jnp.randn()) for _ in range(40)]
     jnp.manual_seed(0)
-    with _compat.without("trace_options"):
-        assert _compat.compilation_context() is None
+    with _jax_internals.without("trace_options"):
+        assert _jax_internals.compilation_context() is None
         assert [float(jnp.randn()) for _ in range(40)] == first
         with jax.default_matmul_precision("highest"):
             jnp.randn()
@@ -247,18 +257,18 @@ def test_draws_of_eager_code_without_trace_options():
 
 def test_whether_the_backend_runs_is_not_known_without_its_state():
     jnp.zeros(1)
-    assert _compat.backend_started()
-    with _compat.without("backend_state"):
-        assert not _compat.backend_started()
+    assert _jax_internals.backend_started()
+    with _jax_internals.without("backend_state"):
+        assert not _jax_internals.backend_started()
 
 
 def test_unreadable_options_of_a_jitted_function_are_refused():
     inner = jax.jit(lambda x: x)
     assert fingerprint(lambda x: inner(x))
     told = pytest.raises(ValueError, match="whose options can't be read")
-    with told, _compat.without("jit_state"):
+    with told, _jax_internals.without("jit_state"):
         fingerprint(lambda x: inner(x))
-    assert _compat.jit_options(object()) is None
+    assert _jax_internals.jit_options(object()) is None
 
 
 # ------------------------------------------------------------ batches, loops, shards
@@ -275,7 +285,7 @@ def test_branches_in_a_batch(name):
     in_scan = jax.vmap(lambda x: jax.lax.scan(lambda c, _: (f(c, X), x), x, length=2))
     slope = jnp.vmap(jnp.grad(f), (0, None))
     expected = rows(X, X), in_scan(X), slope(X, X)
-    with _compat.without(name):
+    with _jax_internals.without(name):
         jax.clear_caches()
         found = (
             jnp.vmap(lambda x, w: f(x, w), (0, None))(X, X),
@@ -299,7 +309,7 @@ def test_loops_that_exchange_values_without_axis_effects():
     expected = values(X)
     with pytest.raises(jnp.LoopError):
         slopes(X)
-    with _compat.without("axis_effects"):
+    with _jax_internals.without("axis_effects"):
         found = jax.vmap(lambda x: f(x), axis_name="i")(X)
         with pytest.raises(jnp.LoopError):  # refused as ever, and not wrong
             jax.vmap(jax.grad(f_carry(f)), axis_name="i")(X)
@@ -323,7 +333,7 @@ def test_loops_in_shards_without_varying_types():
         return f(X)
 
     expected = mapped()
-    with _compat.without("varying_types"):
+    with _jax_internals.without("varying_types"):
         np.testing.assert_array_equal(mapped(check_vma=False), expected)
         with pytest.raises(Exception, match=r"vary|type"):
             mapped()
@@ -338,7 +348,7 @@ def test_a_wrong_carry_without_source_lines():
 
     with pytest.raises(jnp.LoopError, match=r"test_compat\.py, line"):
         jnp.scan(wrong, jnp.ones(2), length=2)
-    with _compat.without("source_lines"), pytest.raises(jnp.LoopError) as caught:
+    with _jax_internals.without("source_lines"), pytest.raises(jnp.LoopError) as caught:
         jnp.scan(lambda c, _: (c.astype(int), None), jnp.ones(2), length=2)
     assert "test_compat.py, line" not in str(caught.value)
 
@@ -373,10 +383,10 @@ class Point:
 
 @pytest.mark.parametrize("missing", [(), ("pytree_nodes",)])
 def test_a_pytree_node_is_taken_apart_and_put_together(missing):
-    with _compat.without(*missing):
-        _, data = _compat.pytree_node(jax.tree.structure(Point(0, "p")))
-        assert isinstance(data, _compat.WholeStructure) == bool(missing)
-        made = _compat.pytree_from_node(Point, data, [3])
+    with _jax_internals.without(*missing):
+        _, data = _jax_internals.pytree_node(jax.tree.structure(Point(0, "p")))
+        assert isinstance(data, _jax_internals.WholeStructure) == bool(missing)
+        made = _jax_internals.pytree_from_node(Point, data, [3])
     assert (made.x, made.name) == (3, "p")
 
 
@@ -385,9 +395,9 @@ def test_an_object_with_settings_without_pytree_nodes():
     def f(point):
         return Point(point.x * len(point.name), point.name)
 
-    with _compat.without("pytree_nodes"):
+    with _jax_internals.without("pytree_nodes"):
         assert [float(f(Point(2.0, name)).x) for name in ("a", "abc", "a")] == [2, 6, 2]
 
 
 def test_a_leaf_has_no_node():
-    assert _compat.pytree_node(jax.tree.structure(0)) is None
+    assert _jax_internals.pytree_node(jax.tree.structure(0)) is None

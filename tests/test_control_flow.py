@@ -12,7 +12,7 @@ from jax import lax
 
 import jfi as jnp
 from jfi import LoopError
-from jfi._compat import on_compiled
+from jfi._jax_internals import on_compiled
 
 
 X = np.array([1.0, 2.0, 3.0], np.float32)
@@ -326,7 +326,7 @@ def test_a_number_is_data_for_the_shapes_that_allow_it():
 def test_a_changing_global_of_a_script():
     script = """
 import jfi as jnp
-from jfi._compat import on_compiled
+from jfi._jax_internals import on_compiled
 seen, counts, totals = [], [], []
 on_compiled(seen.append)
 xs = jnp.arange(4.0)

@@ -13,8 +13,8 @@ from jax.experimental.hijax import Zero
 from subprocesses import output_of
 
 import jfi as jnp
-from jfi import _compat
-from jfi._compat import _symbolic_zeros
+from jfi import _jax_internals as _jax_internals
+from jfi._jax_internals import _symbolic_zeros
 
 
 X = np.linspace(1, 2, 3, dtype="float32")
@@ -176,7 +176,7 @@ def test_a_zero_tangent_removes_the_work():
 
 def test_zeros_without_symbolic_ones(pulled):
     _, pull = pulled
-    with _compat.without("symbolic_zeros"):
+    with _jax_internals.without("symbolic_zeros"):
         np.testing.assert_array_equal(pull({"loss": 1.0})[0]["w"], np.ones(3))
 
 

@@ -17,9 +17,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from jfi_server.fingerprint import fingerprint, identify, registration
 
 from jfi._errors import FingerprintError
-from jfi._fingerprint import fingerprint, identify, registration
 
 
 def load(source, filename="<case>", **names):
@@ -266,7 +266,7 @@ def test_in_another_process_with_another_hash_seed_and_another_file(tmp_path):
     program = """
 import json, sys
 import jax, jax.numpy as jnp, numpy as np
-from jfi._fingerprint import fingerprint
+from jfi_server.fingerprint import fingerprint
 cases, shift = json.loads(sys.stdin.read()), int(sys.argv[1])
 digests = {}
 for name, source in cases.items():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jfi as jnp
-from jfi import _compat
+from jfi import _jax_internals as _jax_internals
 
 
 def same(a, b):
@@ -58,7 +58,7 @@ def test_under_jit_a_generator_draws_what_it_draws_eagerly():
 @pytest.mark.parametrize("missing", [(), ("hidden_state",)])
 @pytest.mark.parametrize("first", ["eager", "compiled"])
 def test_a_compiled_function_with_a_generator_under_autojit(first, missing):
-    with _compat.without(*missing):
+    with _jax_internals.without(*missing):
         g = jnp.Generator(1)
         expected = [float(g.randn()) for _ in range(4)]
         g.manual_seed(1)

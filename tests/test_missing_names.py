@@ -10,7 +10,7 @@ import pytest
 from subprocesses import output_of
 
 import jfi as jnp
-from jfi._torch_advice import INSTEAD
+from jfi._advice._torch_lines import INSTEAD
 
 
 LINES = [
@@ -140,11 +140,11 @@ def test_imports_with_another_way_still_work():
     names = {}
     exec(
         "try:\n    from jfi import mm\nexcept ImportError:\n    mm = 1\n"
-        "from jfi import _creation, linalg, KDTree",
+        "from jfi import _autojit, linalg, KDTree",
         names,
     )
     assert names["mm"] == 1
-    assert names["_creation"].__name__ == "jfi._creation"
+    assert names["_autojit"].__name__ == "jfi._autojit"
 
 
 def test_python_sees_a_plain_attribute_error():
@@ -167,9 +167,9 @@ def test_names_that_are_there_load_no_advice():
     code = """
 import sys, jfi
 jfi.zeros, jfi.sum, jfi.KDTree, hasattr(jfi, "__wrapped__")
-print([m for m in ("jfi._torch_advice", "difflib", "torch") if m in sys.modules])
-advice = "jfi._torch_advice"
+print([m for m in ("jfi._advice._torch_lines", "difflib", "torch") if m in sys.modules])
+advice = "jfi._advice._torch_lines"
 print(hasattr(jfi, "matmull"), advice in sys.modules, "torch" in sys.modules)
 """
     assert output_of(code).splitlines()[1] == "False True False"
-    assert "jfi._torch_advice" not in output_of(code).splitlines()[0]
+    assert "jfi._advice._torch_lines" not in output_of(code).splitlines()[0]

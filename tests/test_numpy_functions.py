@@ -11,7 +11,7 @@ from against_torch import compare
 from subprocesses import output_of
 
 import jfi as jnp
-from jfi._numpy_functions import WORDS
+from jfi._arrays._numpy_functions import WORDS
 
 
 X = np.array([[3.0, -1.0, 2.0, 5.0], [4.0, 8.0, -7.0, 6.0]], "float32")
@@ -331,7 +331,7 @@ def test_stubs_have_the_words():
     import ast
     from pathlib import Path
 
-    import jfi._numpy_functions as module
+    import jfi._arrays._numpy_functions as module
 
     stub = ast.parse(Path(module.__file__).with_suffix(".pyi").read_text())
     found = {}

@@ -46,7 +46,11 @@ def test_holds_both_packages_with_their_types(names):
         for path in (base / package).rglob("*")
         if path.suffix in (".py", ".pyi") or path.name == "py.typed"
     }
-    assert {"jfi/py.typed", "jfi/_transforms.pyi", "jfi_server/py.typed"} <= expected
+    assert {
+        "jfi/py.typed",
+        "jfi/_transforms/_public.pyi",
+        "jfi_server/py.typed",
+    } <= expected
     assert expected <= names
 
 

@@ -11,7 +11,7 @@ import pytest
 from subprocesses import output_of, run_python
 
 import jfi
-from jfi._numpy_functions import WORDS
+from jfi._arrays._numpy_functions import WORDS
 
 
 PUBLIC = sorted(n for n in dir(jfi) if not n.startswith("_"))
@@ -147,7 +147,8 @@ def test_is_documented_with_an_example(name):
 def test_names_on_first_use():
     code = """
 import sys, jfi
-homes = ["jfi._torch", "jfi._kdtree", "jfi._haiku", "jfi._persistent"]
+foreign = ["torch", "kdtree", "_haiku"]
+homes = ["jfi._persistent", *(f"jfi._foreign.{name}" for name in foreign)]
 print([home for home in homes if home in sys.modules])
 assert "KDTree" in dir(jfi) and "KDTree" not in vars(jfi)
 assert jfi.KDTree is jfi.KDTree is vars(jfi)["KDTree"]
@@ -173,7 +174,7 @@ def test_jedi_completes(name):
 def test_jedi_goes_to_the_definition():
     source = "import jfi as jnp\njnp.KDTree"
     (found,) = jedi.Script(source).goto(2, 6, follow_imports=True)
-    assert found.module_path.parts[-3:] == ("jfi", "_kdtree", "_tree.py")
+    assert found.module_path.parts[-3:] == ("_foreign", "kdtree", "_tree.py")
 
 
 def test_jedi_shows_documentation():
@@ -220,7 +221,7 @@ def test_a_changed_module_is_seen():
 def test_importing_starts_no_backend_and_creates_no_array():
     code = """
 import jfi
-from jfi._compat import backend_started
+from jfi._jax_internals import backend_started
 assert not backend_started()
 import jax
 assert jax.live_arrays() == []

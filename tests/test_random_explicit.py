@@ -15,7 +15,7 @@ import pytest
 from drawing import assert_all_different, assert_same, count, eager_stream, numbers
 
 import jfi
-from jfi import _compat
+from jfi import _jax_internals as _jax_internals
 
 
 ONE = np.float32(1)
@@ -25,7 +25,7 @@ X23 = np.linspace(1, 2, 6, dtype="float32").reshape(2, 3)
 
 @pytest.fixture(autouse=True)
 def _documented_jax():
-    with _compat.without("hidden_state"):
+    with _jax_internals.without("hidden_state"):
         yield
 
 
@@ -321,7 +321,7 @@ def test_rows_in_batches_draw_the_same_in_batches_of_any_size(missing):
         jfi.manual_seed(0)
         return jfi.map(draw_1, X23.ravel(), batch_size=batch_size), count()
 
-    with _compat.without(*missing):
+    with _jax_internals.without(*missing):
         found = [rows(size) for size in (2, 3, 4, 6)]
         with_jit = jfi.jit(lambda: jfi.map(draw_1, X23.ravel(), batch_size=4))
         jfi.manual_seed(0)

@@ -1,4 +1,4 @@
-"""Functions that are traced to the same code are compiled once (`jfi._jitted`)."""
+"""Functions that are traced to the same code are compiled once (`jfi/_jit/_executables.py`)."""
 
 import functools
 import gc
@@ -15,7 +15,7 @@ from jax.sharding import PartitionSpec as P
 
 import jfi
 from jfi import autojit
-from jfi._compat import on_compiled, without
+from jfi._jax_internals import on_compiled, without
 
 
 @pytest.fixture

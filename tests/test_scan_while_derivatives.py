@@ -14,7 +14,7 @@ from contracting import (
 )  # fmt: skip
 from jax import lax
 
-from jfi import LoopError, ScanWhileResult, _compat, scan_while
+from jfi import LoopError, ScanWhileResult, _jax_internals as _jax_internals, scan_while
 from jfi._loops import _programs
 
 
@@ -325,7 +325,7 @@ def test_a_body_with_a_gradient_of_its_own():
 
 @pytest.fixture
 def _without_rules():
-    with _compat.without("linear_calls", "ruled_calls"):
+    with _jax_internals.without("linear_calls", "ruled_calls"):
         _programs._program_of.cache_clear()  # what is compiled with it, and without it
         yield
     _programs._program_of.cache_clear()

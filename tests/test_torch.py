@@ -850,7 +850,7 @@ def test_without_pytorch():
     code = """
 import sys
 sys.modules["torch"] = None
-from jfi._torch import from_torch
+from jfi._foreign.torch import from_torch
 try:
     from_torch(len)
 except ImportError as error:
@@ -864,5 +864,5 @@ except ImportError as error:
 
 
 def test_pytorch_is_imported_on_use():
-    code = "import jfi._torch, sys; print('torch' in sys.modules)"
+    code = "import jfi._foreign.torch, sys; print('torch' in sys.modules)"
     assert output_of(code) == "False"

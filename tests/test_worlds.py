@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import jfi as jnp
-from jfi import _conversion, _creation, _ranges
+from jfi._arrays import _conversion, _creation, _ranges
 
 
 DOCS = Path(__file__).parents[1] / "docs/defaults.md"

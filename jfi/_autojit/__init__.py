@@ -21,10 +21,7 @@ what users may ask for.
 
 from ._calls import Calls as Calls
 from ._modes import Mode as Mode
-from ._opening import (
-    contents_of as contents_of,
-    variables_read as variables_read,
-)
+from ._opening import contents_of as contents_of, variables_read as variables_read
 from ._watching import (
     GlobalWritesError as GlobalWritesError,
     UntracedError as UntracedError,

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 
 from .._errors import AutoJitError
-from .._trees import own_copy
+from .._values import own_copy
 from ._calls import Calls
 from ._graphs import Graph
 from ._outcomes import Outcome

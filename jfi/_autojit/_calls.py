@@ -8,13 +8,12 @@ import types
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from .._compat import setting
-from .._jitted import OtherArraysError
-from .._per_function import weakly
-from .._staging import FoundDraws
-from .._trees import function_name, own_copy
+from .._jax_internals import setting
+from .._jit._executables import OtherArraysError
+from .._jit._per_function import weakly
+from .._random.traced import FoundDraws
+from .._values import function_name, own_copy
 from ._effects import EffectsError
-from ._function_kinds import Body
 from ._graphs import Opened
 from ._history import History, has_run
 from ._layout_table import Layouts
@@ -24,12 +23,13 @@ from ._modes import Mode
 from ._opening import open_values
 from ._options import Options, named_in, read_options
 from ._outcomes import Outcome
-from ._outside_kinds import Variables
 from ._programs import Function, Program, Programs, UnreadError
 from ._reading import Assumed, Read
 from ._shardings import constrain, leaf_options, split_options
 from ._varying import Numbers
 from ._watching import UnwatchedError, refuse_unwatched, warn_of_copies, warn_once
+from .kinds._functions import Body
+from .kinds._variables import Variables
 
 
 CALLS_TO_LEARN = 2  # of one form, before it is written down as a layout

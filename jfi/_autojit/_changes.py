@@ -5,11 +5,11 @@ from itertools import islice, takewhile
 from typing import Any, NamedTuple, TypeAlias
 
 from .._errors import AutoJitError
-from .._trees import number_key
-from ._classify import CLASS, PYTREE, STATIC_ARRAY
+from .._values import number_key
 from ._graphs import Graph
-from ._kinds import MISSING, Kind, Split
-from ._object_kinds import UNREAD, touch
+from .kinds._base import MISSING, Kind, Split
+from .kinds._classify import CLASS, PYTREE, STATIC_ARRAY
+from .kinds._objects import UNREAD, touch
 
 
 Contents: TypeAlias = dict[int, Split]

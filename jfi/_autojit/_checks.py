@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from .._trees import contents_key, number_key, own_copy
-from ._classify import ARRAY, SCALAR
+from .._values import contents_key, number_key, own_copy
 from ._modes import Mode
 from ._opening import kind_in_mode
+from .kinds._classify import ARRAY, SCALAR
 
 
 class _OtherKindError(Exception):

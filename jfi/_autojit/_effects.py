@@ -15,13 +15,13 @@ from typing import Any
 from jax.core import Tracer
 
 from ._changes import Change, Contents, equal, same
-from ._class_kinds import class_data
-from ._classify import CLASS, STATIC_ARRAY, VARIABLES
 from ._graphs import Graph, Opened
 from ._opening import look_at
-from ._outside_kinds import Namespace, Variables
 from ._reading import Read
 from ._watching import UnwatchedError, stale
+from .kinds._classes import class_data
+from .kinds._classify import CLASS, STATIC_ARRAY, VARIABLES
+from .kinds._variables import Namespace, Variables
 
 
 # A variable by the id of its module's dict, or of its class, and its name.

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from .._placement import is_narrowed
-from .._trees import contents_key
-from ._class_kinds import class_data
-from ._classify import CLASS, VARIABLES
+from .._arrays._placement import is_narrowed
+from .._values import contents_key
 from ._graphs import Opened
-from ._kinds import Kind
+from .kinds._base import Kind
+from .kinds._classes import class_data
+from .kinds._classify import CLASS, VARIABLES
 
 
 @contextlib.contextmanager

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ._classify import ARRAY, INTEGER, ITSELF, NUMBER, SCALAR, STATIC_ARRAY
-from ._kinds import InputKind, Kind
 from ._modes import Mode
 from ._reading import Read
+from .kinds._base import InputKind, Kind
+from .kinds._classify import ARRAY, INTEGER, ITSELF, NUMBER, SCALAR, STATIC_ARRAY
 
 
 Node: TypeAlias = tuple[Kind, Any, tuple[int, ...]]

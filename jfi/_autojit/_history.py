@@ -11,13 +11,13 @@ from typing import Any, NamedTuple, overload
 
 import jax
 
-from .._compat import is_outermost, on_compiled, user_level
 from .._errors import AutoJitError, RecompileWarning
-from ._class_kinds import class_data
-from ._classify import CLASS, VALUE, VARIABLES
-from ._flax_kinds import NUMBERED
+from .._jax_internals import is_outermost, on_compiled, user_level
 from ._graphs import LEAVES, Graph, paths
-from ._kinds import MISSING
+from .kinds._base import MISSING
+from .kinds._classes import class_data
+from .kinds._classify import CLASS, VALUE, VARIABLES
+from .kinds._flax import NUMBERED
 
 
 MAX_RECORDS = 1000  # compilations that are remembered

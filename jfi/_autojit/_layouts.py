@@ -32,15 +32,15 @@ import itertools
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from .._per_function import weakly
-from .._trees import Constant
+from .._jit._per_function import weakly
+from .._values import Constant
 from ._checks import NAMES
-from ._function_kinds import Body
 from ._graphs import LEAVES, Opened
-from ._kinds import Expression, Kind, Source
 from ._opening import told_apart
-from ._outside_kinds import Variables
 from ._still import Found, Part, PartRecogniser, still_part
+from .kinds._base import Expression, Kind, Source
+from .kinds._functions import Body
+from .kinds._variables import Variables
 
 
 MAX_PAIRED = 8  # objects of one class that are compared one by one

@@ -11,14 +11,14 @@ from typing import Any
 import jax
 from jax.core import Tracer
 
+from .._advice import advice, is_told, mark_told
 from .._errors import AutoJitError, JfiError
-from .._python_branches import advice, is_told, mark_told
-from .._trees import function_name
-from ._classify import ARRAY, SCALAR
-from ._flax_kinds import advice as nnx_advice
+from .._values import function_name
 from ._graphs import Graph, Opened, paths, place
 from ._modes import Mode
 from ._varying import varying
+from .kinds._classify import ARRAY, SCALAR
+from .kinds._flax import advice as nnx_advice
 
 
 def refuse_uncompilable(fn: Any) -> None:

@@ -13,7 +13,11 @@ import numpy as np
 from jax.core import Tracer
 
 from .._errors import AutoJitError
-from ._classify import (
+from ._graphs import INPUT, LEAVES, Node, Opened, place
+from ._modes import KEYS, WITH_DATA, Mode
+from ._reading import LRU_CACHED, NOTHING_ASSUMED, Assumed, Read
+from .kinds._base import Kind, ReaderError, RefusedError
+from .kinds._classify import (
     ARRAY,
     CELL,
     DICT,
@@ -31,12 +35,8 @@ from ._classify import (
     VARIABLES,
     kind_of,
 )
-from ._graphs import INPUT, LEAVES, Node, Opened, place
-from ._kinds import Kind, ReaderError, RefusedError
-from ._modes import KEYS, WITH_DATA, Mode
-from ._outside_kinds import Variables
-from ._reading import LRU_CACHED, NOTHING_ASSUMED, Assumed, Read
-from ._remembering import may_trace, needs_watching
+from .kinds._remembering import may_trace, needs_watching
+from .kinds._variables import Variables
 
 
 UNSHARED = (int, float, complex, str, bool, bytes, type(None))  # `is` says nothing

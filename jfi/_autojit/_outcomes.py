@@ -8,7 +8,13 @@ from typing import Any, NamedTuple
 import jax
 
 from ._changes import Change, write_back
-from ._classify import (
+from ._graphs import INPUT, LEAVES, Graph
+from ._messages import refuse_traced_text
+from ._modes import Mode
+from ._opening import open_values
+from ._rebuilding import rebuild
+from .kinds._base import Kind
+from .kinds._classify import (
     ARRAY,
     CLASS,
     DICT,
@@ -19,12 +25,6 @@ from ._classify import (
     TUPLE,
     VALUE,
 )
-from ._graphs import INPUT, LEAVES, Graph
-from ._kinds import Kind
-from ._messages import refuse_traced_text
-from ._modes import Mode
-from ._opening import open_values
-from ._rebuilding import rebuild
 
 
 class Outcome:

@@ -6,9 +6,9 @@ import threading
 from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any, NamedTuple
 
-from .._compat import at_top_level, setting
-from .._jit import Compiled
-from .._jitted import Jitted
+from .._jax_internals import at_top_level, setting
+from .._jit._executables import Jitted
+from .._jit._function import Compiled
 from ._changes import contents, find_changes
 from ._effects import (
     EffectsError,
@@ -25,12 +25,12 @@ from ._graphs import Graph, Opened
 from ._history import History
 from ._layout_table import Layout
 from ._messages import change_refused
-from ._object_kinds import touching
 from ._outcomes import take_apart
 from ._rebuilding import rebuild
-from ._remembering import Remembered, remembering
 from ._varying import as_data, examples
 from ._watching import UntracedError, stale
+from .kinds._objects import touching
+from .kinds._remembering import Remembered, remembering
 
 
 MAX_PROGRAMS = 1024  # per function; the least recently used goes

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._code import is_user_code, is_user_module, reads_surroundings, references
+from .._values import is_user_code, is_user_module, reads_surroundings, references
 from ._modes import Mode
 
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .._errors import AutoJitError
-from ._classify import VARIABLES
 from ._graphs import INPUT, LEAVES, Graph, Node
-from ._kinds import MISSING
+from .kinds._base import MISSING
+from .kinds._classify import VARIABLES
 
 
 def rebuild(

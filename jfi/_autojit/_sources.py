@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 
 if TYPE_CHECKING:
-    from ._kinds import Kind
+    from .kinds._base import Kind
 
 
 class Source(Protocol):

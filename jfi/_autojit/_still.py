@@ -12,12 +12,11 @@ import types
 from collections.abc import Callable, Iterable, Sequence, Sized
 from typing import Any, NamedTuple
 
-from .._code import is_user_module
-from .._trees import Constant
+from .._values import Constant, is_user_module
 from ._graphs import Graph, Opened
-from ._kinds import Watches
-from ._outside_kinds import Variables
 from ._reading import is_users
+from .kinds._base import Watches
+from .kinds._variables import Variables
 
 
 MIN_NODES = 8  # of a part: fewer are looked at in the same time

@@ -12,11 +12,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from .._compat import inner_jaxprs
-from .._trees import number_key
-from ._classify import SCALAR, VARIABLES
+from .._jax_internals import inner_jaxprs
+from .._values import number_key
 from ._graphs import Graph, Opened
 from ._modes import Mode
+from .kinds._classify import SCALAR, VARIABLES
 
 
 MAX_GRAPHS = 128  # of one function, of which the numbers are remembered

@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from .._compat import user_level
 from .._errors import AutoJitError, SlowCallWarning, UncompiledWarning
-from ._classify import ARRAY, STATIC_ARRAY
+from .._jax_internals import user_level
 from ._graphs import Opened, place
 from ._history import History
+from .kinds._classify import ARRAY, STATIC_ARRAY
 
 
 LARGE = 4 * 2**20  # bytes, which take about a millisecond to copy

@@ -19,14 +19,14 @@ from typing import (
     overload,
 )
 
-from .._per_function import PerFunction, options_key
-from .._trees import WeakIdentity, function_name, is_named
+from .._jit._per_function import PerFunction, options_key
+from .._values import WeakIdentity, function_name, is_named
 from ._ahead import Lowered, eval_shape, lower, trace
 from ._calls import Calls, Parameter
-from ._classify import register_kind
-from ._function_kinds import AutojitMark, EmptyKind, is_autojitted
 from ._history import Explanation
 from ._messages import refuse_uncompilable
+from .kinds._classify import register_kind
+from .kinds._functions import AutojitMark, EmptyKind, is_autojitted
 
 
 P = ParamSpec("P")

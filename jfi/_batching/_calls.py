@@ -9,10 +9,10 @@ from typing import Any
 import jax
 
 from .._autojit import GlobalWritesError, UnwatchedError, autojit, warn_uncompiled
-from .._compat import at_top_level, is_staged
+from .._autojit._generators import generators_read
 from .._errors import AutoJitError, BatchError, JfiError
-from .._outside import generators_read
-from .._staging import FoundDraws, tracing
+from .._jax_internals import at_top_level, is_staged
+from .._random.traced import FoundDraws, tracing
 from ._leaves import Arguments
 from ._mapping import Args, Function, Kwargs, Mapping
 from ._messages import random_generator

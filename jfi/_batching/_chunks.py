@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from .._progress import MOST_REPORTS, ProgressBar
+from .._optional._progress import MOST_REPORTS, ProgressBar
 
 
 def in_chunks(

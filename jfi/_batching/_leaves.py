@@ -7,7 +7,7 @@ import jax
 from jax.tree_util import keystr
 
 from .._errors import BatchError
-from .._trees import argument_names, is_array, path_name
+from .._values import argument_names, is_array, path_name
 from ._marks import Mark, Path, marked_leaves, ordered_as, unmarked
 
 

@@ -7,12 +7,12 @@ from typing import Any, TypeAlias
 import jax
 import jax.numpy as jnp
 
+from .._advice import told
+from .._autojit._callbacks import without_callbacks
 from .._errors import BatchError, RandomError
-from .._outside import without_callbacks
-from .._own_stream import on_keys, varied, with_own_stream
-from .._progress import ProgressBar
-from .._python_branches import told
-from .._staging import Keys
+from .._optional._progress import ProgressBar
+from .._random.traced import Keys
+from .._random.traced._own_stream import on_keys, varied, with_own_stream
 from ._choosing import Choice, choose
 from ._chunks import in_chunks
 from ._leaves import Arguments

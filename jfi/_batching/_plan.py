@@ -5,7 +5,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from .._errors import BatchError
-from .._vmap import Randomness
+from .._random.traced._own_stream import Randomness
 from ._devices import Spread, spread_over
 from ._marks import checked_axis
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Any, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 from .._errors import BatchError
-from .._trees import function_name, refuse_no_function
-from .._vmap import Randomness
+from .._random.traced._own_stream import Randomness
+from .._values import function_name, refuse_no_function
 from ._calls import Calls
 from ._defaults import with_defaults
 from ._leaves import Arguments, arguments_of_call, arguments_of_problem

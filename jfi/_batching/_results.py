@@ -10,7 +10,7 @@ from jax.core import Tracer
 from jax.tree_util import keystr
 
 from .._errors import BatchError
-from .._trees import is_library
+from .._values import is_library
 from ._marks import ordered_as, outline
 from ._messages import unstackable
 

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._trees import own_copy
+from .._values import own_copy
 from ._choosing import Choice
 from ._leaves import Arguments
 

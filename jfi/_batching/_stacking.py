@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._errors import BatchError
-from .._trees import is_array, is_scalar, number_key, path_name
+from .._values import is_array, is_scalar, number_key, path_name
 from ._marks import is_mark, ordered_as
 
 

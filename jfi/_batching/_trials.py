@@ -5,8 +5,8 @@ from typing import Any
 
 import jax
 
-from .._generator import current, using
-from .._staging import FoundDraws, functionalize, tracing
+from .._random._streams import current, using
+from .._random.traced import FoundDraws, functionalize, tracing
 from ._choosing import NEEDS_VALUES
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 
-from .._staging import as_outside
+from .._random.traced import as_outside
 from ._leaves import Rest, all_differentiable, blank, divide
 from ._matching import Target
 from ._messages import check_function, traced_as

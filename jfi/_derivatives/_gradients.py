@@ -7,8 +7,8 @@ import jax
 import numpy as np
 
 from .._errors import DerivativeError
-from .._staging import as_outside, differentiate
-from .._trees import function_name
+from .._random.traced import as_outside, differentiate
+from .._values import function_name
 from ._leaves import (
     Nondiff,
     all_differentiable,

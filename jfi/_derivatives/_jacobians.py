@@ -9,9 +9,9 @@ import jax
 import numpy as np
 
 from .._errors import DerivativeError
-from .._own_stream import on_keys, with_own_stream
-from .._staging import Keys, differentiate
-from .._trees import function_name
+from .._random.traced import Keys, differentiate
+from .._random.traced._own_stream import on_keys, with_own_stream
+from .._values import function_name
 from ._directions import OfFloats, backward, check_chunk_size, forward
 from ._leaves import Nondiff, Rest, blank, check_nondiff, divide, stand_in
 from ._messages import described_kind, like, traced_as

@@ -11,7 +11,7 @@ import numpy as np
 from jax.core import Tracer
 
 from .._errors import DerivativeError
-from .._trees import NUMPY_ARRAYS
+from .._values import NUMPY_ARRAYS
 
 
 Nondiff: TypeAlias = Literal["none", "float0", "zeros"]

@@ -14,7 +14,7 @@ import numpy as np
 from jax.core import Tracer
 
 from .._errors import TangentError
-from .._trees import path_name
+from .._values import path_name
 from ._leaves import Rest, is_array, is_data, is_differentiable
 from ._messages import described, described_kind
 from ._zeros import is_zero

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._errors import DerivativeError
-from .._trees import function_name, refuse_no_function
+from .._values import function_name, refuse_no_function
 from ._leaves import is_array
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 
 from .._errors import DerivativeError
-from .._trees import function_name
+from .._values import function_name
 from ._leaves import Rest, blank, divide
 from ._messages import described
 

@@ -9,10 +9,10 @@ import jax
 import jax.numpy as jnp
 from jax.tree_util import Partial
 
-from .._compat import zero_of_type
 from .._errors import TangentError
-from .._staging import differentiate
-from .._trees import function_name
+from .._jax_internals import zero_of_type
+from .._random.traced import differentiate
+from .._values import function_name
 from ._divided_calls import DividedCall
 from ._leaves import Nondiff, Rest, check_nondiff, derivative_of, placed_as
 from ._matching import Target, same_arrays

@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 import jax
 
 from .._errors import DerivativeError
-from .._staging import as_outside
-from .._trees import argument_names, function_name, path_name
+from .._random.traced import as_outside
+from .._values import argument_names, function_name, path_name
 from ._leaves import Rest, divide
 from ._messages import as_float, check_function, described, traced_as
 

@@ -8,7 +8,7 @@ import numpy as np
 from jax.core import ShapedArray
 from jax.custom_derivatives import SymbolicZero
 
-from .._compat import is_zero_of_type
+from .._jax_internals import is_zero_of_type
 from ._leaves import is_data
 
 

@@ -23,10 +23,7 @@ from ._control_flow import (
     while_loop as while_loop,
 )
 from ._safe_where import safe_where as safe_where
-from ._scan_while import (
-    ScanWhileResult as ScanWhileResult,
-    scan_while as scan_while,
-)
+from ._scan_while import ScanWhileResult as ScanWhileResult, scan_while as scan_while
 
 
 remat = checkpoint  # JAX has both names

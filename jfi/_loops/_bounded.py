@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from .._advice import told
 from .._errors import LoopError
-from .._python_branches import told
 from ._carry import names_in
 from ._traced_loop import run
 

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.core import eval_jaxpr
 
-from .._compat import is_batched, ruled_calls
+from .._jax_internals import is_batched, ruled_calls
 from ._carry import structures
 
 

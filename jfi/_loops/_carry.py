@@ -9,9 +9,9 @@ from typing import Any
 
 import jax
 
-from .._compat import origin_of_output
 from .._errors import LoopError
-from .._trees import function_name, odd_array, path_name
+from .._jax_internals import origin_of_output
+from .._values import function_name, odd_array, path_name
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import Any
 
 from jax import lax
 
-from .._own_stream import Function
-from .._staging import carried_here
+from .._random.traced import carried_here
+from .._random.traced._own_stream import Function
 
 
 def scan(run: Callable[[Function, Any], Any], f: Function, init: Any) -> Any:

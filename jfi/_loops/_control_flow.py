@@ -7,7 +7,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from jax import lax
 
-from .._compat import at_top_level
+from .._jax_internals import at_top_level
 from . import _operations
 from ._programs import run, static
 from ._scan_while import bounded_while_loop

@@ -12,11 +12,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from .._compat import origin_of_output
+from .._advice import tell
 from .._errors import JfiError, LoopError
-from .._python_branches import tell
-from .._staging import Pretending, in_scope
-from .._trees import function_name, path_name
+from .._jax_internals import origin_of_output
+from .._random.traced import Pretending, in_scope
+from .._values import function_name, path_name
 from ._carry import (
     check_arrays,
     check_carry,

@@ -16,8 +16,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from .._compat import linear_calls, varying_axes
 from .._errors import LoopError
+from .._jax_internals import linear_calls, varying_axes
 from ._carry import kind_of
 from ._rules import (
     chosen,

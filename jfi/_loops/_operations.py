@@ -11,16 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .._compat import setting
-from .._own_stream import (
-    on_keys,
-    varied,
-    while_loop as drawing_while_loop,
-    with_own_stream,
-)
-from .._progress import title_of
-from .._python_branches import told
-from .._staging import (
+from .._advice import told
+from .._jax_internals import setting
+from .._optional._progress import title_of
+from .._random.traced import (
     Keys,
     as_outside,
     differentiate,
@@ -28,7 +22,13 @@ from .._staging import (
     is_refusing,
     is_under_vmap,
 )
-from .._trees import function_name
+from .._random.traced._own_stream import (
+    on_keys,
+    varied,
+    while_loop as drawing_while_loop,
+    with_own_stream,
+)
+from .._values import function_name
 from . import _carrying
 from ._branches import chosen
 from ._diagnosis import (

@@ -19,9 +19,9 @@ import jax
 from jax.core import Tracer
 
 from .._autojit import Calls, UntracedError, UnwatchedError, warn_uncompiled
-from .._compat import at_top_level, is_batched, is_staged, setting
-from .._outside import without_callbacks
-from .._own_stream import in_stream
+from .._autojit._callbacks import without_callbacks
+from .._jax_internals import at_top_level, is_batched, is_staged, setting
+from .._random.traced._own_stream import in_stream
 
 
 Operation = Callable[..., Any]  # of the user's functions, and of arguments

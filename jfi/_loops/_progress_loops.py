@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .._progress import MOST_REPORTS, ProgressBar
+from .._optional._progress import MOST_REPORTS, ProgressBar
 
 
 def scan_with_progress(

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax.custom_batching import custom_vmap
 from jax.custom_derivatives import SymbolicZero
 
-from .._compat import ruled_calls, varying_axes, varying_over
+from .._jax_internals import ruled_calls, varying_axes, varying_over
 
 
 def with_rules(

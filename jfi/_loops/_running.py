@@ -13,8 +13,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from .._compat import varying_axes, varying_over
 from .._errors import LoopError
+from .._jax_internals import varying_axes, varying_over
 from ._rules import floats_of, merge, with_rules
 
 

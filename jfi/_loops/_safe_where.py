@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
+from .._advice import told
 from .._errors import LoopError
-from .._python_branches import told
-from .._trees import function_name
+from .._values import function_name
 
 
 T = TypeVar("T")

@@ -10,17 +10,17 @@ import jax.numpy as jnp
 from jax import lax
 from jax.core import Tracer, eval_jaxpr
 
-from .._compat import (
+from .._errors import LoopError
+from .._jax_internals import (
     exchanging_axes,
     is_ref,
     names_of_axes,
     varying_axes,
     varying_over,
 )
-from .._errors import LoopError
-from .._own_stream import on_keys, varied, with_own_stream
-from .._staging import Keys, refuse_sources
-from .._trees import function_name, path_name
+from .._random.traced import Keys, refuse_sources
+from .._random.traced._own_stream import on_keys, varied, with_own_stream
+from .._values import function_name, path_name
 from ._carry import Names, check_arrays, check_carry, check_condition, check_structure
 from ._engine import differentiable
 from ._running import Bound, Loop, run_while

@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from .._config import get_default_dtype
-from .._placement import narrowed
+from .._arrays._config import get_default_dtype
+from .._arrays._placement import narrowed
 
 
 P = ParamSpec("P")

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike, DTypeLike
 
-from .._config import named_dtype
+from .._arrays._config import named_dtype
 from ._arguments import (
     as_array,
     as_floats,

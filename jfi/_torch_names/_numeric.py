@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
-from .._config import named_dtype
+from .._arrays._config import named_dtype
 from ._arguments import (
     as_array,
     dimensions,

@@ -4,9 +4,9 @@ from typing import Any
 
 import jax
 
-from .._config import DTypeLike
-from .._conversion import array
-from .._devices import DeviceLike
+from .._arrays._config import DTypeLike
+from .._arrays._conversion import array
+from .._arrays._devices import DeviceLike
 
 
 def tensor(

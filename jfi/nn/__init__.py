@@ -6,6 +6,6 @@ from jax.nn import *  # pyright: ignore[reportWildcardImportFromLibrary]
 
 
 if not _typing.TYPE_CHECKING:
-    from .._missing_names import explained as _explained
+    from .._advice._missing_names import explained as _explained
 
     __getattr__ = _explained(__name__)

@@ -27,6 +27,6 @@ if _typing.TYPE_CHECKING:
 else:
     import jax.scipy.special as _theirs
 
-    from .._compat import on_demand as _on_demand
+    from .._jax_internals import on_demand as _on_demand
 
     __getattr__ = _on_demand(__name__, _theirs)  # deprecated names

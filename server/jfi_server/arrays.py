@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jfi._compat import Device
+from jfi._jax_internals import Device
 
 from .protocol import NotServed
 

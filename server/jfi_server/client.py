@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from jfi._errors import ServerError
-from jfi._fingerprint import Identity
+from jfi_server.fingerprint import Identity
 
 from .environment import debugging, environment, settings
 from .errors import loads_error

@@ -11,8 +11,8 @@ from typing import Any
 
 import jax
 
-from jfi._compat import Device, all_settings, setting
-from jfi._config import default_dtype, get_default_dtype
+from jfi._arrays._config import default_dtype, get_default_dtype
+from jfi._jax_internals import Device, all_settings, setting
 
 from .arrays import device_named, name_of_device
 from .protocol import VERSION, Settings

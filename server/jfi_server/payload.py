@@ -19,10 +19,10 @@ from typing import Any
 import cloudpickle
 import jax
 
-from jfi._code import is_user_module
-from jfi._compat import Device
-from jfi._fingerprint import Registration, register, registration
-from jfi._jit import is_jitted, jit, options_of
+from jfi._jax_internals import Device
+from jfi._jit._function import is_jitted, jit, options_of
+from jfi._values import is_user_module
+from jfi_server.fingerprint import Registration, register, registration
 
 from .arrays import device_named, name_of_device, put_together, take_apart
 from .protocol import NotServed

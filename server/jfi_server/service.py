@@ -13,11 +13,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from jfi._arguments import bind
-from jfi._code import library_version
 from jfi._errors import FingerprintError
-from jfi._fingerprint import identify
+from jfi._values import library_version
+from jfi_server.fingerprint import identify
 
+from .call_parts import bind
 from .environment import applied, difference, environment, settings
 from .errors import SURROUNDINGS, dumps_error
 from .payload import dumps, loads

@@ -14,9 +14,9 @@ from jax import lax
 from jax.experimental.random import stateful_rng
 
 import jfi
-from jfi._generator import current
-from jfi._jit import Compiled
-from jfi._staging import FoundDraws
+from jfi._jit._function import Compiled
+from jfi._random._streams import current
+from jfi._random.traced import FoundDraws
 
 
 try:

@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 from subprocesses import output_of
 
+from jfi._arrays._config import default_dtype
 from jfi._autojit import autojit
-from jfi._config import default_dtype
 from jfi._errors import LocalFallbackWarning
 from jfi._persistent import persistent
 

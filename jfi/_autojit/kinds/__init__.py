@@ -1,0 +1,5 @@
+"""What autojit does with each kind of value. Begin in `_base.py`: `Kind`.
+
+`_classify` finds the kind of a value; each other file holds the kinds of one sort of
+values.
+"""

@@ -1,0 +1,384 @@
+"""What every kind of value can do, and the kinds of arrays, numbers and constants.
+
+A kind splits a value into a hashable part and its children, and makes a clone of it
+from the same part and new children. Kinds of values that Python code can change in
+place make an empty shell first and fill it later, so that cycles can be rebuilt.
+"""
+
+import types
+from collections.abc import Callable, Collection, Iterable, Sequence, Sized
+from typing import Any, NamedTuple, TypeAlias
+
+import jax
+import numpy as np
+
+from ..._values import Constant, contents_key, identity, number_key
+from .._modes import Mode
+from .._reading import Read
+from .._sources import Source as Source
+
+
+# The part is hashable; a checker can't tell that classes and `Any` are.
+Split: TypeAlias = tuple[Any, Sequence[Any]]
+
+# Where the children of a value are found: an expression, or one for several of them.
+Expression: TypeAlias = str | tuple[str, int]
+
+
+class Watches(NamedTuple):
+    """How to tell that a value is what it was: by what holds the very same objects.
+
+    Attributes:
+        dicts: Of which the keys and the values count.
+        lists: Of which the items count.
+        objects: Of which the class and the dict of attributes count.
+        cells: Variables that functions captured.
+        sized: What has as many items as before.
+        calls: Each lists the same objects when it is called again.
+    """
+
+    dicts: Sequence[dict[Any, Any]] = ()
+    lists: Sequence[list[Any]] = ()
+    objects: Sequence[object] = ()
+    cells: Sequence[types.CellType] = ()
+    sized: Sequence[Sized] = ()
+    calls: Sequence[Callable[[], Iterable[Any]]] = ()
+
+
+class RefusedError(Exception):
+    """A value that can't be an argument; `{path}` in the text stands for its place."""
+
+
+class ReaderError(RefusedError):
+    """The same, of a value that changes when it is read."""
+
+
+class Kind:
+    """Base: what the walk and the rebuilding ask of every kind of value."""
+
+    named: bool = False  # told from all others by what its guard or part compares
+    changeable: bool = False  # by the code that holds it: shell first, filled later
+    reads: bool = False  # making it reads what is in the children
+    keyed: bool = False  # children are only looked at: the value itself is passed
+    constant: bool = False  # stays what it is while all its children do
+    is_fixed: bool = False  # an object of a library, under a name that stays its own
+    ordered: bool = True  # its keys have an order, which Python code can see
+    tells_class: bool = False  # its own class is among its children
+
+    def split(self, x: Any) -> Split:
+        """Take a value apart: what must be equal to share a program, and children."""
+        raise NotImplementedError
+
+    def open(self, x: Any, read: Read, mode: Mode) -> Split:
+        """The same, as far as code reads it."""
+        return self.split(x)
+
+    def functions(self, x: Any, read: Read) -> Iterable[types.FunctionType]:
+        """The functions that may run where code uses the value."""
+        return ()
+
+    def looked_at(self, part: Any, n: int) -> int:
+        """From which of n children on they only count, and are not passed."""
+        return 0 if self.keyed else n
+
+    def unread(self, part: Any, read: Read) -> Collection[int]:
+        """Which children no code reads, of those that are only looked at."""
+        return ()
+
+    def stays(self, part: Any) -> bool:
+        """Whether this value stays what it is, if those of its kind do."""
+        return self.constant
+
+    def itself(self, part: Any) -> Any:
+        """The value itself, which is passed where it and its children stay."""
+        return MISSING
+
+    def make(self, part: Any, children: Sequence[Any]) -> Any:
+        """Put a value together; for changeable kinds an empty one, without children."""
+        raise NotImplementedError
+
+    def fill(self, shell: Any, part: Any, children: Sequence[Any]) -> None:
+        """Put the children into an empty shell."""
+        raise NotImplementedError
+
+    def empty(self, x: Any) -> None:
+        """Take the children out of a changeable value, to fill it again."""
+
+    def cells(self, part: Any) -> int:
+        """How many children, from the first, the shell itself holds."""
+        return 0
+
+    def frozen(self, part: Any, n: int) -> Collection[int]:
+        """Which of n children must keep numbers as plain values."""
+        return ()
+
+    def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
+        """How the user writes the k-th child; a bare name starts a new path."""
+        return f"[{k}]"
+
+    def contents(self, x: Any) -> Split:
+        """What the body of a function might change in a clone: a part and children."""
+        return self.split(x)
+
+    def keys(self, part: Any, children: Sequence[Any]) -> Sequence[Any] | None:
+        """Under which keys a value holds its contents; None: it has a length alone."""
+        return None
+
+    def put(self, x: Any, key: Any, value: Any) -> None:
+        """Put a new value under a key."""
+        raise NotImplementedError
+
+    def remove(self, x: Any, key: Any) -> None:
+        """Remove what is under a key, if it is there."""
+        raise NotImplementedError
+
+    def target(self, key: Any) -> str:
+        """What to write behind a name to assign a key; "" where `put` must."""
+        return ""
+
+    def join(self, x: Any, first: int, last: int, values: Sequence[Any]) -> bool:
+        """Drop so many values at both ends and append others, if the kind can."""
+        return False
+
+    def replace(self, x: Any, part: Any, children: Sequence[Any]) -> None:
+        """Replace the contents of a changeable value."""
+        self.empty(x)
+        self.fill(x, part, children)
+
+    def display(self, part: Any, children: Sequence[str]) -> str:
+        """The expression that makes a value from others; "" where `make` must."""
+        return ""
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        """Write down how a value with this part and n children is recognised.
+
+        Any kind can be recognised by splitting the value again; the kinds that are met
+        often write less.
+
+        Returns:
+            Where its children are found then.
+        """
+        source.require_kind(name)
+        split = source.local(f"{source.constant(self)}.split({name})")
+        source.setting(f"{split}[0]", part)
+        source.require(f"len({split}[1]) == {n}")
+        return [(f"{split}[1]", n)]
+
+    def watches(self, x: Any, part: Any) -> Watches | None:
+        """How to tell that a value is unchanged: it then lists the very same objects.
+
+        None where only taking it apart tells; what can't change needs nothing.
+        """
+        return None
+
+
+MISSING = object()
+IMMUTABLE = Watches()
+
+
+class ArrayKind(Kind):
+    """An array: a traced input."""
+
+    def split(self, x: Any) -> Split:
+        return None, ()
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        source.leaf(name, "array", "Array")
+        return ()
+
+
+class ScalarKind(ArrayKind):
+    """A float, complex or NumPy number: traced, or a plain value where frozen."""
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        source.leaf(name, "number", "float")
+        return ()
+
+    def watches(self, x: Any, part: Any) -> Watches | None:
+        return IMMUTABLE
+
+
+class IntegerKind(ArrayKind):
+    """An int or bool that is declared to be traced."""
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        source.leaf(name, "integer", "int")
+        return ()
+
+
+class ValueKind(Kind):
+    """A value of a simple builtin type, static by type and value."""
+
+    constant = True
+
+    def split(self, x: Any) -> Split:
+        return (type(x), x), ()
+
+    def make(self, part: Any, children: Sequence[Any]) -> Any:
+        return part[1]
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        cls, value = part
+        if value is None:
+            if name != "None":
+                source.require(f"{name} is None")
+        else:
+            source.require(f"type({name}) is {cls.__name__}")
+            source.setting(name, value)
+        return ()
+
+    def watches(self, x: Any, part: Any) -> Watches | None:
+        return IMMUTABLE
+
+
+class ConstantKind(Kind):
+    """Any other static value, under a key made by a function."""
+
+    constant = True
+
+    def __init__(self, key: Any) -> None:
+        self._key = key
+
+    def split(self, x: Any) -> Split:
+        return Constant(self._key(x), x), ()
+
+    def make(self, part: Any, children: Sequence[Any]) -> Any:
+        return part.value
+
+
+class HashableKind(ConstantKind):
+    """A static value of JAX, such as a compiled function: by its own equality."""
+
+    named = is_fixed = True
+
+    def __init__(self) -> None:
+        super().__init__(lambda x: (type(x), x))
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        return _guard_identity(source, name, part.value)
+
+    def watches(self, x: Any, part: Any) -> Watches | None:
+        return IMMUTABLE
+
+
+class NumberKind(ConstantKind):
+    """A number of which the code must know the value."""
+
+    def __init__(self) -> None:
+        super().__init__(number_key)
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        source.require(f"type({name}) is {source.constant(type(part.value))}")
+        if type(part.value) is float:  # the same key, without a call
+            source.setting(f"{name}.hex()", part.value.hex())
+        else:
+            source.setting(f"number_key({name})", part.key)
+        return ()
+
+    def watches(self, x: Any, part: Any) -> Watches | None:
+        return IMMUTABLE
+
+
+class IdentityKind(ConstantKind):
+    """A static value that equals only itself."""
+
+    named = is_fixed = True
+
+    def __init__(self) -> None:
+        super().__init__(lambda x: identity(x).key)
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        return _guard_identity(source, name, part.value)
+
+    def watches(self, x: Any, part: Any) -> Watches | None:
+        return IMMUTABLE if self.is_fixed else None
+
+
+def _guard_identity(source: Source, name: str, value: Any) -> Sequence[Expression]:
+    # Not where the name stands for the value, as that of a global variable can. The
+    # part keeps the value alive: no other can have its id.
+    if not source.is_constant(name, value):
+        source.setting(f"id({name})", id(value))
+    return ()
+
+
+class SentinelKind(IdentityKind):
+    """An object without contents that is told by `is`, with what its class holds."""
+
+    keyed = tells_class = True
+    is_fixed = False
+
+    def split(self, x: Any) -> Split:
+        return identity(x), (type(x),)
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        source.require(f"not getattr({name}, '__dict__', None)")
+        return [*super().guard(source, name, part, n), f"type({name})"]
+
+
+class OfUsersClassKind(ConstantKind):
+    """A value of a user's class derived from a number or text, and its class."""
+
+    keyed = tells_class = True
+
+    def split(self, x: Any) -> Split:
+        part, _ = super().split(x)
+        return part, (type(x),)
+
+
+class StaticArrayKind(Kind):
+    """A NumPy array that is not traced (text, dates, results), static by contents."""
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        source.require(f"type({name}) is {source.constant(type(part.value))}")
+        source.setting(f"contents_key({name})", part.key)
+        return ()
+
+    def split(self, x: Any) -> Split:
+        return Constant(contents_key(x), x.copy()), ()
+
+    def make(self, part: Any, children: Sequence[Any]) -> Any:
+        return part.value.copy()
+
+
+class KnownArrayKind(Kind):
+    """A JAX array that is declared to be static: by contents."""
+
+    constant = True
+
+    def split(self, x: Any) -> Split:
+        numbers = x
+        if jax.numpy.issubdtype(x.dtype, jax.dtypes.prng_key):
+            numbers = jax.random.key_data(x)
+        key = str(x.dtype), bool(x.weak_type), contents_key(np.asarray(numbers))
+        return Constant(key, x), ()
+
+    def make(self, part: Any, children: Sequence[Any]) -> Any:
+        return part.value
+
+
+class InputKind(Kind):
+    """In a result: an object that came in as an argument, and goes out as itself."""
+
+    def make(self, part: Any, children: Sequence[Any]) -> Any:
+        raise NotImplementedError  # the rebuilding looks it up

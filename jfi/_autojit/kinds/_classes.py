@@ -1,0 +1,253 @@
+"""How classes are looked at: what their instances read from them."""
+
+import functools
+import inspect
+import operator
+import types
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
+
+from ..._values import Constant, identity, is_library, is_user_module
+from .._modes import Mode
+from .._reading import Read, is_users
+from ._base import Expression, Kind, Source, Split, Watches
+from ._functions import is_autojitted
+from ._variables import variables_of
+
+
+class ClassKind(Kind):
+    """A class of the user: itself, with what instances read from it, by value.
+
+    Plain functions are told by identity and code; the captured values and defaults of
+    others are looked at. So is what functions read from their module, of those that
+    code may call, by their names. Functions of a library's class stay what they are, as
+    all functions of libraries do.
+    """
+
+    named = keyed = constant = True
+
+    def open(self, x: Any, read: Read, mode: Mode) -> Split:
+        part, values = self._split(x, read.effects)
+        if mode is Mode.UNREAD:
+            return part, values
+        found = {
+            id(f.__globals__): variables
+            for f in self.functions(x, read)
+            for variables in variables_of(f)
+        }
+        return part, [*values, *found.values()]
+
+    def functions(self, x: Any, read: Read) -> Iterable[types.FunctionType]:
+        for (_, name), value in class_data(x).items():
+            if read.follows(name, x):
+                yield from _functions_behind(value)
+
+    def unread(self, part: Any, read: Read) -> Collection[int]:
+        return [
+            k
+            for k, (_, name) in enumerate(part[1])
+            if not read.follows(name, part[0].value)
+        ]
+
+    def split(self, x: Any) -> Split:
+        return self._split(x, ())
+
+    def _split(self, x: Any, effects: Collection[tuple[int, str]]) -> Split:
+        plain: list[Any] = []
+        names: list[tuple[type, str]] = []
+        values: list[Any] = []
+        for key, value in class_data(x).items():
+            if effects and (id(key[0]), key[1]) in effects:
+                continue
+            if _is_of_library(key[0], value):
+                continue
+            functions = _functions_behind(value)
+            # A dataclass makes `__repr__` with a closure: slow to look at each time.
+            if functions and (
+                key[1] == "__repr__" or all(_is_plain(f, x.__mro__) for f in functions)
+            ):
+                codes = ((f.__code__, identity(f.__defaults__)) for f in functions)
+                plain += [value, *codes]
+            else:
+                names.append(key)
+                values.append(value)
+        return (identity(x), tuple(names), tuple(plain)), values
+
+    def make(self, part: Any, children: Sequence[Any]) -> Any:
+        return part[0].value
+
+    def contents(self, x: Any) -> Split:
+        data = class_data(x)
+        return tuple(data), tuple(data.values())
+
+    def restore(
+        self,
+        cls: type,
+        names: Sequence[Any],
+        values: Sequence[Any],
+        effects: Collection[tuple[int, str]],
+    ) -> None:
+        """Undo what code did to the attributes of a class, but for effects."""
+        before, now = dict(zip(names, values, strict=True)), class_data(cls)
+        for base, name in now.keys() - before.keys():
+            if (id(base), name) not in effects:
+                delattr(base, name)
+        for (base, name), value in before.items():
+            if now.get((base, name)) is not value and (id(base), name) not in effects:
+                setattr(base, name, value)
+
+    def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
+        names = part[1] if isinstance(part[0], Constant) else part
+        if k >= len(names):
+            return ""
+        base, name = names[k]
+        return f"{base.__qualname__}.{name}"
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        constant, names, _ = part
+        cls: type = constant.value
+        if name != source.constant(cls):
+            source.require(f"{name} is {source.constant(cls)}")
+        source.require(f"{name}.__mro__ is {source.constant(cls.__mro__)}")
+        data = {base for base, _ in names}
+        for base in _bases(cls):
+            if base in data or not is_user_module(base.__module__):
+                source.require(
+                    f"len({source.constant(base)}.__dict__) == {len(vars(base))}"
+                )
+            else:
+                attributes = dict(vars(base))
+                ids = tuple((k, id(v)) for k, v in attributes.items())
+                expected = source.constant(attributes, ids)
+                source.require(f"{source.constant(base)}.__dict__ == {expected}")
+        for (base, key), value in class_data(cls).items():
+            if (base, key) not in names and not _is_of_library(base, value):
+                _guard_plain(source, base, key, value, look_up=base in data)
+        own = [f"{source.constant(base)}.__dict__[{key!r}]" for base, key in names]
+        return [*own, *source.variables_from(len(own))]
+
+    def watches(self, x: Any, part: Any) -> Watches | None:
+        _, names, _ = part
+        found: list[Callable[[], Iterable[Any]]] = [functools.partial(_bases_of, x)]
+        sized = [vars(base) for base in _bases(x)]
+        for base, attributes in zip(_bases(x), sized, strict=True):
+            own = [name for b, name in names if b is base]
+            if is_user_module(base.__module__):
+                found += [attributes.keys, attributes.values]
+            elif len(own) > 1:
+                found.append(functools.partial(operator.itemgetter(*own), attributes))
+            elif own:
+                found.append(functools.partial(map, attributes.get, own))
+        for (base, _), value in class_data(x).items():
+            if not _is_of_library(base, value):
+                for function in _functions_behind(value):
+                    found.append(functools.partial(_CODE, function))
+        return Watches(sized=sized, calls=found)
+
+
+_bases_of = operator.attrgetter("__mro__")
+_CODE = operator.attrgetter("__code__", "__defaults__")
+
+
+def class_data(cls: type) -> dict[tuple[type, str], Any]:
+    """The attributes that users gave a class and its bases, by base and name."""
+    return {
+        (base, name): value
+        for base in _bases(cls)
+        for name, value in vars(base).items()
+        if name not in _PYTHONS and not name.startswith("_abc_")
+        if not isinstance(value, _SLOTS)
+    }
+
+
+def is_plain_tuple(cls: type) -> bool:
+    """Whether a class is a named tuple of an installed library: names and functions."""
+    own = is_library(cls) or is_user_module(cls.__module__)
+    return issubclass(cls, tuple) and hasattr(cls, "_fields") and not own
+
+
+def _bases(cls: type) -> list[type]:
+    """Where attributes of a class may come from, if users may change them."""
+    classes = (*inspect.getmro(cls), *inspect.getmro(type(cls)))
+    return [base for base in classes if not is_library(base)]
+
+
+# Python keeps these for itself in a class, some of them from the first use on: what
+# `copy` and `pickle` need to know, the members of a `Flag` that were put together.
+_PYTHONS = frozenset(
+    (
+        "__abstractmethods__", "__annotations__", "__annotate__", "__classdictcell__",
+        "__conditional_annotations__", "__dataclass_fields__", "__dataclass_params__",
+        "__dict__", "__doc__", "__firstlineno__", "__match_args__", "__module__",
+        "__orig_bases__", "__parameters__", "__qualname__", "__slotnames__",
+        "__slots__", "__static_attributes__", "__type_params__", "__weakref__",
+        "__annotations_cache__", "__annotate_func__", "_value2member_map_",
+    )
+)  # fmt: skip
+
+
+# Of these, the value can't change while the tuple of defaults is the same.
+_CONSTANT = frozenset((int, float, complex, str, bool, bytes, type(None)))
+
+
+def _is_plain(fn: types.FunctionType, classes: Sequence[type]) -> bool:
+    """Whether its code and the identity of its defaults tell a function of a class."""
+    if fn.__kwdefaults__ or fn.__dict__:
+        return False
+    if not all(type(default) in _CONSTANT for default in fn.__defaults__ or ()):
+        return False
+    try:
+        captured = [cell.cell_contents for cell in fn.__closure__ or ()]
+    except ValueError:  # a captured variable has no value yet
+        return False
+    # `super()` captures the class, which is looked at anyway.
+    return all(
+        isinstance(value, type) and (value in classes or is_library(value))
+        for value in captured
+    )
+
+
+_SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
+
+
+def _is_of_library(base: type, value: Any) -> bool:
+    """Whether an attribute of a class is a function of the library that has the class.
+
+    Modules of flax and named tuples of optax have dozens of them.
+    """
+    if is_user_module(base.__module__):
+        return False
+    functions = _functions_behind(value)
+    return bool(functions) and not any(map(is_users, functions))
+
+
+def _guard_plain(
+    source: Source, base: type, key: str, value: Any, *, look_up: bool
+) -> None:
+    if look_up:
+        attribute = f"{source.constant(base)}.__dict__[{key!r}]"
+        source.require(f"{attribute} is {source.constant(value)}")
+    # Editors that reload a module replace the code of its functions in place.
+    for function in _functions_behind(value):
+        name = source.constant(function)
+        source.require(
+            f"{name}.__code__ is {source.constant(function.__code__)} and "
+            f"{name}.__defaults__ is {source.constant(function.__defaults__)}"
+        )
+
+
+def _functions_behind(value: Any) -> list[types.FunctionType]:
+    """What a function, property, class method or static method calls; else nothing."""
+    found: list[Any]
+    if isinstance(value, property):
+        found = [f for f in (value.fget, value.fset, value.fdel) if f is not None]
+    elif isinstance(value, (staticmethod, classmethod)):
+        found = [value.__func__]
+    else:
+        found = [value]
+    found = [f.__wrapped__ if is_autojitted(f) else f for f in found]
+    if all(isinstance(f, types.FunctionType) for f in found):
+        return found
+    return []

@@ -1,0 +1,378 @@
+"""Which kind each value is of, and which values `autojit` has to refuse."""
+
+import collections
+import dataclasses
+import enum
+import functools
+import logging
+import sys
+import types
+import weakref
+from collections.abc import Hashable, MappingView
+from typing import Any
+
+import jax
+import numpy as np
+from jax.core import Tracer
+from jax.tree_util import all_leaves
+
+from ..._values import (
+    STATIC_MARK,
+    is_array,
+    is_fixed,
+    is_library,
+    is_named,
+    is_scalar,
+    is_user_module,
+    number_key,
+    odd_array,
+    own_attributes,
+    own_equality,
+)
+from .._reading import LRU_CACHED, is_users
+from . import (
+    _base as kinds,
+    _classes as classes,
+    _containers as containers,
+    _dispatch as dispatch,
+    _flax as flax,
+    _functions as functions,
+    _objects as objects,
+    _remembering as remembering,
+    _variables as outside,
+)
+from ._functools import PartialKind
+from ._refusals import contents_change, refuse_readers
+
+
+ARRAY = kinds.ArrayKind()
+SCALAR = kinds.ScalarKind()
+INTEGER = kinds.IntegerKind()
+KNOWN_ARRAY = kinds.KnownArrayKind()
+NUMBER = kinds.NumberKind()  # a frozen scalar
+VALUE = kinds.ValueKind()
+STATIC_ARRAY = kinds.StaticArrayKind()
+ITSELF = kinds.IdentityKind()
+LIST = containers.ListKind()
+DICT = containers.DictKind()
+TUPLE = containers.TupleKind()
+NAMED_TUPLE = containers.NamedTupleKind()
+PYTREE = objects.PytreeKind()
+FUNCTION = functions.FunctionKind()
+AUTOJITTED = functions.AutojittedKind()
+CLASS = classes.ClassKind()
+PARTIAL = PartialKind()
+CACHED = remembering.CachedKind()
+REFERENCE = containers.PartsKind(
+    lambda r: (r(),), lambda cls, x: weakref.ref(x), ["()"]
+)
+CUSTOM_RULES = {
+    cls: objects.ObjectKind(cls, frozen=True)
+    for cls in (jax.custom_jvp, jax.custom_vjp)
+}
+
+PLAIN = functions.PlainKind()
+CELL = functions.CellKind()
+VARIABLES = outside.VariablesKind()
+MODULE = outside.ModuleKind()
+# Values of Python's library: 1.0 and 1.00 of Decimal are equal, their texts are not.
+TEXTUAL = kinds.ConstantKind(lambda x: (type(x), x, repr(x)))
+OF_USERS_CLASS = kinds.OfUsersClassKind(
+    lambda x: number_key(x) if isinstance(x, (int, float, complex)) else (type(x), x)
+)
+SENTINEL = kinds.SentinelKind()
+REMEMBERING = remembering.RememberingKind()
+HASHABLE = kinds.HashableKind()
+
+_BUILTIN: dict[type, kinds.Kind] = {
+    **dict.fromkeys((str, int, bool, bytes, type(None)), VALUE),
+    **dict.fromkeys((type(...), type(NotImplemented)), ITSELF),
+    **dict.fromkeys((float, complex), SCALAR),
+    tuple: TUPLE,
+    list: LIST,
+    dict: DICT,
+    set: containers.SetKind(),
+    frozenset: containers.FrozensetKind(),
+    bytearray: containers.BytearrayKind(),
+    collections.deque: containers.DequeKind(),
+    types.CellType: CELL,
+    outside.Variables: VARIABLES,
+    range: kinds.ConstantKind(lambda r: (range, r.start, r.stop, r.step)),
+    slice: containers.PartsKind(
+        lambda s: (s.start, s.stop, s.step),
+        lambda cls, *parts: slice(*parts),
+        [".start", ".stop", ".step"],
+        frozen=True,
+    ),
+    functools.singledispatchmethod: dispatch.DISPATCHED_METHOD,
+    types.MethodType: containers.PartsKind(
+        lambda m: (m.__func__, m.__self__),
+        lambda cls, function, owner: types.MethodType(function, owner),
+        [".__func__", ".__self__"],
+    ),
+    property: containers.PartsKind(
+        lambda p: (p.fget, p.fset, p.fdel),
+        lambda cls, *parts: property(*parts),
+        [".fget", ".fset", ".fdel"],
+    ),
+    **{
+        method: containers.PartsKind(
+            lambda m: (m.__func__,), lambda cls, function: cls(function), [".__func__"]
+        )
+        for method in (staticmethod, classmethod)
+    },
+    types.MappingProxyType: containers.PartsKind(
+        lambda m: (dict(m),), lambda cls, d: types.MappingProxyType(d), [""]
+    ),
+}
+# What was found out about classes; a class that goes away takes its entry with it.
+_by_class: weakref.WeakKeyDictionary[type, kinds.Kind] = weakref.WeakKeyDictionary(
+    {
+        functions.Body: functions.BodyKind(),
+        functions.AutojitMark: functions.EmptyKind(),
+        remembering.Remembering: REMEMBERING,
+    }
+)
+
+
+def register_kind(cls: type, kind: kinds.Kind) -> None:
+    """Say how the instances of one of jfi's own classes are opened."""
+    _by_class[cls] = kind
+
+
+def kind_of(x: Any) -> kinds.Kind:
+    """The kind of a value.
+
+    Raises:
+        RefusedError: The value could change without being seen, or can't be read twice.
+    """
+    cls = type(x)
+    if cls is objects.Unread:
+        objects.touch()
+        raise kinds.RefusedError("an attribute for {path} that is not read")
+    kind = _BUILTIN.get(cls) or _by_class.get(cls)
+    if kind is None:
+        kind = _kind_of_value(x)
+    if kind is None:
+        kind = _kind_of_class(x, cls)
+        # Only what every instance has in common: others may carry attributes.
+        common = isinstance(kind, (objects.ObjectKind, objects.PytreeKind))
+        if common or (kind is NAMED_TUPLE and not cls.__dictoffset__):
+            _by_class[cls] = kind
+    if isinstance(kind, objects.ObjectKind) and _is_sentinel(x, cls):
+        return SENTINEL
+    return kind
+
+
+def _kind_of_value(x: Any) -> kinds.Kind | None:
+    """The kind of a value whose class alone does not tell it."""
+    if isinstance(x, (jax.Array, Tracer, jax.Ref)):
+        _BUILTIN[type(x)] = ARRAY
+        return ARRAY
+    if is_array(x):
+        return ARRAY
+    if isinstance(x, np.ndarray):
+        return _kind_of_odd_array(x)
+    if isinstance(x, np.generic):
+        return SCALAR if is_scalar(x) else NUMBER
+    if isinstance(x, type):
+        return ITSELF if is_library(x) or classes.is_plain_tuple(x) else CLASS
+    if isinstance(x, types.ModuleType):
+        return MODULE if outside.is_users_module(x) else ITSELF
+    if isinstance(x, enum.Enum):
+        return ITSELF
+    if isinstance(x, types.FunctionType):
+        return _kind_of_function(x)
+    if isinstance(x, (types.BuiltinFunctionType, types.MethodWrapperType)):
+        return _kind_of_builtin(x)
+    if isinstance(x, functools.partial):
+        return PARTIAL
+    if isinstance(x, LRU_CACHED):
+        return _kind_of_cached(x)
+    if isinstance(x, (jax.custom_jvp, jax.custom_vjp)):
+        return HASHABLE if is_named(x) else CUSTOM_RULES[type(x)]
+    if isinstance(x, logging.Logger):
+        return ITSELF
+    if isinstance(x, BaseException) and is_library(type(x)):
+        return ITSELF
+    if isinstance(x, weakref.ref):
+        return REFERENCE if x() is not None else ITSELF
+    return ITSELF if getattr(type(x), STATIC_MARK, False) is True else None
+
+
+def _kind_of_odd_array(x: np.ndarray[Any, Any]) -> kinds.Kind:
+    if x.dtype.hasobject:
+        raise kinds.RefusedError(
+            "a NumPy array of Python objects for {path}, which JAX can't compute "
+            "with.\nPass an array of numbers, or a list: {path} = {path}.tolist()"
+        )
+    odd = odd_array(x, "{path}")
+    if odd is not None:
+        raise kinds.RefusedError(odd)
+    return STATIC_ARRAY
+
+
+def _kind_of_function(fn: types.FunctionType) -> kinds.Kind:
+    if functions.is_autojitted(fn):
+        return AUTOJITTED
+    if dispatch.is_dispatched(fn):
+        return dispatch.DISPATCHED
+    if fn.__dict__.get(STATIC_MARK) is fn.__code__:
+        return ITSELF
+    named = is_named(fn)
+    if named and not is_users(fn):
+        return ITSELF
+    own = (fn.__defaults__, *(fn.__kwdefaults__ or {}).values())
+    if named and not (fn.__closure__ or fn.__dict__) and is_fixed(own):
+        return PLAIN
+    if fn.__closure__ or fn.__defaults__ or fn.__kwdefaults__ or fn.__dict__:
+        return FUNCTION
+    return PLAIN
+
+
+def _kind_of_cached(x: Any) -> kinds.Kind:
+    if not is_named(x):
+        return CACHED
+    own = x.__wrapped__
+    of_library = isinstance(own, types.FunctionType) and not is_users(own)
+    return ITSELF if of_library else REMEMBERING
+
+
+def _kind_of_builtin(x: Any) -> kinds.Kind:
+    owner = x.__self__
+    if owner is None or isinstance(owner, (types.ModuleType, type)):
+        return ITSELF
+    raise kinds.RefusedError(
+        f"a method of a {type(owner).__name__} for {{path}}, which may change unseen.\n"
+        f"Pass the {type(owner).__name__} itself and call the method inside."
+    )
+
+
+def _kind_of_class(x: Any, cls: type) -> kinds.Kind:
+    """The kind of a value that its class tells (the value is an example)."""
+    refuse_readers(x, cls)
+    of_others = hasattr(cls, "__array__") and not is_user_module(cls.__module__)
+    if of_others and hasattr(cls, "__setitem__"):  # a table of pandas
+        raise contents_change(cls)
+    of_flax = flax.kind_of_flax(cls)
+    if of_flax is not None:
+        return of_flax
+    base = _builtin_base(cls)
+    root = cls.__module__.partition(".")[0]
+    if isinstance(x, tuple) and hasattr(cls, "_fields"):
+        return _kind_of_subclass(x, cls)
+    opened_by_jax = (collections.OrderedDict, collections.defaultdict)
+    registered = cls not in opened_by_jax and _is_node(x)
+    if registered and (is_library(cls) or not _clonable(cls)):
+        return PYTREE
+    # Compiled functions; the interpolators of jax.scipy are objects with arrays.
+    if root in ("jax", "jaxlib") and callable(x) and "scipy" not in cls.__module__:
+        return HASHABLE
+    if isinstance(x, (int, float, complex, str, bytes, tuple, frozenset)):
+        return _kind_of_subclass(x, cls)
+    hashes, compares = own_equality(cls)
+    if root in ("jax", "jaxlib") and isinstance(x, Hashable):
+        return HASHABLE
+    if is_library(cls) and hashes and cls is not memoryview:
+        return TEXTUAL
+    if not _clonable(cls):
+        return _kind_of_opaque(x, cls)
+    data = registered or dataclasses.is_dataclass(cls)
+    frozen = hashes and compares and not data
+    static = objects.static_names(x) if registered else ()
+    order = objects.field_order(cls) if registered else None
+    if flax.is_pytree(cls):
+        order = sorted  # as nnx itself does wherever it goes through them
+    # Code of a library, which nobody looks at, may read any attribute.
+    whole = registered or is_library(cls) or any(map(_is_of_others, cls.__mro__))
+    kind = objects.ObjectKind
+    if flax.is_train_state(cls):
+        kind = flax.TrainStateKind
+    elif flax.is_module_state(cls):
+        kind = flax.ModuleStateKind
+    return kind(cls, frozen=frozen, base=base, static=static, order=order, whole=whole)
+
+
+def _is_node(x: Any) -> bool:
+    """Whether JAX takes a value apart."""
+    try:
+        return not all_leaves([x])
+    except Exception:  # its class does, and refuses: a state of equinox's, used before
+        return True
+
+
+def _is_of_others(cls: type) -> bool:
+    """Whether a class comes from an installed library."""
+    return not (is_library(cls) or is_user_module(cls.__module__))
+
+
+def _builtin_base(cls: type) -> kinds.Kind | None:
+    """The kind of the items of a list, dict or set subclass."""
+    if issubclass(cls, collections.OrderedDict):
+        return containers.DictKind(collections.OrderedDict)
+    return next((_BUILTIN[b] for b in (dict, list, set) if issubclass(cls, b)), None)
+
+
+def _kind_of_subclass(x: Any, cls: type) -> kinds.Kind:
+    """Subclasses of immutable builtins, which carry their value in the builtin part."""
+    if own_attributes(x):
+        raise kinds.RefusedError(
+            f"a {cls.__name__} for {{path}}, an immutable value with attributes, "
+            "which may change unseen.\nPass the value and the attributes apart."
+        )
+    if isinstance(x, tuple):
+        try:
+            tuple.__new__(cls, x)
+        except TypeError:
+            return TEXTUAL
+        return NAMED_TUPLE
+    if is_library(cls):
+        return NUMBER if isinstance(x, (int, float, complex)) else TEXTUAL
+    return OF_USERS_CLASS
+
+
+def _clonable(cls: type) -> bool:
+    """Whether an empty instance can be made, and thrown away without any effect."""
+    if hasattr(cls, "__del__"):
+        return False
+    try:
+        objects.new(cls)
+    except TypeError:
+        return False
+    return cls is not object
+
+
+def _is_sentinel(x: Any, cls: type) -> bool:
+    """Whether an object without contents is a named constant, told by `is`."""
+    if own_attributes(x) or objects.slots(cls) or _builtin_base(cls):
+        return False
+    module = sys.modules.get(cls.__module__)
+    return module is not None and any(v is x for v in vars(module).values())
+
+
+def _kind_of_opaque(x: Any, cls: type) -> kinds.Kind:
+    """What can't be cloned is static by identity, if it can't change meanwhile."""
+    name = cls.__name__
+    if is_named(x):  # a function of its module, such as one under functools.cache
+        return ITSELF
+    if hasattr(cls, "__del__"):
+        raise kinds.RefusedError(
+            f"a {name} for {{path}}, which can't be copied: it has a __del__ method.\n"
+            "Pass the arrays and settings it holds instead."
+        )
+    writable = any(
+        isinstance(value, property) and value.fset is not None
+        for base in cls.__mro__
+        for value in vars(base).values()
+    )
+    if writable or any(
+        hasattr(cls, name) for name in ("__setitem__", "__array__", "__dlpack__")
+    ):
+        raise contents_change(cls)
+    is_view = isinstance(x, MappingView)
+    if is_view or not isinstance(x, Hashable) or own_attributes(x):
+        raise kinds.RefusedError(
+            f"a {name} for {{path}}, which can change and can't be copied.\n"
+            "Pass the arrays and settings it holds instead."
+        )
+    return ITSELF

@@ -1,0 +1,374 @@
+"""How functions are taken apart and put together again."""
+
+import builtins
+import functools
+import operator
+import types
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ..._values import Constant, identity, is_named
+from .._reading import Read, is_users
+from ._base import IMMUTABLE, Expression, Kind, Source, Split, ValueKind, Watches
+from ._variables import Variables, variables_of
+
+
+class CellKind(Kind):
+    """The cell of a variable that a function captured; two functions may share it."""
+
+    changeable = True
+
+    def split(self, x: Any) -> Split:
+        try:
+            return True, (x.cell_contents,)
+        except ValueError:  # the variable has no value yet
+            return False, ()
+
+    def make(self, part: Any, children: Sequence[Any]) -> Any:
+        return types.CellType()
+
+    def fill(self, shell: Any, part: Any, children: Sequence[Any]) -> None:
+        if part:
+            (shell.cell_contents,) = children
+
+    def empty(self, x: Any) -> None:
+        del x.cell_contents
+
+    def keys(self, part: Any, children: Sequence[Any]) -> Sequence[Any] | None:
+        return ("",) if part else ()
+
+    def put(self, x: Any, key: Any, value: Any) -> None:
+        x.cell_contents = value
+
+    def remove(self, x: Any, key: Any) -> None:
+        del x.cell_contents
+
+    def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
+        return ""
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        if not part:
+            return super().guard(source, name, part, n)
+        return [f"{name}.cell_contents"]
+
+    def watches(self, x: Any, part: Any) -> Watches | None:
+        return Watches(cells=(x,)) if part else None
+
+
+_ATTRIBUTES = operator.attrgetter(
+    "__code__", "__defaults__", "__kwdefaults__", "__name__", "__qualname__"
+)
+
+
+def _watches_of_function(x: types.FunctionType) -> Watches:
+    return Watches(dicts=(x.__dict__,), calls=(functools.partial(_ATTRIBUTES, x),))
+
+
+class PlainKind(Kind):
+    """A function that captures nothing: by its code, its module, its defaults.
+
+    It is passed itself if it reads nothing but libraries, and what does likewise.
+    """
+
+    constant = True
+
+    def split(self, x: Any) -> Split:
+        variables = variables_of(x)
+        part = (
+            x.__code__,
+            Constant(id(x.__globals__), x),
+            (x.__name__, x.__qualname__, x.__module__),
+            len(variables),
+        )
+        return part, (*variables, x.__defaults__, x.__kwdefaults__, x.__dict__ or None)
+
+    def functions(self, x: Any, read: Read) -> Iterable[types.FunctionType]:
+        return (x,)
+
+    def looked_at(self, part: Any, n: int) -> int:
+        return int(part[3])
+
+    def make(self, part: Any, children: Sequence[Any]) -> Any:
+        code, constant, _, own = part
+        fn = constant.value
+        variables = as_variables(children[0]) if own else fn.__globals__
+        # The first function of this code: an editor may have replaced it since.
+        if variables is fn.__globals__ and fn.__code__ is code:
+            return fn
+        return in_module(fn, code, variables)
+
+    def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
+        return ("", ".__defaults__", ".__kwdefaults__", "")[k + 1 - part[3]]
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        code, constant, names, own = part
+        function = constant.value
+        # The name of the constant must be the same for all functions of this code.
+        known = source.constant(function, (code, constant.key, names))
+        same = _code_checks(source, name, code, function.__globals__, names)
+        source.require(f"{name} is {known} or {same}")
+        source.require(f"{name}.__code__ is {source.constant(code)}")
+        variables = [source.variables(function.__globals__)] if own else []
+        if function.__defaults__ or function.__kwdefaults__ or function.__dict__:
+            attributes = f"{name}.__defaults__", f"{name}.__kwdefaults__"
+            return [*variables, *attributes, f"({name}.__dict__ or None)"]
+        source.require(
+            f"not ({name}.__defaults__ or {name}.__kwdefaults__ or {name}.__dict__)"
+        )
+        return [*variables, f"{name}.__defaults__", f"{name}.__kwdefaults__", "None"]
+
+    def watches(self, x: Any, part: Any) -> Watches | None:
+        return _watches_of_function(x)
+
+
+def as_variables(found: Any) -> dict[str, Any]:
+    """The dict of variables; where a call gives them back they come as the module's."""
+    variables: dict[str, Any] = found.all if isinstance(found, Variables) else found
+    return variables
+
+
+def in_module(
+    fn: types.FunctionType, code: types.CodeType, variables: dict[str, Any]
+) -> types.FunctionType:
+    """The same function with some code and other global variables."""
+    clone = types.FunctionType(
+        code, variables, fn.__name__, fn.__defaults__, fn.__closure__
+    )
+    clone.__kwdefaults__, clone.__qualname__ = fn.__kwdefaults__, fn.__qualname__
+    clone.__module__, clone.__doc__ = fn.__module__, fn.__doc__
+    clone.__annotations__ = fn.__annotations__
+    clone.__dict__.update(fn.__dict__)
+    return clone
+
+
+class FunctionKind(Kind):
+    """A function made at run time: code and globals count, captured values are opened.
+
+    The shell holds the variables of its module and the cells; defaults and attributes
+    come when it is filled.
+    """
+
+    changeable = True
+
+    def split(self, x: Any) -> Split:
+        cells, variables = x.__closure__ or (), variables_of(x)
+        part = (
+            x.__code__,
+            Constant(id(x.__globals__), (x.__globals__, x.__doc__, x.__annotations__)),
+            (x.__name__, x.__qualname__, x.__module__),
+            len(variables),
+            len(cells),
+        )
+        own = x.__defaults__, x.__kwdefaults__, x.__dict__ or None
+        return part, (*variables, *cells, *own)
+
+    def functions(self, x: Any, read: Read) -> Iterable[types.FunctionType]:
+        return (x,)
+
+    def make(self, part: Any, children: Sequence[Any]) -> Any:
+        code, constant, (name, qualname, module), own, _ = part
+        variables, doc, annotations = constant.value
+        if own:
+            variables = as_variables(children[0])
+        clone = types.FunctionType(code, variables, name, None, tuple(children[own:]))
+        clone.__qualname__, clone.__module__, clone.__doc__ = qualname, module, doc
+        clone.__annotations__ = annotations
+        return clone
+
+    def cells(self, part: Any) -> int:
+        return int(part[3] + part[4])
+
+    def fill(self, shell: Any, part: Any, children: Sequence[Any]) -> None:
+        *_, shell.__defaults__, shell.__kwdefaults__, attributes = children
+        if attributes is not None:
+            shell.__dict__ = attributes
+
+    def contents(self, x: Any) -> Split:
+        return None, (x.__defaults__, x.__kwdefaults__, x.__dict__ or None)
+
+    def keys(self, part: Any, children: Sequence[Any]) -> Sequence[Any] | None:
+        return ("__defaults__", "__kwdefaults__", "__dict__")
+
+    def put(self, x: Any, key: Any, value: Any) -> None:
+        setattr(x, key, {} if key == "__dict__" and value is None else value)
+
+    def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
+        code, _, _, own, n = part
+        if k < own:
+            return ""
+        if k < own + n:
+            return str(code.co_freevars[k - own])
+        return (".__defaults__", ".__kwdefaults__", "")[k - n - own]
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        code, constant, names, own, cells = part
+        variables = constant.value[0]
+        source.require(_code_checks(source, name, code, variables, names))
+        rest = [f"{name}.__defaults__", f"{name}.__kwdefaults__"]
+        rest.append(f"({name}.__dict__ or None)")
+        if all(isinstance(kind, ValueKind) for kind in source.kinds()[own + cells :]):
+            source.require(f"not ({' or '.join(rest)})")  # None, as for most lambdas
+            rest = ["None"] * 3
+        above = [source.variables(variables)] if own else []
+        return [*above, (f"{name}.__closure__", cells), *rest]
+
+    def watches(self, x: Any, part: Any) -> Watches | None:
+        # Those of a library stay what they are, but for what they captured.
+        return _watches_of_function(x) if is_users(x) else IMMUTABLE
+
+
+class Body:
+    """The function that `autojit` compiles, among what a call is made of."""
+
+    def __init__(self, fn: types.FunctionType) -> None:
+        self.fn = fn
+
+
+class BodyKind(FunctionKind):
+    """Its code and what it captured; all its parameters are given at every call."""
+
+    named = True
+
+    def split(self, x: Any) -> Split:
+        part, children = super().split(x.fn)
+        return (part, is_named(x.fn)), children[: part[3] + part[4]]
+
+    def functions(self, x: Any, read: Read) -> Iterable[types.FunctionType]:
+        return (x.fn,)
+
+    def make(self, part: Any, children: Sequence[Any]) -> Any:
+        return super().make(part[0], children)
+
+    def cells(self, part: Any) -> int:
+        return super().cells(part[0])
+
+    def fill(self, shell: Any, part: Any, children: Sequence[Any]) -> None:
+        """It has no defaults and no attributes."""
+
+    def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
+        return super().step(part[0], k, children)
+
+    def contents(self, x: Any) -> Split:
+        return None, ()
+
+    def watches(self, x: Any, part: Any) -> Watches | None:
+        return None
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        (code, constant, _, own, cells), named = part
+        if named:  # an editor may replace its code in place
+            source.require(f"{name}.__code__ is {source.constant(code)}")
+        variables = [source.variables(constant.value[0])] if own else []
+        return [*variables, (f"{name}.__closure__", cells)]
+
+
+class AutojitMark:
+    """Among the attributes of what `autojit` returns.
+
+    It names the code, since wrappers such as `jax.grad` copy the attributes.
+
+    Attributes:
+        code: That of the wrapper.
+        template: The same, calling nobody.
+        fill: Lets an empty copy of the wrapper call a function.
+        attributes: The names of those that `autojit` gave the wrapper.
+    """
+
+    ATTRIBUTE = "__jfi_autojit__"
+
+    def __init__(self, code: Any, template: Any, fill: Any, attributes: Any) -> None:
+        self.code, self.template, self.fill = code, template, fill
+        self.attributes = attributes
+
+
+def is_autojitted(value: Any) -> bool:
+    """Whether this is what `autojit` returned."""
+    if not isinstance(value, types.FunctionType):
+        return False
+    mark = value.__dict__.get(AutojitMark.ATTRIBUTE)
+    return isinstance(mark, AutojitMark) and mark.code is value.__code__
+
+
+class AutojittedKind(Kind):
+    """A function under `autojit`: its own function is opened.
+
+    That which its module holds by name is passed itself, unless it reads data there.
+    """
+
+    changeable = constant = True
+
+    def split(self, x: Any) -> Split:
+        mark: AutojitMark = x.__dict__[AutojitMark.ATTRIBUTE]
+        own = {k: v for k, v in x.__dict__.items() if k not in mark.attributes}
+        children = (x.__wrapped__, x.__defaults__, x.__kwdefaults__, own or None)
+        return (
+            mark.template,
+            mark.fill,
+            identity(x) if is_named(x) else None,
+        ), children
+
+    def stays(self, part: Any) -> bool:
+        return part[2] is not None
+
+    def itself(self, part: Any) -> Any:
+        return part[2].value
+
+    def make(self, part: Any, children: Sequence[Any]) -> Any:
+        return types.FunctionType(part[0], {"__builtins__": builtins})
+
+    def fill(self, shell: Any, part: Any, children: Sequence[Any]) -> None:
+        part[1](shell, children[0])
+        _, shell.__defaults__, shell.__kwdefaults__, own = children
+        shell.__dict__.update(own or {})
+
+    def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
+        return ("", ".__defaults__", ".__kwdefaults__", "")[k]
+
+    def contents(self, x: Any) -> Split:
+        return None, ()
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        if part[2] is None:
+            return super().guard(source, name, part, n)
+        function = part[2].value
+        size, known = len(function.__dict__), source.constant(function)
+        source.require(f"{name} is {known} and len({name}.__dict__) == {size}")
+        mark: AutojitMark = function.__dict__[AutojitMark.ATTRIBUTE]
+        if function.__dict__.keys() - mark.attributes:
+            return super().guard(source, name, part, n)
+        steps = ("__wrapped__", "__defaults__", "__kwdefaults__")
+        return [*(f"{name}.{step}" for step in steps), "None"]
+
+
+class EmptyKind(Kind):
+    """An object whose contents mean nothing to the body of a function."""
+
+    def split(self, x: Any) -> Split:
+        return type(x), ()
+
+    def make(self, part: Any, children: Sequence[Any]) -> Any:
+        return object.__new__(part)
+
+
+def _code_checks(
+    source: Source, name: str, code: Any, globals_: Any, names: Sequence[str]
+) -> str:
+    """What is true of all functions with this code, of this module."""
+    plain, qualname, module = names
+    return (
+        f"type({name}) is {source.constant(types.FunctionType)} and "
+        f"{name}.__code__ is {source.constant(code)} and "
+        f"{name}.__globals__ is {source.constant(globals_)} and "
+        f"{name}.__name__ == {plain!r} and {name}.__qualname__ == {qualname!r} and "
+        f"{name}.__module__ == {module!r}"
+    )

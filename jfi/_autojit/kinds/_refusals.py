@@ -1,0 +1,41 @@
+"""Values that can't be opened: they change when they are read, or unseen."""
+
+import random
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ._base import ReaderError, RefusedError
+
+
+def refuse_readers(x: Any, cls: type) -> None:
+    """Refuse what changes when it is read: iterators, files, random generators."""
+    if isinstance(x, Iterator):  # generators are
+        what = "generator" if isinstance(x, types.GeneratorType) else cls.__name__
+        raise ReaderError(
+            f"an iterator for {{path}} (a {what}), which can be read only once.\n"
+            "Pass a list or an array instead: {path} = list({path})"
+        )
+    if isinstance(x, (types.CoroutineType, types.AsyncGeneratorType)):
+        raise ReaderError(
+            "a coroutine for {path}, which must be awaited first.\n"
+            "Pass its result instead: {path} = await {path}"
+        )
+    generators = (np.random.Generator, np.random.RandomState, np.random.BitGenerator)
+    if isinstance(x, (*generators, random.Random)):
+        raise ReaderError(
+            f"the random generator {{path}} (a {cls.__name__}), whose draws would be "
+            "constants of the compiled function.\n"
+            "Draw outside and pass the numbers, or draw inside with jnp.randn(...)."
+        )
+
+
+def contents_change(cls: type) -> RefusedError:
+    """What is raised for an object of a library that can be written unseen."""
+    return RefusedError(
+        f"a {cls.__module__.partition('.')[0]} {cls.__name__} for {{path}}, "
+        "whose contents can change unseen.\n"
+        "Pass an array instead: {path} = jnp.asarray({path})"
+    )

@@ -1,0 +1,141 @@
+"""The mode under which PyTorch functions run inside JAX: what they must not do."""
+
+import functools
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import jax
+
+from ..._errors import CallbackError
+
+
+if TYPE_CHECKING:
+    import torch
+
+
+@functools.cache
+def guard_class() -> Any:
+    """The class of the mode, made once PyTorch is known to be installed.
+
+    An instance takes the name of the function for messages, the tensors it is called
+    with, and a list for weak references to those it makes, or None.
+    """
+    import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Guard(TorchDispatchMode):  # type: ignore[no-untyped-call]
+        """Refuses random numbers and writes into tensors from outside of the call."""
+
+        def __init__(
+            self, name: str, tensors: Sequence[torch.Tensor], made: list[Any] | None
+        ) -> None:
+            super().__init__()  # type: ignore[no-untyped-call]
+            self._name, self._made = name, made
+            self._own = {_storage(tensor) for tensor in tensors}
+            self.refusal: CallbackError | None = None
+
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            kwargs = kwargs or {}
+            operator = _operator(func)
+            if operator.random and not operator.switched_off(args, kwargs):
+                self._refuse(_RANDOM.format(name=self._name, operator=func))
+            for tensor in operator.written(args, kwargs):
+                if _storage(tensor) not in self._own:
+                    self._refuse(_WRITES.format(name=self._name, operator=func))
+            result = func(*args, **kwargs)
+            for tensor in jax.tree.leaves(result) if operator.fresh else ():
+                if isinstance(tensor, torch.Tensor):
+                    self._own.add(_storage(tensor))
+                    if self._made is not None:
+                        self._made.append(weakref.ref(tensor))
+            return result
+
+        def _refuse(self, message: str) -> None:
+            self.refusal = CallbackError(message)
+            raise self.refusal
+
+    return Guard
+
+
+_RANDOM = (
+    "{name} draws random numbers ({operator}). Its gradient runs it again and would "
+    "see others. Draw them in JAX and pass them as an argument (a mask, or noise), "
+    "or call .eval() on the module."
+)
+_WRITES = (
+    "{name} writes into a tensor that is not its argument ({operator}), such as the "
+    "running statistics of a BatchNorm in training mode. JAX may run it at any time "
+    "and any number of times. Call .eval() on the module, or pass the tensor as an "
+    "argument and return its new value."
+)
+
+
+class _Operator:
+    """What the schema of a PyTorch operator says about randomness and writes."""
+
+    def __init__(self, func: Any) -> None:
+        import torch
+
+        schema = getattr(func, "_schema", None)
+        self._arguments = [] if schema is None else list(schema.arguments)
+        self.random = torch.Tag.nondeterministic_seeded in getattr(func, "tags", ())
+        returns = [] if schema is None else schema.returns
+        # torch.tensor(...) is a constant that lift_fresh hands out as a new tensor.
+        self.fresh = "lift_fresh" in str(func) or any(
+            value.alias_info is None for value in returns
+        )
+        self._written = [
+            argument.name
+            for argument in self._arguments
+            if argument.alias_info is not None and argument.alias_info.is_write
+        ]
+        # The schemas of batch normalisation don't tell that these are written.
+        self._statistics = [
+            argument.name
+            for argument in self._arguments
+            if argument.name in ("running_mean", "running_var")
+        ]
+
+    def switched_off(self, args: Any, kwargs: Any) -> bool:
+        """Whether this is a dropout that drops nothing, and so no randomness."""
+        values = self._values(args, kwargs)
+        training = values.get("training", values.get("train", True))
+        rates = [
+            values[name] for name in ("p", "dropout_p", "dropout") if name in values
+        ]
+        return training is False or 0 in rates
+
+    def written(self, args: Any, kwargs: Any) -> list[Any]:
+        if not self._written and not self._statistics:
+            return []
+        values = self._values(args, kwargs)
+        names = list(self._written)
+        if values.get("training", values.get("train", False)):
+            names += self._statistics
+        return [leaf for name in names for leaf in jax.tree.leaves(values[name])]
+
+    def _values(self, args: Any, kwargs: Any) -> dict[str, Any]:
+        names = [argument.name for argument in self._arguments]
+        defaults = {
+            argument.name: argument.default_value
+            for argument in self._arguments
+            if argument.has_default_value()
+        }
+        return {**defaults, **dict(zip(names, args, strict=False)), **kwargs}
+
+
+@functools.cache
+def _operator(func: Any) -> _Operator:
+    return _Operator(func)
+
+
+def _storage(tensor: "torch.Tensor") -> int:
+    """The identity of a tensor's memory, the same for its views."""
+    try:
+        storage: Any = tensor.untyped_storage()
+    except NotImplementedError:  # a sparse tensor has several memories, and no views
+        return -id(tensor)
+    return int(storage._cdata)  # noqa: SLF001

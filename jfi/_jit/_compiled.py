@@ -1,0 +1,324 @@
+"""What `jit` and `autojit` compile of a function that may draw random numbers.
+
+A function that draws is compiled with the state of its streams as one more argument,
+and the number of its draws in the structure of its result, where it costs nothing. A
+function that does not is left to `jax.jit`.
+"""
+
+import contextlib
+import functools
+import inspect
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from .._arrays._float64 import checked
+from .._jax_internals import (
+    at_top_level,
+    cache_size,
+    forget_traces,
+    hidden_state,
+    is_outermost,
+    setting,
+)
+from .._random._streams import MANY, Stream, current
+from .._random.traced import (
+    Finding,
+    FoundDraws,
+    Scope,
+    StreamSource,
+    any_draws_traced,
+    in_scope,
+    is_refusing,
+    scope_here,
+    source_of,
+    trace_call,
+    traced_sources,
+    tracing,
+)
+
+
+class Body:
+    """What is compiled of a function, and where it draws from.
+
+    It knows nothing of what compiles it: without a cycle, all that the programs hold
+    goes when they go, as with JAX.
+
+    Attributes:
+        fun: The function.
+        streams: What it has drawn from so far; None is the stream current at each call.
+    """
+
+    def __init__(self, fun: Callable[..., Any]) -> None:
+        self.fun = fun
+        self.streams: tuple[Stream | None, ...] = ()
+
+    def remember(self, sources: Sequence[StreamSource]) -> None:
+        """Remember what it draws from."""
+        found = (source.bound for source in sources)
+        self.streams = tuple(dict.fromkeys((*self.streams, *found)))
+
+    def without_state(self, /, *args: Any, **kwargs: Any) -> Any:
+        """What is compiled for calls that don't draw, and for nested calls."""
+        if at_top_level():  # jax.disable_jit(): nothing is traced
+            return self.fun(*args, **kwargs)
+        if is_refusing() or not is_outermost():
+            # Nested: its draws belong to what is traced around it. Without
+            # `hidden_state` they are found here, and taken from there by `_draw_in`.
+            with tracing(refuses=is_refusing()):
+                out = in_scope(Finding(), self.fun, *args, **kwargs)
+            # What JAX has now traced must never run by itself.
+            self.remember(traced_sources())
+            return out
+        try:
+            with tracing(refuses=True):
+                out = self.fun(*args, **kwargs)
+        except NotImplementedError:
+            if not any_draws_traced():
+                raise
+            # What JAX says to a conditional under `vmap` that was traced before.
+            raise FoundDraws([source_of(current())]) from None
+        if traced_sources():  # by code that was traced before
+            raise FoundDraws(traced_sources())
+        return out
+
+    def with_state(
+        self, states: tuple[jax.Array, ...], /, *args: Any, **kwargs: Any
+    ) -> tuple[Any, list[dict[int, Any]]]:
+        """What is compiled for calls that draw: results, and the numbers of draws."""
+        function, values = trace_call(self.fun, args, kwargs)
+        sources = (source_of(stream or current()) for stream in self.streams)
+        known = dict(zip(sources, states, strict=False))
+        if not set(function.sources) <= set(known):
+            raise FoundDraws(function.sources)
+        out, counts = function({s: known[s] for s in function.sources}, values)
+        return out, [_count(function.draws(s), counts.get(s)) for s in known]
+
+
+def _jit(fun: Callable[..., Any], options: Mapping[str, Any]) -> Any:
+    return jax.jit(fun, **options)
+
+
+class Compiled:
+    """A function compiled twice: for calls that don't draw, and for those that do.
+
+    Args:
+        fun: The function.
+        options: Those of `jax.jit`.
+        jit: What compiles it, given a function and options.
+
+    Attributes:
+        body: What is compiled.
+        pure: Runs it if it does not draw, and raises FoundDraws if it does.
+        plain: As plain JAX would: ahead of time, it draws from a stream of its own.
+    """
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        options: Mapping[str, Any],
+        jit: Callable[[Callable[..., Any], Mapping[str, Any]], Any] = _jit,
+    ) -> None:
+        fun = referable(fun)
+        body = Body(fun)
+        self.body: Body = body
+        pure = with_signature_of(fun, body.without_state)
+        self.pure: Any = checked(jit(pure, options))
+        self.plain: Any = jax.jit(fun, **options)
+        drawing = with_signature_of(fun, body.with_state, "_jfi_state")
+        self._drawing: Any = checked(jit(drawing, _shifted(options)))
+        if isinstance(options.get("in_shardings"), jax.sharding.Sharding):
+            # One for all arguments: they come as one, beside that of the state.
+            self._drawing = _with_one_sharding(body.with_state, options)
+
+    @property
+    def streams(self) -> tuple[Stream | None, ...]:
+        """What it has drawn from so far."""
+        return self.body.streams
+
+    def clear_cache(self) -> None:
+        """Forget what was compiled."""
+        self.pure.clear_cache()
+        self._drawing.clear_cache()
+
+    def cache_size(self) -> int:
+        """For how many kinds of arguments it is compiled."""
+        return cache_size(self.pure) + cache_size(self._drawing)
+
+    def ahead(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What a method of a jitted function does: `lower`, `trace` or `eval_shape`."""
+        if not self.streams and at_top_level():
+            with contextlib.suppress(FoundDraws):
+                return getattr(self.pure, name)(*args, **kwargs)  # a call finds this
+        return getattr(self.plain, name)(*args, **kwargs)
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Call it, whether it draws or not."""
+        if self.streams:
+            return self.draw(args, kwargs)
+        try:
+            return self.pure(*args, **kwargs)
+        except FoundDraws as error:
+            found = error
+        try:
+            return self.run_after(found, args, kwargs)
+        finally:
+            del found  # its traceback holds the arguments, and this frame
+
+    def run_after(
+        self, found: FoundDraws, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Call it again, now that it is known to draw."""
+        self.add(found)
+        if not at_top_level() and hidden_state() is not None:
+            return self.plain(*args, **kwargs)
+        return self.draw(args, kwargs)
+
+    def add(self, found: FoundDraws) -> None:
+        """Remember sources; under an outer trace that is to find them, let it."""
+        forget_traces(found)
+        if is_refusing():
+            raise found
+        self.body.remember(found.sources)
+
+    def draw(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call it with the state of its streams."""
+        if not at_top_level():
+            if is_refusing() or hidden_state() is not None:
+                return self.pure(*args, **kwargs)  # which finds the draws
+            scope = scope_here()
+            if scope is not None:
+                return self._draw_in(scope, args, kwargs)
+        if setting("jax_disable_jit"):
+            return self.body.fun(*args, **kwargs)
+        first, *others = self.streams
+        if others:
+            return self._draw_from_many(args, kwargs)
+        # For one source without loops: they cost a fifth of a small call.
+        stream = first or current()
+        origin, start = stream.take(MANY)
+        used = 0
+        try:
+            out, count = self._drawing((origin.state(start),), *args, **kwargs)
+            used = _used(start, *count)
+            return out
+        except FoundDraws as found:
+            self.add(found)
+        finally:
+            stream.settle(start + MANY, start + used)
+        return self.draw(args, kwargs)
+
+    def _draw_in(
+        self, scope: Scope, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Call it with the states that a function traced around it has."""
+        sources = [source_of(stream or current()) for stream in self.streams]
+        states = tuple(map(scope.state, sources))
+        try:
+            out, counts = self._drawing(states, *args, **kwargs)
+        except FoundDraws as found:
+            self.add(found)
+            return self._draw_in(scope, args, kwargs)
+        for source, count in zip(sources, counts, strict=True):
+            ((n, last),) = count.items()
+            scope.settle(source, n if n >= 0 else None, last)
+        return out
+
+    def _draw_from_many(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        streams = [stream or current() for stream in self.streams]
+        taken = [stream.take(MANY) for stream in streams]
+        starts = [start for _, start in taken]
+        ends = starts
+        try:
+            states = tuple(origin.state(start) for origin, start in taken)
+            out, counts = self._drawing(states, *args, **kwargs)
+            ends = [n + _used(n, c) for n, c in zip(starts, counts, strict=True)]
+            return out
+        except FoundDraws as found:
+            self.add(found)
+        finally:
+            for stream, start, end in zip(streams, starts, ends, strict=True):
+                stream.settle(start + MANY, end)
+        return self.draw(args, kwargs)
+
+
+def _count(static: int | None, last: Any) -> dict[int, Any]:
+    """A number of draws as a tree: the number itself is in its structure, if known."""
+    if last is None:
+        return {0: None}
+    return {-1: last} if static is None else {static: None}
+
+
+def _used(start: int, count: dict[int, Any]) -> int:
+    """How many draws a call made that began with draw number `start`."""
+    ((n, last),) = count.items()
+    return n if n >= 0 else (int(last) - start) % 2**32
+
+
+def with_signature_of(
+    fun: Callable[..., Any], run: Callable[..., Any], *leading: str
+) -> Callable[..., Any]:
+    """A function with the name and signature of another, after more arguments."""
+
+    @functools.wraps(fun, updated=())
+    def named(*args: Any, **kwargs: Any) -> Any:
+        return run(*args, **kwargs)
+
+    try:
+        signature = inspect.signature(fun)
+    except (TypeError, ValueError):  # some builtins have none
+        return named
+    more = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_ONLY) for n in leading]
+    parameters = [*more, *signature.parameters.values()]
+    setattr(named, "__signature__", signature.replace(parameters=parameters))  # noqa: B010 - unknown to type checkers
+    return named
+
+
+def referable(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """A function in place of an object that JAX can't refer to weakly: it crashes."""
+    try:
+        weakref.ref(fun)
+        hash(fun)
+    except TypeError:
+        return with_signature_of(fun, fun)
+    return fun
+
+
+def _with_one_sharding(
+    run: Callable[..., Any], options: Mapping[str, Any]
+) -> Callable[..., Any]:
+    if options.get("static_argnums") or options.get("static_argnames"):
+        message = (
+            "jit() got one sharding for all arguments, and some are static. "
+            "Write one for each: in_shardings=(sharding, None, ...)."
+        )
+        raise ValueError(message)
+    # Nothing is donated: that would be all or nothing.
+    shifted = {n: x for n, x in _shifted(options).items() if "donate" not in n}
+    shifted["in_shardings"] = (None, options["in_shardings"])
+    drawing: Any = jax.jit(lambda states, args: run(states, *args), **shifted)
+
+    @functools.wraps(drawing)  # with its methods
+    def spread(states: Any, *args: Any) -> Any:
+        return drawing(states, args)
+
+    return spread
+
+
+def _shifted(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of `jax.jit` for a function with one more argument in front."""
+    shifted = dict(options)
+    for name in ("static_argnums", "donate_argnums"):
+        numbers = shifted.get(name)
+        if isinstance(numbers, (int, np.integer)):
+            numbers = (numbers,)
+        if isinstance(numbers, Sequence):
+            shifted[name] = tuple(n + 1 if n >= 0 else n for n in numbers)
+    if shifted.get("out_shardings") is not None:
+        shifted["out_shardings"] = (shifted["out_shardings"], None)
+    if isinstance(shifted.get("in_shardings"), (tuple, list)):
+        shifted["in_shardings"] = (None, *shifted["in_shardings"])
+    return shifted

@@ -1,0 +1,117 @@
+"""`jit` for functions that may draw random numbers without keys."""
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+
+from .._advice import tell
+from .._random.traced import FoundDraws
+from .._values import mark_static, refuse_no_function
+from ._compiled import Body, Compiled as Compiled, referable
+
+
+OPTIONS = "_jfi_jit_options"
+
+
+def jit(
+    fun: Callable[..., Any],
+    options: Mapping[str, Any],
+    find: "Callable[[], Compiled] | None" = None,
+) -> Callable[..., Any]:
+    """Compile a function as `jax.jit` does, so that its random draws are fresh.
+
+    Args:
+        fun: The function.
+        options: Those of `jax.jit`.
+        find: Finds its programs at the first call; None: makes them.
+
+    Returns:
+        A function with the attributes of what `jax.jit` returns.
+    """
+    refuse_no_function("jit", fun)
+    jax.jit(referable(fun), **options)  # which refuses wrong options
+    program: Compiled | None = None
+    body: Any = _NO_BODY
+    pure: Any = _not_found_yet
+
+    def found() -> Compiled:
+        nonlocal program, body, pure
+        if program is None:
+            program = Compiled(fun, options) if find is None else find()
+            body, pure = program.body, program.pure
+        return program
+
+    def call_found(draws: FoundDraws | None, args: Any, kwargs: Any) -> Any:
+        try:
+            if draws is None:
+                return found()(*args, **kwargs)
+            return found().run_after(draws, args, kwargs)
+        except jax.errors.TracerBoolConversionError as error:
+            tell(error)
+            raise
+        finally:
+            del draws  # its traceback holds the arguments, and this frame
+
+    # A plain function: a callable object costs a twentieth of a small call more.
+    @functools.wraps(fun, updated=_ATTRIBUTES if inspect.isfunction(fun) else ())
+    def jitted(*args: Any, **kwargs: Any) -> Any:
+        if body.streams:
+            return found().draw(args, kwargs)
+        try:
+            return pure(*args, **kwargs)
+        except FoundDraws as error:
+            draws = error
+        except _NotFoundYetError:
+            draws = None
+        except jax.errors.TracerBoolConversionError as error:
+            tell(error)
+            raise
+        try:
+            return call_found(draws, args, kwargs)
+        finally:
+            del draws
+
+    attributes = {
+        "lower": lambda *args, **kwargs: found().ahead("lower", args, kwargs),
+        "trace": lambda *args, **kwargs: found().ahead("trace", args, kwargs),
+        "eval_shape": lambda *args, **kwargs: found().ahead("eval_shape", args, kwargs),
+        "clear_cache": lambda: found().clear_cache(),
+        "_cache_size": lambda: found().cache_size(),
+        OPTIONS: dict(options),
+    }
+    for name, value in attributes.items():
+        setattr(jitted, name, value)
+    # As of jax.jit: what it captured is a constant of what it compiled, also inside of
+    # autojit, which would else run it with a clone of `program`.
+    return mark_static(jitted)
+
+
+_ATTRIBUTES = ("__dict__",)  # of a function: those of other callables are their state
+
+
+class _NotFoundYetError(Exception):
+    """No call has asked for the programs yet: to test for it would cost each call."""
+
+
+def _not_found_yet(*args: Any, **kwargs: Any) -> Any:
+    raise _NotFoundYetError
+
+
+def is_jitted(value: Any) -> bool:
+    """Whether this is what `jit` returned."""
+    return getattr(value, "__code__", None) is _CODE
+
+
+def options_of(jitted: Any) -> dict[str, Any]:
+    """The options that `jit` was given."""
+    options: dict[str, Any] = getattr(jitted, OPTIONS)
+    return options
+
+
+_NO_BODY = Body(lambda: None)
+
+# All functions that `jit` returns have the same code.
+_CODE = jit(lambda: None, {}).__code__

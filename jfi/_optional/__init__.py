@@ -1,0 +1,1 @@
+"""Packages that jfi does without until they are used, such as torch and tqdm."""

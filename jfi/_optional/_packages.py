@@ -1,0 +1,60 @@
+"""What is imported on first use: optional packages, and names that few scripts need."""
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any
+
+from .._errors import MissingDependencyError
+
+
+def require(package: str, *, extra: str, needed_by: str) -> ModuleType:
+    """Import an optional package, or say which extra installs it.
+
+    Args:
+        package: The name to import, for example `"torch"`.
+        extra: The extra of jfi that installs it.
+        needed_by: The public name that needs it, for the message.
+
+    Raises:
+        MissingDependencyError: The package is not installed.
+    """
+    try:
+        return importlib.import_module(package)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.split(".")[0] != package.split(".")[0]:
+            raise  # the package is there and is itself broken: not ours to re-tell
+        message = (
+            f"{needed_by} needs the package {package!r}, which is not installed. "
+            f"Install it with: pip install 'jfi[{extra}]'"
+        )
+        raise MissingDependencyError(message, name=error.name) from error
+
+
+def attach(
+    name_of_module: str, homes: Mapping[str, str], otherwise: Callable[[str], Any]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Make the `__getattr__` and `__dir__` of a module with names on first use.
+
+    Args:
+        name_of_module: The `__name__` of the module.
+        homes: The module of the same package that defines each name; its own name is
+            the module.
+        otherwise: Gives all other names, or raises AttributeError.
+    """
+    module = sys.modules[name_of_module]
+    package = module.__spec__.parent if module.__spec__ else module.__package__
+
+    def get(name: str) -> Any:
+        if name not in homes:
+            return otherwise(name)
+        home = importlib.import_module(f"{package}.{homes[name]}")
+        value = home if homes[name] == name else getattr(home, name)
+        setattr(module, name, value)  # found at once from now on
+        return value
+
+    def names() -> list[str]:
+        return sorted({*vars(module), *homes})
+
+    return get, names

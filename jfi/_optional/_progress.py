@@ -1,0 +1,72 @@
+"""A progress bar that compiled code moves."""
+
+import threading
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ._packages import require
+
+
+MOST_REPORTS = 20  # of one loop: each costs some 50 microseconds
+
+
+class ProgressBar:
+    """A bar in the terminal or the notebook, for a loop in traced code.
+
+    It appears with the first report of a run and goes with the last. A run that
+    begins again, such as the next call of a compiled function, begins a new bar.
+
+    Args:
+        title: What is written in front of it.
+        needed_by: The public name to tell where `tqdm` is not installed.
+    """
+
+    def __init__(self, title: str, needed_by: str) -> None:
+        self._tqdm: Any = require("tqdm.auto", extra="progress", needed_by=needed_by)
+        self._title = title
+        self._lock = threading.Lock()
+        self._bar: Any = None
+
+    def report(self, done: Any, total: Any) -> None:
+        """Say in traced code how many steps are done.
+
+        Under `vmap` it is told once, for the row that is farthest.
+
+        Args:
+            done: The number of steps so far, an int scalar.
+            total: The number of all, an int scalar.
+        """
+
+        @jax.custom_batching.custom_vmap
+        def report(done: Any, total: Any) -> tuple[()]:
+            jax.debug.callback(self._move, done, total)
+            return ()
+
+        @report.def_vmap
+        def of_batch(size: int, batched: Any, done: Any, total: Any) -> Any:
+            report(jnp.max(done), jnp.max(total))
+            return (), ()
+
+        report(jnp.asarray(done), jnp.asarray(total))
+
+    def _move(self, done: Any, total: Any) -> None:
+        done, total = int(done), int(total)
+        with self._lock:
+            if self._bar is None or done < self._bar.n:
+                self._close()
+                self._bar = self._tqdm.tqdm(total=total, desc=self._title)
+            self._bar.update(done - self._bar.n)
+            if done >= total:
+                self._close()
+
+    def _close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+
+def title_of(progress: bool | str, otherwise: str) -> str:
+    """The title of a bar: what the user wrote, or another."""
+    return progress if isinstance(progress, str) else otherwise

@@ -1,0 +1,92 @@
+"""Compiled draws in eager code, one by one or many at once.
+
+Most of the time of a small draw is JAX's for starting a program. A loop that draws the
+same kind again and again gets its draws from one run in advance. They are the same
+numbers, since draw c depends on nothing but the seed and c.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._jax_internals import compilation_context
+from ._streams import Origin, draw_key
+
+
+_AHEAD = 64  # draws of one run
+_MOST_ELEMENTS = 128  # of a draw: to fill larger arrays takes longer than to start
+_FAR = 4  # draws of other kinds in between that make the run not worth while
+_STEADY = 16  # draws in a row before the first run: one more program is compiled
+
+
+class _Run(NamedTuple):
+    """Draws made in advance; each is handed out once."""
+
+    origin: Origin | None
+    context: Any
+    start: int
+    draws: list[jax.Array | None]
+
+
+_NONE = _Run(None, None, 0, [])
+
+
+class KindOfDraw:
+    """A distribution with its shape and dtype, compiled."""
+
+    def __init__(self, sample: Callable[..., jax.Array], impl: Any) -> None:
+        def one(state: jax.Array, *dynamic: Any) -> jax.Array:
+            return sample(draw_key(impl, state), *dynamic)
+
+        def many(state: jax.Array) -> list[jax.Array]:
+            ahead = jnp.arange(_AHEAD, dtype=np.uint32)
+            drawn = jax.vmap(lambda i: one(state.at[-1].add(i)))(ahead)
+            return [drawn[i] for i in range(_AHEAD)]
+
+        self._one: Callable[..., jax.Array] = jax.jit(one)
+        self._many: Callable[..., list[jax.Array | None]] = jax.jit(many)
+        self._run = _NONE
+        # The last draw, and how many came before it in a row: (origin, number, row).
+        self._last: tuple[Origin | None, int, int] = (None, 0, 0)
+
+    def draw(self, origin: Origin, number: int, dynamic: tuple[Any, ...]) -> jax.Array:
+        """Make the draw of this number.
+
+        Args:
+            origin: Where the stream begins.
+            number: Which draw of the stream.
+            dynamic: The parameters of the distribution; only draws that have none are
+                made in advance.
+        """
+        run = self._run
+        if run.origin is origin and not dynamic:
+            i = number - run.start
+            if 0 <= i < _AHEAD and run.context == compilation_context():
+                drawn, run.draws[i] = run.draws[i], None
+                if drawn is not None:
+                    return drawn
+        if not dynamic and self._is_steady(origin, number):
+            draws = self._many(origin.state(number))
+            self._run = _Run(origin, compilation_context(), number, draws)
+            self._last = (origin, number + _AHEAD - 1, _STEADY)
+            drawn, draws[0] = draws[0], None
+            assert drawn is not None
+            return drawn
+        drawn = self._one(origin.state(number), *dynamic)
+        if drawn.size > _MOST_ELEMENTS:
+            self._last = (None, 0, 0)
+        return drawn
+
+    def _is_steady(self, origin: Origin, number: int) -> bool:
+        """Whether draws of this kind have come for a while, and close together."""
+        last, before, row = self._last
+        near = last is origin and 0 < number - before <= _FAR
+        row = row + 1 if near else 0
+        self._last = (origin, number, row)
+        if row < _STEADY or compilation_context() is None:
+            return False
+        # Not over the edge of an epoch, where the first key of the state changes.
+        return number % 2**31 + _AHEAD < 2**31

@@ -1,0 +1,264 @@
+"""Streams of random draws: a seed, a counter, and a key for each draw.
+
+Draw number c uses the key `fold_in(key(seed), c)`. Seed and counter live on the host,
+so that a draw is one dispatch and nothing is left behind when it fails.
+"""
+
+import functools
+import os
+import threading
+import weakref
+from collections.abc import Generator
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
+from typing import Any, NamedTuple, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._jax_internals import jit_key_state, setting
+
+
+Words: TypeAlias = np.ndarray[Any, np.dtype[np.uint32]]
+
+# More draws than one run of a program makes. Runs set aside so many, and give back the
+# rest, so that no other thread gets the same.
+MANY = 2**31
+_EPOCH = np.uint32(0xFFFFFFFE)  # separates the keys of later epochs from those of draws
+
+
+class Root(NamedTuple):
+    """The key that a stream begins with: its data, and the name of its algorithm."""
+
+    words: Words
+    impl: Any
+
+
+Seed: TypeAlias = int | jax.Array | Root
+
+
+def draw_key(impl: Any, state: jax.Array) -> jax.Array:
+    """The data of the key for the draw that a state stands at.
+
+    A state holds the data of the key of this epoch, then of the next, then a counter.
+    An epoch is 2**32 draws. A program may run into the next one: so the first half of
+    an epoch is always made of the second key.
+    """
+    size = (state.size - 1) // 2
+    now, after, count = state[:size], state[size:-1], state[-1]
+    key = jnp.where(count < np.uint32(2**31), after, now)
+    return folded(impl, key, count)
+
+
+def folded(impl: Any, key: jax.Array, data: Any) -> jax.Array:
+    """`jax.random.fold_in` for the data of a key."""
+    typed = jax.random.wrap_key_data(key, impl=impl)
+    return jax.random.key_data(jax.random.fold_in(typed, data))
+
+
+class Origin:
+    """Where a stream begins: a key, from which the key of each draw is made.
+
+    Attributes:
+        impl: The name of the algorithm of the keys.
+    """
+
+    def __init__(self, seed: Seed, forks: int = 0) -> None:
+        self._seed, self._forks = seed, forks
+        self.impl = impl_of(seed)
+        # Which half of an epoch, and the state for it.
+        self._cached: tuple[int, Words] = (-1, np.zeros(0, np.uint32))
+
+    @functools.cached_property  # made at the first draw: it starts JAX
+    def root(self) -> Root:
+        """The key itself."""
+        return _root_of(self._seed, self.impl, self._forks)
+
+    def state(self, count: int) -> Words:
+        """The state that stands at a draw: see `draw_key`."""
+        half, state = self._cached
+        if half != count >> 31:
+            half = count >> 31
+            state = _state_of(self.root, half)
+            self._cached = half, state
+        state = state.copy()
+        state[-1] = count & 0xFFFFFFFF
+        return state
+
+    def in_child_process(self) -> "Origin":
+        """One that gives other numbers, for the child of a fork."""
+        return Origin(self._seed, os.getpid())
+
+
+class Stream:
+    """A stream of random draws; threads may share it.
+
+    Attributes:
+        is_bound: Whether code that JAX traces keeps this very stream. If not, it asks
+            for the stream that is current at each run.
+        cells: Of a bound stream, once traced code draws from it.
+    """
+
+    is_bound = False
+    cells: Any = None
+
+    def __init__(self, seed: Seed | None = None, count: int = 0) -> None:
+        self._lock = threading.Lock()
+        # Without a seed: fresh numbers in each process, as NumPy and PyTorch have it.
+        self._origin = Origin(_from_system() if seed is None else seed)
+        self._count = count
+        _streams.add(self)
+
+    @property
+    def impl(self) -> Any:
+        """The name of the algorithm of its keys."""
+        return self._origin.impl
+
+    def restart(self, seed: Seed, count: int = 0) -> None:
+        """Begin anew from a seed, at a draw."""
+        with self._lock:
+            self._origin, self._count = Origin(seed), count
+
+    def position(self) -> tuple[Root, int]:
+        """The key that the stream begins with, and how many draws were made."""
+        with self._lock:
+            return self._origin.root, self._count
+
+    def copy(self) -> "Stream":
+        """Another stream that goes on from here."""
+        return Stream(*self.position())
+
+    def take(self, size: int) -> tuple[Origin, int]:
+        """Set draws aside; no two callers get the same.
+
+        Returns:
+            Where they come from, and the number of the first.
+        """
+        with self._lock:
+            start = self._count
+            self._count = start + size
+            return self._origin, start
+
+    def settle(self, end: int, used: int) -> None:
+        """Give back draws that were not used, unless others drew since.
+
+        Args:
+            end: The number after the last that was set aside.
+            used: The number after the last that was used.
+        """
+        with self._lock:
+            if self._count == end:
+                self._count = used
+
+    def draw_key(self) -> jax.Array:
+        """The data of the key for the next draw."""
+        origin, start = self.take(1)
+        key: jax.Array = _jitted_draw_key(origin.impl, origin.state(start))
+        return key
+
+    def leave_parent(self) -> None:
+        """After a fork: draw other numbers than the parent process."""
+        self._lock = threading.Lock()  # another thread of the parent may have held it
+        self._origin = self._origin.in_child_process()
+
+
+_jitted_draw_key = functools.partial(jax.jit, static_argnums=0)(draw_key)
+
+
+def _from_system() -> int:
+    return int.from_bytes(os.urandom(8), "little")
+
+
+def impl_of(seed: Seed) -> Any:
+    """The name of the algorithm of the keys that a seed makes."""
+    if isinstance(seed, Root):
+        return seed.impl
+    if isinstance(seed, int):
+        return setting("jax_default_prng_impl")
+    return jax.random.key_impl(seed)
+
+
+def _root_of(seed: Seed, impl: Any, forks: int) -> Root:
+    """The key of a seed, the same with 64-bit types on and off."""
+    high = seed >> 32 if isinstance(seed, int) else 0
+    with jax.ensure_compile_time_eval():  # the first draw may be in traced code
+        if isinstance(seed, int):
+            seed = jax.random.key(seed % 2**32, impl=impl)
+        words = (
+            seed.words
+            if isinstance(seed, Root)
+            else np.asarray(jax.random.key_data(seed), np.uint32)
+        )
+    # JAX reads only 32 bits of a seed where 64-bit types are off. Whatever has more is
+    # hashed, the sign too, so that no two seeds give the same stream.
+    if high or forks:
+        entropy = [*words.tolist(), high % 2**64, forks]
+        hashed = np.random.SeedSequence(entropy).generate_state(words.size)
+        words = hashed.astype(np.uint32)
+    return Root(words, impl)
+
+
+def _state_of(root: Root, half: int) -> Words:
+    """The state for half an epoch, with the counter at 0."""
+    now = _epoch_key(root, half // 2)
+    # Only programs that begin in the second half can run into the next epoch.
+    after = _epoch_key(root, half // 2 + 1) if half % 2 else now
+    return np.concatenate([now, after, np.zeros(1, np.uint32)])
+
+
+def _epoch_key(root: Root, epoch: int) -> Words:
+    """The data of the key for the draws from epoch * 2**32 on."""
+    if epoch == 0:
+        return root.words
+    with jax.ensure_compile_time_eval():
+        key = folded(root.impl, jnp.asarray(root.words), _EPOCH)
+        return np.asarray(folded(root.impl, key, np.uint32(epoch % 2**32)))
+
+
+# Those of outer `with seed(...)` blocks too, which a forked child may come back to.
+_streams: weakref.WeakSet[Stream] = weakref.WeakSet()
+_default = Stream()
+# The default stream and those of the open `with` blocks of this thread or asyncio task.
+_current: ContextVar[tuple[Stream, ...]] = ContextVar("jfi", default=(_default,))
+# Compiled code depends on the algorithm: another one is a miss in all of JAX's caches.
+_algorithm = jit_key_state("")
+
+
+def current() -> Stream:
+    """The stream of this thread: that of the innermost `with` block."""
+    return _current.get()[-1]
+
+
+def restart_default(seed: Seed, count: int = 0) -> None:
+    """Begin the stream anew that is current outside of all `with` blocks."""
+    if impl_of(seed) != _default.impl:
+        _algorithm.set_global(str(impl_of(seed)))
+    _default.restart(seed, count)
+
+
+def is_default(stream: Stream) -> bool:
+    """Whether this is the stream outside of all `with` blocks."""
+    return stream is _default
+
+
+@contextmanager
+def using(stream: Stream) -> Generator[None]:
+    """Draw from a stream within a `with` block, in this thread alone."""
+    other = not stream.is_bound and stream.impl != current().impl
+    _current.set((*_current.get(), stream))
+    try:
+        with _algorithm(str(stream.impl)) if other else nullcontext():
+            yield
+    finally:
+        # Not always the innermost: those in Python's generators close in any order.
+        _current.set(tuple(s for s in _current.get() if s is not stream))
+
+
+def _after_fork() -> None:
+    for stream in _streams:
+        stream.leave_parent()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(after_in_child=_after_fork)

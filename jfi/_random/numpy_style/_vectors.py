@@ -1,0 +1,212 @@
+"""Random vectors and matrices."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jax.typing import ArrayLike
+
+from ..._arrays._config import DTypeLike
+from ..._arrays._devices import DeviceLike
+from .._drawing import count_from, draw, float_for, shape_of
+from . import _samplers
+from ._drawing import ANY, POSITIVE, Bound, given
+from ._key_first import key_first
+
+
+@key_first(jax.random.dirichlet)
+def dirichlet(
+    alpha: ArrayLike,
+    size: Any = None,
+    *,
+    key: jax.Array | None = None,
+    dtype: DTypeLike = None,
+    device: DeviceLike | None = None,
+) -> jax.Array:
+    """Draw probabilities of k outcomes: Dirichlet distributions.
+
+    >>> import jfi as jnp
+    >>> jnp.random.dirichlet([1.0, 2.0, 3.0], 4).shape
+    (4, 3)
+
+    Args:
+        alpha: Positive weights, `(..., k)`.
+        size: The shape without k; that of `alpha` without its last dimension if not
+            given.
+        key: A random key to use in place of the global generator.
+        dtype: A float dtype; if not given that of float arrays among the parameters,
+            else the default one.
+        device: Where to create the array; see `resolve_device`.
+
+    Returns:
+        Non-negative numbers whose sum is 1, `(*size, k)`.
+
+    Raises:
+        ValueError: A weight is not positive, or `alpha` does not fit the size.
+        RandomError: No fresh number can be given here, or `key` is no key.
+    """
+    caller = "random.dirichlet"
+    alpha = given(caller, "alpha", (alpha, POSITIVE))
+    if not np.ndim(alpha) or not np.shape(alpha)[-1]:
+        raise ValueError(
+            f"{caller}() got alpha of shape {np.shape(alpha)}; write one weight for "
+            "each outcome: alpha=[1.0, 1.0]."
+        )
+    kind = float_for(dtype, caller, alpha)
+    static = (shape_of(caller, size, np.empty(np.shape(alpha)[:-1], bool)), kind)
+    return draw(caller, _samplers.dirichlet, static, (alpha,), key, device)
+
+
+@key_first(jax.random.multivariate_normal)
+def multivariate_normal(
+    mean: ArrayLike,
+    cov: ArrayLike,
+    size: Any = None,
+    *,
+    key: jax.Array | None = None,
+    dtype: DTypeLike = None,
+    device: DeviceLike | None = None,
+) -> jax.Array:
+    """Draw vectors from normal distributions.
+
+    >>> import jfi as jnp
+    >>> jnp.random.multivariate_normal([0.0, 1.0], jnp.eye(2), 4).shape
+    (4, 2)
+
+    Args:
+        mean: Means, `(..., n)`.
+        cov: Covariances, `(..., n, n)`: symmetric, with no negative eigenvalue.
+            Singular ones are fine.
+        size: The shape without n; that of mean and cov together if not given.
+        key: A random key to use in place of the global generator.
+        dtype: A float dtype; if not given that of float arrays among the parameters,
+            else the default one.
+        device: Where to create the array; see `resolve_device`.
+
+    Returns:
+        Vectors, `(*size, n)`.
+
+    Raises:
+        ValueError: The shapes don't fit, or a covariance is none.
+        RandomError: No fresh number can be given here, or `key` is no key.
+    """
+    caller = "random.multivariate_normal"
+    mean, cov = given(caller, "mean", (mean, ANY)), given(caller, "cov", (cov, ANY))
+    rows, n = np.shape(mean), np.shape(mean)[-1:]
+    if not n or np.shape(cov)[-2:] != (*n, *n):
+        raise ValueError(
+            f"{caller}() got mean of shape {rows} and cov of shape {np.shape(cov)}. "
+            "Write mean of shape (n,) and cov of shape (n, n)."
+        )
+    kind = float_for(dtype, caller, mean, cov)
+    if not isinstance(cov, Tracer):
+        _check_covariance(cov, kind, caller)
+    batches = (np.empty(rows[:-1], bool), np.empty(np.shape(cov)[:-2], bool))
+    static = (shape_of(caller, size, *batches), kind)
+    return draw(caller, _samplers.multivariate_normal, static, (mean, cov), key, device)
+
+
+def _check_covariance(given: Any, kind: np.dtype[Any], caller: str) -> None:
+    """Refuse a matrix that is no covariance, up to what rounding makes of one."""
+    cov = np.asarray(given, np.float64)
+    if not cov.size:
+        return
+    # A covariance is known to the precision in which it was computed or is used.
+    own = [x for x in (jnp.result_type(given), kind) if jnp.issubdtype(x, np.floating)]
+    eps = max(float(jnp.finfo(x).eps) for x in own)  # type: ignore[no-untyped-call]
+    near = 10 * cov.shape[-1] * eps * np.abs(cov).max((-2, -1), keepdims=True)
+    flipped = np.swapaxes(cov, -1, -2)
+    if not np.all(abs(cov - flipped) <= near):
+        raise ValueError(
+            f"{caller}() got cov={cov}, which is not symmetric. "
+            "Write (cov + cov.T) / 2 if it is so but for rounding."
+        )
+    least = np.linalg.eigvalsh(cov).min(-1)
+    if not np.all(least >= -near[..., 0, 0]):
+        raise ValueError(
+            f"{caller}() got cov={cov}, which has the negative eigenvalue "
+            f"{least.min():.3g}: no random vector has it for its covariance."
+        )
+
+
+@key_first(jax.random.ball, takes_arrays=False)
+def ball(
+    d: int,
+    p: ArrayLike = 2.0,
+    size: Any = None,
+    *,
+    key: jax.Array | None = None,
+    dtype: DTypeLike = None,
+    device: DeviceLike | None = None,
+) -> jax.Array:
+    """Draw points of the unit ball, each part of it as likely as its volume.
+
+    >>> import jfi as jnp
+    >>> jnp.random.ball(3, size=(4,)).shape
+    (4, 3)
+
+    Args:
+        d: The number of dimensions.
+        p: The norm in which the ball is round, a positive number.
+        size: The shape without d; one point if not given.
+        key: A random key to use in place of the global generator.
+        dtype: A float dtype; the default one if not given.
+        device: Where to create the array; see `resolve_device`.
+
+    Returns:
+        Points, `(*size, d)`.
+
+    Raises:
+        ValueError: `d` is negative, or `p` is not positive and finite.
+        RandomError: No fresh number can be given here, or `key` is no key.
+    """
+    caller = "random.ball"
+    finite = Bound(lambda x: (x > 0) & (x < np.inf), "above 0 and finite")
+    norm = given(caller, "p", (p, finite))
+    if np.ndim(norm):
+        raise ValueError(f"{caller}() got p of shape {np.shape(norm)}; it takes one.")
+    kind = float_for(dtype, caller, norm)
+    static = (count_from(caller, d), shape_of(caller, size), kind)
+    return draw(caller, _samplers.ball, static, (norm,), key, device)
+
+
+@key_first(jax.random.orthogonal, takes_arrays=False)
+def orthogonal(
+    n: int,
+    size: Any = None,
+    *,
+    m: int | None = None,
+    key: jax.Array | None = None,
+    dtype: DTypeLike = None,
+    device: DeviceLike | None = None,
+) -> jax.Array:
+    """Draw orthogonal matrices, uniformly.
+
+    >>> import jfi as jnp
+    >>> q = jnp.random.orthogonal(3)
+    >>> bool(jnp.allclose(q @ q.T, jnp.eye(3), atol=1e-5))
+    True
+
+    Args:
+        n: The number of rows.
+        size: The shape without the matrices; one matrix if not given.
+        m: The number of columns; n if not given.
+        key: A random key to use in place of the global generator.
+        dtype: A float dtype; the default one if not given.
+        device: Where to create the array; see `resolve_device`.
+
+    Returns:
+        Matrices, `(*size, n, m)`, whose rows or columns, whichever are fewer, are
+        orthonormal.
+
+    Raises:
+        ValueError: A number is negative.
+        RandomError: No fresh number can be given here, or `key` is no key.
+    """
+    caller = "random.orthogonal"
+    columns = count_from(caller, n if m is None else m)
+    shape, kind = shape_of(caller, size), float_for(dtype, caller)
+    static = (count_from(caller, n), columns, shape, kind)
+    return draw(caller, _samplers.orthogonal, static, (), key, device)

@@ -1,0 +1,178 @@
+"""Functions that get a stream of random draws of their own.
+
+JAX's `vmap`, `jacfwd`, `shard_map` and conditionals under `vmap` can't take mutable
+state. A function traced once more, with its state as an argument, they can.
+"""
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias, TypeVar
+
+import jax
+
+from ..._jax_internals import (
+    at_top_level,
+    forget_traces,
+    hidden_state,
+    is_staged,
+    setting,
+)
+from .._streams import MANY, current, folded
+from . import (
+    FoundDraws,
+    Keys,
+    any_draws_traced,
+    carried_here,
+    draw_keys,
+    functionalize,
+    is_in_eager_code,
+    is_refusing,
+    is_under_vmap,
+    source_of,
+    trace_call,
+    tracing,
+)
+
+
+T = TypeVar("T")
+Function: TypeAlias = Callable[..., Any]
+Randomness: TypeAlias = Literal["different", "same", "error"]
+
+
+def with_own_stream(run: Callable[[Keys | None], T], *, finds_draws: bool = False) -> T:
+    """Run something without random state; if it draws, once more with keys for it.
+
+    Args:
+        run: Gets None, or the keys that `on_keys` is to be given.
+        finds_draws: Whether `run` itself raises `FoundDraws` for what JAX has traced
+            before.
+    """
+    if is_refusing():  # draws will be found by who refuses them
+        return run(None)
+    try:
+        return _without_draws(run, finds_draws)
+    except FoundDraws as found:
+        keys = draw_keys(found.sources)
+    while True:
+        try:
+            return run(keys)
+        except FoundDraws as found:
+            forget_traces(found)
+            new = [source for source in found.sources if source not in keys]
+            keys = {**keys, **draw_keys(new)}
+
+
+def _without_draws(run: Callable[[Keys | None], T], finds_draws: bool) -> T:
+    """Run something, or say by `FoundDraws` that it draws."""
+    try:
+        if is_staged() and any_draws_traced() and not finds_draws:
+            # JAX may have traced parts of it before, whose draws raise nothing.
+            function = functionalize(lambda: run(None), (), refuses=True)
+            if function.sources:
+                raise FoundDraws(function.sources)
+        with tracing(refuses=True):
+            return run(None)
+    except NotImplementedError:
+        if not any_draws_traced():
+            raise
+    # What JAX says to a conditional under `vmap` that draws and was traced before.
+    raise FoundDraws([source_of(current())])
+
+
+def on_keys(fun: Function, keys: Keys, /, *args: Any, **kwargs: Any) -> Any:
+    """Call a function on streams that begin with these keys (their data)."""
+    function, values = trace_call(fun, args, kwargs)
+    return function.with_keys(keys, values)
+
+
+def varied(keys: Keys, number: jax.Array | int) -> Keys:
+    """Other keys for each number: of a row, a shard, a step."""
+    return {s: folded(s.impl, key, number) for s, key in keys.items()}
+
+
+def while_loop(cond_fun: Function, body_fun: Function, init_val: Any) -> Any:
+    """`jax.lax.while_loop`, whose condition may draw beside the body."""
+    if not _draws(cond_fun, init_val):
+        return in_stream(lambda: _while_loop(cond_fun, body_fun, init_val))
+
+    def step(state: tuple[Any, Any]) -> tuple[Any, Any]:
+        carry = body_fun(state[1])
+        return cond_fun(carry), carry
+
+    def loop() -> Any:
+        first = cond_fun(init_val), init_val
+        return _while_loop(lambda state: state[0], step, first)[1]
+
+    return in_stream(loop, draws=True)
+
+
+def _while_loop(cond_fun: Function, body_fun: Function, init_val: Any) -> Any:
+    """`jax.lax.while_loop`, whose body may draw."""
+    carried = carried_here()
+    if carried is None:
+        return jax.lax.while_loop(cond_fun, body_fun, init_val)
+    counts, out = jax.lax.while_loop(
+        lambda state: cond_fun(state[1]),
+        lambda state: carried.run(state[0], body_fun, state[1]),
+        (carried.counts, init_val),
+    )
+    carried.end(counts)
+    return out
+
+
+def _draws(fun: Function, *args: Any) -> bool:
+    leaves, structure = jax.tree.flatten(args)
+
+    def flat(*leaves: Any) -> Any:
+        return fun(*jax.tree.unflatten(structure, leaves))
+
+    try:
+        if any_draws_traced():
+            return bool(functionalize(flat, leaves, refuses=True).sources)
+        with tracing(refuses=True):
+            jax.eval_shape(flat, *leaves)
+        return False
+    except FoundDraws:
+        if is_refusing():
+            raise
+        return True
+
+
+def in_stream(call: Callable[[], T], *, draws: bool = False) -> T:
+    """Make a call of JAX's control flow so that its draws are those of plain Python.
+
+    Under `vmap` each row gets a stream of its own.
+
+    Args:
+        call: Makes the call.
+        draws: Whether it draws for sure; else that is tried out.
+    """
+    if is_refusing() or setting("jax_disable_jit"):
+        return call()
+    if is_under_vmap(until=functionalize):
+        return with_own_stream(lambda keys: on_keys(call, keys) if keys else call())
+    eager = at_top_level()
+    # Without `hidden_state`, loops differentiated by eager code need a state as well.
+    if not eager and (any_draws_traced() or not is_in_eager_code()):
+        return call()
+    try:
+        if not draws:
+            with tracing(refuses=True):
+                return call()
+    except FoundDraws:
+        pass
+    if not eager and hidden_state() is not None:
+        return call()
+    function = functionalize(call, ())
+    taken = {s: (s.stream(), *s.stream().take(MANY)) for s in function.sources}
+    ends = {s: start for s, (_, _, start) in taken.items()}
+    try:
+        states = {s: origin.state(start) for s, (_, origin, start) in taken.items()}
+        out: T
+        out, counts = function(states, ())
+        for s, (_, _, start) in taken.items():
+            n = function.draws(s)
+            ends[s] = start + ((int(counts[s]) - start) % 2**32 if n is None else n)
+        return out
+    finally:
+        for s, (stream, _, start) in taken.items():
+            stream.settle(start + MANY, ends[s])

@@ -1,0 +1,4 @@
+"""JAX's transformations under their own names: `_public` lists them for users.
+
+`_vmap` maps functions that draw random numbers over rows and shards.
+"""

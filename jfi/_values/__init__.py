@@ -1,0 +1,50 @@
+"""Values of any kind, looked at without JAX's transformations.
+
+`_data` says what is data, `_keys` when two values are the same, `_origins` whose code
+something is, `_bytecode` which names code reads, `_naming` what messages call things.
+Every question has its one answer here; all other rooms ask it.
+"""
+
+from ._bytecode import (
+    References as References,
+    code_digest as code_digest,
+    constant as constant,
+    references as references,
+    token as token,
+)
+from ._classes import (
+    STATIC_MARK as STATIC_MARK,
+    mark_static as mark_static,
+    own_attributes as own_attributes,
+    own_equality as own_equality,
+)
+from ._data import (
+    NUMPY_ARRAYS as NUMPY_ARRAYS,
+    is_array as is_array,
+    is_fixed as is_fixed,
+    is_numeric as is_numeric,
+    is_scalar as is_scalar,
+    odd_array as odd_array,
+    own_copy as own_copy,
+)
+from ._keys import (
+    Constant as Constant,
+    WeakIdentity as WeakIdentity,
+    contents_key as contents_key,
+    identity as identity,
+    number_key as number_key,
+)
+from ._naming import (
+    argument_names as argument_names,
+    function_name as function_name,
+    path_name as path_name,
+    refuse_no_function as refuse_no_function,
+)
+from ._origins import (
+    is_library as is_library,
+    is_named as is_named,
+    is_user_code as is_user_code,
+    is_user_module as is_user_module,
+    library_version as library_version,
+    reads_surroundings as reads_surroundings,
+)

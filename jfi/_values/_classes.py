@@ -1,0 +1,41 @@
+"""What a class defines by itself, and the mark of what `autojit` leaves alone."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def own_equality(cls: type) -> tuple[bool, bool]:
+    """Whether a class has a hash of its own, and an `==` of its own."""
+    hashing, comparing = (getattr(cls, name, None) for name in ("__hash__", "__eq__"))
+    return (
+        hashing is not None and hashing is not object.__hash__,
+        comparing is not object.__eq__,
+    )
+
+
+def own_attributes(x: object) -> dict[str, Any]:
+    """The dict of an object's attributes, an empty one if it has none.
+
+    `getattr(x, "__dict__")` may be that of what `x` holds: some classes hand on what
+    they don't have themselves, such as the variables of flax.
+    """
+    return x.__dict__ if type(x).__dictoffset__ else {}
+
+
+# On a class of jfi: its instances pass through `autojit` as they are. On a function:
+# see `mark_static`.
+STATIC_MARK = "__jfi_static__"
+
+
+def mark_static(fn: F) -> F:
+    """Let a function made by jfi pass through `autojit` as it is, by identity.
+
+    For functions whose captured values are read on the host, at run time. The mark
+    names the code, so that a wrapper which copies the attributes is not marked.
+    """
+    function: Any = fn
+    setattr(fn, STATIC_MARK, function.__code__)
+    return fn

@@ -1,0 +1,86 @@
+"""Values as keys: equal only where a compiled function may be used again."""
+
+import weakref
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import numpy as np
+
+
+class Constant:
+    """A value under a hashable key of our own: equal when the keys are equal.
+
+    `==` of Python takes 1, 1.0 and True for one value, and 0.0 for -0.0; a key that
+    decides what a compiled function may reuse must not.
+    """
+
+    __slots__ = ("_hash", "key", "value")
+
+    def __init__(self, key: Hashable, value: Any) -> None:
+        self.key, self.value = key, value
+        self._hash = hash(key)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Constant) and bool(self.key == other.key)
+
+    def __repr__(self) -> str:
+        return f"Constant({self.value!r})"
+
+
+def identity(value: Any) -> Constant:
+    """Key of a value that equals only itself. The key keeps the value alive."""
+    return Constant((type(value), id(value)), value)
+
+
+class WeakIdentity(weakref.ref[Any]):
+    """A weak reference that equals those to the very same object, while it lives."""
+
+    __slots__ = ("_id",)
+
+    _id: int
+
+    def __new__(
+        cls, value: Any, callback: Callable[["WeakIdentity"], Any] | None = None, /
+    ) -> "WeakIdentity":
+        self = super().__new__(cls, value, callback)
+        self._id = id(value)
+        return self
+
+    def __reduce__(self) -> Any:
+        return WeakIdentity, (self(),)
+
+    def __hash__(self) -> int:
+        return self._id
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        value = self()
+        return (
+            value is not None and isinstance(other, WeakIdentity) and value is other()
+        )
+
+
+def number_key(value: complex | np.generic) -> Hashable:
+    """Key of a number by type and bits: 1, True, 1.0 differ, and so do 0.0 and -0.0.
+
+    >>> number_key(1) == number_key(True), number_key(0.0) == number_key(-0.0)
+    (False, False)
+    >>> number_key(float("nan")) == number_key(float("nan"))
+    True
+    """
+    if isinstance(value, np.generic):
+        return type(value), value.dtype, value.tobytes()
+    if isinstance(value, int):
+        return type(value), int(value)
+    if isinstance(value, float):
+        return type(value), value.hex()
+    return type(value), value.real.hex(), value.imag.hex()
+
+
+def contents_key(array: np.ndarray[Any, Any]) -> Hashable:
+    """Key of a NumPy array by type, shape and bytes."""
+    return type(array), array.dtype, array.shape, array.tobytes()

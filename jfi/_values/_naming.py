@@ -1,0 +1,80 @@
+"""Functions, arguments and places in trees as the user would write them."""
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+from jax.tree_util import KeyEntry, keystr
+
+
+def path_name(root: str, path: Sequence[KeyEntry]) -> str:
+    """A place in a tree as the user would write it.
+
+    >>> leaves, _ = jax.tree_util.tree_flatten_with_path({"w": [1, 2]})
+    >>> path_name("problem", leaves[1][0])
+    "problem['w'][1]"
+    """
+    return root + keystr(tuple(path))
+
+
+def function_name(fn: object) -> str:
+    """The name of a function, a partial or a callable object, for messages."""
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    name = getattr(fn, "__name__", None)
+    return name if isinstance(name, str) else type(fn).__name__
+
+
+def refuse_no_function(
+    tool: str, fun: Any, error: Callable[[str], Exception] = TypeError
+) -> None:
+    """Refuse what no tool can transform, as JAX does when the tool is called.
+
+    Args:
+        tool: The name of the tool.
+        fun: What it got for a function.
+        error: What is raised.
+    """
+    if isinstance(fun, (staticmethod, classmethod)):
+        kind = type(fun).__name__
+        raise error(
+            f"{tool}() got a {kind}. Write it the other way round: "
+            f"@{kind} first, @{tool} below it."
+        )
+    if not callable(fun):
+        seen = type(fun).__name__ if isinstance(fun, jax.Array) else f"{fun!r:.60}"
+        raise error(
+            f"{tool}() got {seen} (of type {type(fun).__name__}), and takes functions. "
+            f"Write the function itself: {tool}(f)(x), not {tool}(f(x))."
+        )
+    if inspect.isgeneratorfunction(fun):
+        raise error(
+            f"{tool}() got the generator function {function_name(fun)}(). "
+            "Collect the values and return them: return jnp.stack(values)."
+        )
+
+
+def argument_names(
+    fn: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]
+) -> list[str]:
+    """What the function's signature calls each argument of a call, in order.
+
+    >>> argument_names(lambda x, *rest, **kw: 0, (1, 2, 3), {"k": 4})
+    ['x', 'rest[0]', 'rest[1]', 'k']
+    """
+    positional: list[str] = []
+    rest = "args"
+    try:
+        parameters = list(inspect.signature(fn).parameters.values())
+    except (TypeError, ValueError):  # builtins may have none
+        parameters = []
+    for p in parameters:
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
+            positional.append(p.name)
+        elif p.kind is p.VAR_POSITIONAL:
+            rest = p.name
+    positional = positional[: len(args)]
+    positional += [f"{rest}[{i}]" for i in range(len(args) - len(positional))]
+    return [*positional, *kwargs]

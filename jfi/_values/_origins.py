@@ -1,0 +1,128 @@
+"""Where code comes from: the user's own files, or a library of some version."""
+
+import functools
+import importlib.metadata
+import os
+import sys
+import sysconfig
+from types import CodeType
+
+
+# Libraries even where they are installed from a checkout, outside of site-packages.
+_LIBRARIES = frozenset(
+    {"cloudpickle", "jax", "jaxlib", "jfi", "jfi_server", "numpy", "rpyc"}
+)
+_LIBRARY_FOLDERS = tuple(
+    os.path.realpath(path) + os.sep
+    for key, path in sysconfig.get_paths().items()
+    if key in ("stdlib", "platstdlib", "purelib", "platlib")
+)
+_SURROUNDINGS = (
+    "_io.open", "builtins.__import__", "builtins.eval", "builtins.exec",
+    "builtins.globals", "builtins.input", "builtins.open", "datetime.date.today",
+    "datetime.datetime.now", "datetime.datetime.today", "datetime.datetime.utcnow",
+    "importlib", "io.open", "jax.numpy.fromfile", "jax.numpy.load",
+    "numpy.fromfile", "numpy.genfromtxt", "numpy.load", "numpy.loadtxt",
+    "numpy.memmap", "numpy.random.RandomState", "numpy.random.default_rng",
+    "numpy.random.mtrand.RandomState", "os._Environ", "os.environ", "os.getcwd",
+    "os.getenv", "os.getpid", "os.listdir", "os.scandir", "os.urandom",
+    "random.Random", "random.SystemRandom", "secrets", "sys.argv", "sys.modules",
+    "sys.path", "sys.stdin", "time", "uuid",
+)  # fmt: skip
+
+
+def is_user_module(name: str) -> bool:
+    """Whether a module is the user's own: a script, a notebook, a file of a project."""
+    if name == "__main__":
+        return True
+    module, top = sys.modules.get(name), name.partition(".")[0]
+    if top in _LIBRARIES:
+        return False
+    if module is None:
+        # Made by hand, or sent here from another process; classes of some libraries
+        # name a module that there is not.
+        return name == top or is_user_module(top)
+    file = getattr(module, "__file__", None)
+    if not isinstance(file, str):
+        # Made by hand (types.ModuleType), unless it is frozen or a namespace package.
+        return getattr(module, "__spec__", None) is None and not _is_stdlib(top)
+    return not _is_library_file(file)
+
+
+def is_user_code(module: str, code: CodeType) -> bool:
+    """Whether a function's code is the user's own."""
+    if module in sys.modules and module != "__main__":
+        return is_user_module(module)
+    # `<stdin>`, a notebook cell, `exec`: whoever wrote it, no version stands for it.
+    return code.co_filename.startswith("<") or not _is_library_file(code.co_filename)
+
+
+def library_version(module: str) -> str:
+    """The version of a module's library, as it runs in this process."""
+    top = module.partition(".")[0]
+    version = getattr(sys.modules.get(top), "__version__", None)
+    if isinstance(version, str):
+        return version
+    if _is_stdlib(top):
+        return ".".join(map(str, sys.version_info[:3]))
+    return _installed_version(top)
+
+
+@functools.cache
+def reads_surroundings(name: str) -> bool:
+    """Whether a library object, by its full name, reads what is not in the program.
+
+    The clock, the environment, files: a result that was kept would be stale.
+    """
+    return any(name == one or name.startswith(one + ".") for one in _SURROUNDINGS)
+
+
+def _is_stdlib(top: str) -> bool:
+    return top in sys.stdlib_module_names
+
+
+@functools.cache
+def _is_library_file(file: str) -> bool:
+    path = os.path.realpath(file)
+    installed = f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}"
+    return path.startswith(_LIBRARY_FOLDERS) or any(part in path for part in installed)
+
+
+@functools.cache
+def _installed_version(top: str) -> str:
+    try:
+        return importlib.metadata.version(top)
+    except importlib.metadata.PackageNotFoundError:
+        pass
+    # Some other name on the package index: the file itself tells releases apart.
+    file = getattr(sys.modules.get(top), "__file__", None)
+    if not isinstance(file, str) or not os.path.exists(file):
+        return ""
+    stat = os.stat(file)
+    return f"{stat.st_size}-{stat.st_mtime_ns}"
+
+
+def is_named(x: object) -> bool:
+    """Whether a function or class is what its own module calls by its name."""
+    name = getattr(x, "__qualname__", None)
+    found: object = sys.modules.get(getattr(x, "__module__", None) or "")
+    if not isinstance(name, str) or found is None:
+        return False
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found is x
+
+
+def is_library(cls: type) -> bool:
+    """Whether a class comes from Python, JAX or NumPy, which users don't change."""
+    root = (getattr(cls, "__module__", None) or "").partition(".")[0]
+    if root in ("builtins", "jax", "jaxlib", "numpy"):
+        return True
+    if root not in sys.stdlib_module_names:
+        return False
+    # A file of the user may have the name of a module of Python's.
+    file = getattr(sys.modules.get(root), "__file__", None)
+    return not isinstance(file, str) or file.startswith(_STANDARD_FOLDER)
+
+
+_STANDARD_FOLDER = os.path.dirname(os.__file__) + os.sep

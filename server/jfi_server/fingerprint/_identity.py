@@ -1,0 +1,400 @@
+"""The identity of a function: the same in every process, another after any change.
+
+A walk over everything that decides what a function does: its bytecode, constants,
+defaults, closure, and the globals, classes and user modules that it reaches, by value.
+Installed libraries count by name and version. File names, lines, comments, docstrings,
+hash seeds and memory addresses don't count. (Pickled bytes would not do: they hold
+line numbers and ids made per process, and leave out what is pickled by reference.)
+"""
+
+import builtins
+import dataclasses
+import functools
+import sys
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import jax
+
+from jfi._errors import FingerprintError
+from jfi._jax_internals import Device, WholeStructure, jit_options, pytree_node
+from jfi._jit._function import is_jitted, options_of
+from jfi._values import (
+    code_digest,
+    is_user_code,
+    is_user_module,
+    library_version,
+    reads_surroundings,
+    references,
+)
+
+from ._pytree_classes import registration
+from ._walk import Walk
+
+
+_BUILTINS = (
+    types.BuiltinFunctionType,
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+    types.ClassMethodDescriptorType,
+    types.GetSetDescriptorType,
+    types.MemberDescriptorType,
+    types.MethodWrapperType,
+)
+_MODULE_OWN = frozenset(
+    {
+        "__annotations__", "__builtins__", "__cached__", "__doc__", "__file__",
+        "__loader__", "__name__", "__package__", "__path__", "__spec__",
+    }
+)  # fmt: skip
+_CLASS_OWN = frozenset(
+    {
+        "__abstractmethods__", "__annotate__", "__annotate_func__", "__annotations__",
+        "__annotations_cache__", "__dataclass_params__", "__dict__", "__doc__",
+        "__firstlineno__", "__match_args__", "__module__", "__qualname__",
+        "__slotnames__", "__static_attributes__", "__weakref__", "_abc_impl",
+        "_member_map_", "_value2member_map_",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What a walk found.
+
+    Attributes:
+        digest: Equal for what does the same, in every process.
+        shared: The classes and functions that were reached, in the order of the walk:
+            equal digests number them equally.
+        libraries: Version of each installed library that was reached.
+    """
+
+    digest: str
+    shared: tuple[object, ...]
+    libraries: dict[str, str]
+
+
+def fingerprint(fn: Callable[..., object]) -> str:
+    """Tell the identity of a function, which holds in other processes too.
+
+    >>> from jfi_server.fingerprint import fingerprint
+    >>> def area(r): return 3 * r**2
+    >>> before = fingerprint(area)
+    >>> def area(r):
+    ...     return 3 * r**2  # three is close enough
+    >>> fingerprint(area) == before
+    True
+    >>> def area(r): return 3.14 * r**2
+    >>> fingerprint(area) == before
+    False
+
+    Args:
+        fn: Any callable.
+
+    Returns:
+        64 hexadecimal digits, which change with anything that the function uses: its
+        code, closure, defaults, globals, and the helpers in the user's own modules.
+
+    Raises:
+        FingerprintError: It uses something that exists in this process alone (a lock,
+            an open file, a generator), or that differs at each call (the clock).
+    """
+    return identify(fn).digest
+
+
+def identify(root: object, *, in_process: bool = False) -> Identity:
+    """Walk over all that an object reaches.
+
+    Args:
+        root: A function, or a tuple of it and its static arguments.
+        in_process: The digest is for this process only: locks are taken as they are.
+
+    Raises:
+        FingerprintError: Something can't be told apart from its like elsewhere.
+    """
+    walk = _ProgramWalk(_call_name(root), in_process)
+    try:
+        walk.add(root)
+    except FingerprintError:
+        raise
+    except RecursionError as error:
+        raise walk.refusal(
+            "reaches data nested too deeply to be identified",
+            "Keep them in arrays, or in flatter lists and dicts.",
+        ) from error
+    except Exception as error:  # an object that does not bear to be looked at
+        raise walk.refusal(
+            f"reaches {walk.place() or 'an argument'}, which can't be read "
+            f"({type(error).__name__}: {error})",
+            "Do without it in the function.",
+        ) from error
+    return Identity(walk.digest(), tuple(walk.shared), walk.libraries)
+
+
+class _ProgramWalk(Walk):
+    """A walk that knows what programs are made of."""
+
+    def __init__(self, root_name: str, in_process: bool) -> None:
+        super().__init__(root_name, in_process)
+        self.shared: list[object] = []
+        self.libraries: dict[str, str] = {}
+
+    def first_meeting(self, value: Any) -> None:
+        if isinstance(value, types.FunctionType) and not is_jitted(value):
+            self.function(value)
+        elif isinstance(value, type):
+            self.cls(value)
+        elif isinstance(value, types.ModuleType):
+            self.module(value)
+        elif isinstance(value, types.CodeType):
+            self.put("code", code_digest(value))
+        elif isinstance(value, types.MethodType):
+            self.items("method", value.__func__, value.__self__)
+        elif isinstance(value, _BUILTINS):
+            self.builtin(value)
+        elif not (self.by_name(value) or self.standard_object(value)):
+            self.check_surroundings(_full_name(type(value)))
+            self.instance(value)
+
+    def function(self, fn: types.FunctionType) -> None:
+        # Not `fn.__module__`, which functools.wraps copies from the wrapped function.
+        module = str(fn.__globals__.get("__name__", ""))
+        by_user = is_user_code(module, fn.__code__)
+        if not by_user and self.by_name(fn):
+            return
+        self.shared.append(fn)
+        self.put("function", code_digest(fn.__code__))
+        self.items("defaults", fn.__defaults__, fn.__kwdefaults__)
+        for name, cell in zip(
+            fn.__code__.co_freevars, fn.__closure__ or (), strict=True
+        ):
+            with self.at(name):
+                self.add(cell)
+        if by_user:
+            self.globals_of(fn)
+        else:
+            self.library(module, fn.__code__.co_qualname)
+        self.attributes_of(fn)
+
+    def attributes_of(self, fn: types.FunctionType) -> None:
+        wrapped = fn.__dict__.get("__wrapped__")
+        for name, value in sorted(fn.__dict__.items()):
+            # functools.wraps has copied the attributes of what it wraps.
+            if name == "__wrapped__" or getattr(wrapped, name, fn) is not value:
+                self.put("attribute", name)
+                with self.at(f".{name}"):
+                    self.add(value)
+
+    def globals_of(self, fn: types.FunctionType) -> None:
+        named = references(fn.__code__)
+        for name in named.imports:
+            self.imported_inside(name)
+        for name, *attributes in named.chains:
+            self.put("global", name, *attributes)
+            if name in fn.__globals__:
+                with self.at(name):
+                    self.chain(fn.__globals__[name], attributes)
+            elif hasattr(builtins, name):
+                self.check_surroundings(f"builtins.{name}")
+            else:
+                self.put("undefined")
+
+    def imported_inside(self, name: str) -> None:
+        self.check_surroundings(name)
+        if is_user_module(name) or name not in sys.modules:
+            raise self.refusal(
+                f"imports {name or 'a neighbouring module'} inside of it",
+                "Import it at the top of the file.",
+            )
+        self.library(name)
+
+    def chain(self, value: Any, attributes: list[str]) -> None:
+        """Follow `module.attribute.attribute` to the first value that is no module."""
+        while isinstance(value, types.ModuleType) and attributes:
+            name, *attributes = attributes
+            if name not in vars(value):
+                self.put("missing", name)
+                break  # the module's __getattr__ may answer, from all that it knows
+            module, value = value.__name__, vars(value)[name]
+            self.trail.append(f".{name}")
+            if not (is_user_module(module) or isinstance(value, types.ModuleType)):
+                self.library_attribute(module, name, value, attributes)
+                return
+        if isinstance(value, type):
+            self.check_surroundings(_full_name(value, *attributes[:1]))
+        self.add(value)
+
+    def library_attribute(
+        self, module: str, name: str, value: Any, attributes: list[str]
+    ) -> None:
+        """`np.pi`, `jnp.sin`, `datetime.datetime.now`: by name and version."""
+        self.check_surroundings(f"{module}.{name}")
+        self.check_surroundings(_full_name(value, *attributes[:1]))
+        owner = getattr(value, "__self__", None)
+        if owner is not None and not isinstance(owner, (type, types.ModuleType)):
+            self.add(owner)  # np.random.rand: its results depend on its generator
+        self.library(module, name)
+
+    def module(self, module: types.ModuleType) -> None:
+        """A module that is used as a value, so that any part of it may be read."""
+        if not is_user_module(module.__name__):
+            self.check_surroundings(module.__name__)
+            self.library(module.__name__)
+            return
+        self.put("module", module.__name__)
+        for name, value in sorted(vars(module).items()):
+            if name not in _MODULE_OWN:
+                self.put("global", name)
+                with self.at(f".{name}"):
+                    self.add(value)
+
+    def library(self, module: str, name: str = "") -> None:
+        version = library_version(module)
+        self.libraries[module.partition(".")[0]] = version
+        self.put("library", module, name, version)
+
+    def by_name(self, value: Any) -> bool:
+        """Whether a library has the object under the name that it says it has."""
+        module = getattr(value, "__module__", None)
+        name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
+        if not (isinstance(module, str) and isinstance(name, str)):
+            return False
+        if module not in sys.modules or is_user_module(module):
+            return False
+        found: Any = sys.modules[module]
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        if found is not value:
+            return False
+        self.check_surroundings(f"{module}.{name}")
+        self.library(module, name)
+        return True
+
+    def builtin(self, value: Any) -> None:
+        owner = getattr(value, "__self__", None)
+        self.check_surroundings(_full_name(value))
+        self.put("builtin", _full_name(value))
+        if owner is not None and not isinstance(owner, types.ModuleType):
+            self.add(owner)
+
+    def check_surroundings(self, name: str) -> None:
+        if reads_surroundings(name):
+            raise self.refusal(
+                f"uses {name}, whose result is not decided by the program",
+                "Use it outside of the function and pass the result as an argument.",
+            )
+
+    # Classes and instances.
+
+    def cls(self, cls: type) -> None:
+        if not is_user_module(cls.__module__) and "<locals>" not in cls.__qualname__:
+            self.check_surroundings(_full_name(cls))
+            self.library(cls.__module__, cls.__qualname__)
+            return
+        self.shared.append(cls)
+        self.put("class", cls.__qualname__)
+        self.items("bases", type(cls), *cls.__bases__)
+        self.add(self.registration_of(cls))
+        members: dict[str, Any] = {}
+        if issubclass(cls, Enum):
+            members = {name: member.value for name, member in cls.__members__.items()}
+        self.items("members", members)
+        for name, value in sorted(vars(cls).items()):
+            if name in _CLASS_OWN or name in members:
+                continue
+            if isinstance(
+                value, (types.GetSetDescriptorType, types.MemberDescriptorType)
+            ):
+                continue  # `__slots__` tells them
+            self.put("attribute", name)
+            with self.at(f".{name}"):
+                self.add(value)
+
+    def registration_of(self, cls: type) -> object:
+        try:
+            return registration(cls)
+        except LookupError:
+            raise self.refusal(
+                f"uses the pytree class {cls.__qualname__}, whose flatten functions "
+                "can't be found",
+                "Register it with jax.tree_util.register_pytree_node_class "
+                "or jax.tree_util.register_dataclass.",
+            ) from None
+
+    def standard_object(self, value: Any) -> bool:
+        """Whether it is of a type whose pickled form says too little or too much."""
+        if is_jitted(value) or isinstance(value, _jit_type()):
+            self.items("jit", value.__wrapped__, *self.jit_options(value))
+        elif isinstance(value, functools.partial):
+            self.items("partial", type(value), value.func, value.args, value.keywords)
+        elif isinstance(value, property):
+            self.items("property", value.fget, value.fset, value.fdel)
+        elif isinstance(value, (staticmethod, classmethod)):
+            self.items(type(value).__name__, value.__func__)
+        elif isinstance(value, functools.cached_property):
+            self.items("cached_property", value.func)
+        elif isinstance(value, _LRU_CACHE):
+            self.items("lru_cache", value.__wrapped__)
+        elif isinstance(value, dataclasses.Field):
+            self.items(
+                "field", value.name, value.default, value.default_factory, value.init,
+                value.hash, value.compare, value.kw_only, value.metadata,
+            )  # fmt: skip
+        elif isinstance(value, Enum):
+            self.items("enum", value.name, type(value))
+        elif isinstance(value, jax.tree_util.PyTreeDef):
+            self.treedef(value)
+        elif isinstance(value, Device):
+            self.put("device", value.platform, str(value.id))
+        else:
+            return False
+        return True
+
+    def jit_options(self, jitted: Any) -> tuple[object, ...]:
+        ours = is_jitted(jitted)
+        found: Any = [options_of(jitted)] if ours else jit_options(jitted)
+        options = tuple(map(repr, found or ["unreadable at 0x"]))
+        if any(" at 0x" in option for option in options):
+            raise self.refusal(
+                f"uses the jitted function {jitted.__name__}(), whose options can't be "
+                "read",
+                "Call the plain function instead: it is compiled along.",
+            )
+        return options
+
+    def treedef(self, treedef: Any) -> None:
+        node = pytree_node(treedef) or ()
+        if any(isinstance(part, WholeStructure) for part in node):
+            raise self.refusal(
+                "uses a tree structure, whose static data this JAX does not tell",
+                "Make it inside of the function: jax.tree.structure(tree).",
+            )
+        self.items("node", *node)
+        self.put("children", str(len(treedef.children())))
+        for child in treedef.children():
+            self.treedef(child)
+
+
+_LRU_CACHE: Any = type(functools.lru_cache(lambda: None))
+
+
+@functools.cache
+def _jit_type() -> Any:
+    return type(jax.jit(lambda: None))
+
+
+def _full_name(value: Any, *attributes: str) -> str:
+    name = getattr(value, "__qualname__", None) or type(value).__qualname__
+    # A builtin class method (`datetime.now`) knows its class, and no module.
+    owner = getattr(value, "__self__", None)
+    named = owner if isinstance(owner, type) else value
+    module = getattr(named, "__module__", None) or type(value).__module__
+    return ".".join((str(module), str(name), *attributes))
+
+
+def _call_name(root: object) -> str:
+    first = root[0] if isinstance(root, tuple) and root else root
+    return f"{getattr(first, '__name__', type(first).__name__)}()"
