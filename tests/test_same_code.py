@@ -1,4 +1,4 @@
-"""Functions that are traced to the same code are compiled once (`jfi/_jit/_executables.py`)."""
+"""Functions that are traced to the same code are compiled once."""
 
 import functools
 import gc
