@@ -9,12 +9,10 @@ from collections.abc import Callable
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast
 
-from jax.core import Tracer
-
 from ._errors import FingerprintError, LocalFallbackWarning
 from ._jax_internals import at_top_level
 from ._jit._function import jit
-from ._values import own_copy
+from ._values import is_tracer, own_copy
 
 
 if TYPE_CHECKING:
@@ -89,7 +87,7 @@ class PersistentFunction(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         parts: Split = _server("call_parts").split(args, kwargs)
-        if not at_top_level() or any(map(_is_tracer, parts.traced)):
+        if not at_top_level() or any(map(is_tracer, parts.traced)):
             return self._fn(*args, **kwargs)
         program = (self._fn, parts.structure, parts.settings)
         try:
@@ -201,10 +199,6 @@ def _identity_here(program: object) -> "Identity | None":
         )
     except FingerprintError:
         return None
-
-
-def _is_tracer(value: object) -> bool:
-    return isinstance(value, Tracer)
 
 
 @functools.cache

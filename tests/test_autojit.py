@@ -30,7 +30,7 @@ from hypothesis import given, settings
 
 from jfi import AdvancedAutoJIT, AutoJIT, AutoJitError, autojit
 from jfi._autojit import _calls, _layout_table, _programs
-from jfi._values import _trees as trees, mark_static
+from jfi._values import is_array, is_scalar, mark_static
 
 
 @pytest.fixture(autouse=True, params=["layouts", "opened"])
@@ -83,9 +83,9 @@ def same(a, b):
 
 def describe(x):
     """Types and values of settings, as text; the data goes by its sum."""
-    if trees.is_array(x):
+    if is_array(x):
         return "data", jnp.sum(x)
-    if trees.is_scalar(x):
+    if is_scalar(x):
         return "data", jnp.asarray(x)
     if isinstance(x, dict):
         return [(describe(k), describe(v)) for k, v in x.items()]

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import Any
 
+from .._values import is_user_frame
+
 
 @dataclass(frozen=True)
 class Place:
@@ -39,7 +41,7 @@ def find(error: BaseException) -> Place | None:
     found: tuple[FrameType, int, int] | None = None
     entry = error.__traceback__
     for frame, line in traceback.walk_tb(error.__traceback__):
-        if _is_users(frame) and entry is not None:
+        if is_user_frame(frame) and entry is not None:
             found = frame, line, entry.tb_lasti
         entry = entry.tb_next if entry is not None else None
     if found is None:
@@ -53,12 +55,6 @@ def find(error: BaseException) -> Place | None:
         return place
     asked, owner, parents = _expression(file, frame, span)
     return Place(file, line, text, place.function, place.alias, asked, owner, parents)
-
-
-def _is_users(frame: FrameType) -> bool:
-    module = str(frame.f_globals.get("__name__")).partition(".")[0]
-    generated = frame.f_code.co_filename.startswith("<autojit")
-    return not generated and module not in ("jax", "jaxlib", "jfi", "numpy")
 
 
 def _alias(frame: FrameType) -> str:

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .._errors import DefaultsError, Float64Warning
-from .._jax_internals import origin_of_float64, user_level
+from .._jax_internals import origin_of_float64
+from .._values import user_level
 from ._config import float64_check
 
 

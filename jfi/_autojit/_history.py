@@ -12,7 +12,8 @@ from typing import Any, NamedTuple, overload
 import jax
 
 from .._errors import AutoJitError, RecompileWarning
-from .._jax_internals import is_outermost, on_compiled, user_level
+from .._jax_internals import is_outermost, on_compiled
+from .._values import user_level
 from ._graphs import LEAVES, Graph, paths
 from .kinds._base import MISSING
 from .kinds._classes import class_data

@@ -13,7 +13,7 @@ from jax.core import Tracer
 
 from .._advice import advice, is_told, mark_told
 from .._errors import AutoJitError, JfiError
-from .._values import function_name
+from .._values import function_name, is_user_frame
 from ._graphs import Graph, Opened, paths, place
 from ._modes import Mode
 from ._varying import varying
@@ -190,10 +190,8 @@ def _users_line(error: Exception) -> str:
     """The last line of the user's own code that an error came through."""
     found = ""
     for frame, line in traceback.walk_tb(error.__traceback__):
-        module = str(frame.f_globals.get("__name__")).partition(".")[0]
-        code = frame.f_code
-        if module in ("jax", "jaxlib", "jfi", "numpy") or code.co_filename[0] == "<":
-            continue
-        text = linecache.getline(code.co_filename, line).strip()
-        found = f"  {code.co_filename}, line {line}: {text}\n"
+        if is_user_frame(frame):
+            file = frame.f_code.co_filename
+            text = linecache.getline(file, line).strip()
+            found = f"  {file}, line {line}: {text}\n"
     return found

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._values import is_user_code, is_user_module, reads_surroundings, references
+from .._values import is_user_function, is_user_module, reads_surroundings, references
 from ._modes import Mode
 
 
@@ -128,7 +128,7 @@ class Read:
         found = references(fn.__code__)
         self.attributes |= found.attributes
         self.whole |= not found.attributes.isdisjoint(_ALL_ATTRIBUTES)
-        if not is_users(fn):
+        if not is_user_function(fn):
             return
         names = {chain[0] for chain in found.chains}
         module = fn.__globals__
@@ -156,12 +156,6 @@ class Read:
         """A module of the user: whatever code reads of anything may be read of it."""
         names = known.attributes & vars(module).keys()
         self._variables.setdefault((id(vars(module)), mode), set()).update(names)
-
-
-def is_users(fn: types.FunctionType) -> bool:
-    """Whether a function is the user's own, and not a library's."""
-    # Not `fn.__module__`, which functools.wraps copies from the wrapped function.
-    return is_user_code(str(fn.__globals__.get("__name__", "")), fn.__code__)
 
 
 def _unseen(

@@ -12,9 +12,8 @@ import types
 from collections.abc import Callable, Iterable, Sequence, Sized
 from typing import Any, NamedTuple
 
-from .._values import Constant, is_user_module
+from .._values import Constant, is_user_function, is_user_module
 from ._graphs import Graph, Opened
-from ._reading import is_users
 from .kinds._base import Watches
 from .kinds._variables import Variables
 
@@ -56,11 +55,11 @@ def still_part(opened: Opened) -> Part | None:
 def _is_root(x: Any) -> bool:
     """Whether to remember an object, which keeps it alive: not a user's closure."""
     if isinstance(x, types.FunctionType):
-        return not is_users(x)
+        return not is_user_function(x)
     return not isinstance(x, (type, dict, types.CellType, Variables))
 
 
-def _is_of_library(x: Any) -> bool:
+def _has_library_class(x: Any) -> bool:
     """Whether the class of an object comes from a library, or one of its bases does."""
     classes = type(x).__mro__[:-1]
     return any(not is_user_module(cls.__module__) for cls in classes)
@@ -77,7 +76,9 @@ def _still_nodes(opened: Opened) -> set[int]:
         i
         for i, (kind, part, _) in enumerate(graph)
         if i
-        and (kind.watches(objects[i], part) is None or not _is_of_library(objects[i]))
+        and (
+            kind.watches(objects[i], part) is None or not _has_library_class(objects[i])
+        )
     }
     waiting = list(moving)
     while waiting:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from .._errors import AutoJitError, SlowCallWarning, UncompiledWarning
-from .._jax_internals import user_level
+from .._values import user_level
 from ._graphs import Opened, place
 from ._history import History
 from .kinds._classify import ARRAY, STATIC_ARRAY

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax
-from jax.core import Tracer
 from jax.tree_util import keystr
 
 from .._errors import BatchError
-from .._values import is_library
+from .._values import is_data, is_library, is_tracer
 from ._marks import ordered_as, outline
 from ._messages import unstackable
 
@@ -33,12 +32,12 @@ class Results:
         """The result for one row with None for what is no array."""
         found, structure = jax.tree_util.tree_flatten_with_path(one, is_leaf=_is_read)
         for path, leaf in found:
-            if not is_stackable(leaf) and id(leaf) not in self._inputs:
+            if not is_data(leaf) and id(leaf) not in self._inputs:
                 self._refuse_arrays_in(f"result{keystr(path)}", leaf)
         # Kept without its arrays, which are tracers: they end with the row's trace.
         self._outline, self._structure = outline(one), structure
-        self._leaves = [_STACKED if is_stackable(leaf) else leaf for _, leaf in found]
-        kept = [leaf if is_stackable(leaf) else None for _, leaf in found]
+        self._leaves = [_STACKED if is_data(leaf) else leaf for _, leaf in found]
+        kept = [leaf if is_data(leaf) else None for _, leaf in found]
         return jax.tree.unflatten(structure, kept)
 
     def around(self, stacked: Any) -> Any:
@@ -66,23 +65,14 @@ def _is_read(leaf: Any) -> bool:
     return isinstance(leaf, Iterator)
 
 
-def is_stackable(leaf: Any) -> bool:
-    """Whether a result is an array or a number."""
-    try:
-        jax.typeof(leaf)
-    except TypeError:
-        return False
-    return True
-
-
 def _holds_array(value: Any) -> bool:
     """Whether an object, a function ... that JAX takes for a leaf has arrays in it."""
     waiting, seen = [value], set[int]()
     while waiting and len(seen) < MAX_OBJECTS:
         part = waiting.pop()
-        if isinstance(part, Tracer):
+        if is_tracer(part):
             return True
-        if id(part) in seen or _is_of_others(part):
+        if id(part) in seen or _holds_no_row(part):
             continue
         seen.add(id(part))
         waiting.extend(gc.get_referents(part))
@@ -92,7 +82,7 @@ def _holds_array(value: Any) -> bool:
 MAX_OBJECTS = 10_000  # what is larger is a library's, not a row's
 
 
-def _is_of_others(part: Any) -> bool:
+def _holds_no_row(part: Any) -> bool:
     """Whether it is a module, its variables, or a class of a library."""
     if isinstance(part, type):
         return is_library(part)

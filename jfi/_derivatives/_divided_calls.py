@@ -9,7 +9,8 @@ from typing import Any
 import jax
 
 from .._random.traced import as_outside
-from ._leaves import Rest, all_differentiable, blank, divide
+from .._values import Rest, is_differentiable, partition
+from ._leaves import all_differentiable, blank
 from ._matching import Target
 from ._messages import check_function, traced_as
 from ._outputs import Outputs, value_and_aux
@@ -29,7 +30,7 @@ class DividedCall:
         self._rest: Rest | None = None
         self.floats = args
         if not all_differentiable(args):
-            floats, self._rest = divide(args)
+            floats, self._rest = partition(args, is_differentiable)
             self.floats = tuple(floats)
 
     @property
@@ -43,7 +44,7 @@ class DividedCall:
             return
         floats, rest = jax.tree.flatten(self.floats)[0], self._rest
         if rest is None:
-            _, rest = divide(self.floats)
+            _, rest = partition(self.floats, is_differentiable)
         self._rest = rest.with_more(floats, is_held)
         self.floats = tuple(
             x for x, held in zip(floats, is_held, strict=True) if not held

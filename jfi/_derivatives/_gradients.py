@@ -8,15 +8,8 @@ import numpy as np
 
 from .._errors import DerivativeError
 from .._random.traced import as_outside, differentiate
-from .._values import function_name
-from ._leaves import (
-    Nondiff,
-    all_differentiable,
-    check_nondiff,
-    derivative_of,
-    is_data,
-    is_differentiable,
-)
+from .._values import function_name, is_data, is_differentiable
+from ._leaves import Nondiff, all_differentiable, check_nondiff, derivative_of
 from ._messages import described, like
 from ._outputs import value_and_aux
 from ._selection import Selected, Selection, selected

@@ -11,9 +11,9 @@ import numpy as np
 from .._errors import DerivativeError
 from .._random.traced import Keys, differentiate
 from .._random.traced._own_stream import on_keys, with_own_stream
-from .._values import function_name
+from .._values import Rest, function_name, is_differentiable, partition
 from ._directions import OfFloats, backward, check_chunk_size, forward
-from ._leaves import Nondiff, Rest, blank, check_nondiff, divide, stand_in
+from ._leaves import Nondiff, blank, check_nondiff, stand_in
 from ._messages import described_kind, like, traced_as
 from ._outputs import Outputs
 from ._selection import Selection, selected
@@ -224,7 +224,9 @@ def _blockwise(
             return differentiate(transform(own), call.floats)
 
         blocks, carried = with_own_stream(run) if options.same_draws else run(None)
-        _, rest = divide(call.chosen[0] if selection.is_single else call.chosen)
+        _, rest = partition(
+            call.chosen[0] if selection.is_single else call.chosen, is_differentiable
+        )
         inputs = _Axis(rest.replaced(blank), [jax.typeof(x) for x in call.floats])
         axes = [_Axis(outputs.rest, outputs.types), *[inputs] * options.order]
         tree = _assembled(axes, blocks, how)

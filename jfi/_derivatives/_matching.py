@@ -11,11 +11,17 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 
 from .._errors import TangentError
-from .._values import path_name
-from ._leaves import Rest, is_array, is_data, is_differentiable
+from .._values import (
+    Rest,
+    has_dtype,
+    is_data,
+    is_differentiable,
+    is_key,
+    is_tracer,
+    path_name,
+)
 from ._messages import described, described_kind
 from ._zeros import is_zero
 
@@ -68,13 +74,13 @@ class Target:
         return fitted
 
     def _of_float(self, x: Any, kind: Any, i: int) -> Any:
-        if is_array(x) and x.dtype == kind.dtype and x.shape == kind.shape:
+        if has_dtype(x) and x.dtype == kind.dtype and x.shape == kind.shape:
             return x
         if is_zero(x):
             return None
         expected = described(jax.ShapeDtypeStruct(kind.shape, kind.dtype))
         name = self._name(i)
-        if not is_data(x) or _is_key(x):
+        if not is_data(x) or is_key(x):
             raise TangentError(f"{name} is {described(x)}, {self.of} is {expected}.")
         if np.shape(x) != kind.shape:
             message = f"{name}: shape {np.shape(x)}, {self.of} has {kind.shape}."
@@ -139,13 +145,8 @@ def leaf_name(root: str, structure: Any, i: int) -> str:
     return path_name(root, paths[i][0])
 
 
-def _is_key(x: Any) -> bool:
-    dtype = getattr(x, "dtype", None)
-    return dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key)
-
-
 def _is_nonzero(x: Any) -> bool:
-    if _is_key(x) or isinstance(x, Tracer):
+    if is_key(x) or is_tracer(x):
         return False
     return np.asarray(x).dtype != jax.dtypes.float0 and bool(np.any(np.asarray(x)))
 

@@ -9,8 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._errors import DerivativeError
-from .._values import function_name, refuse_no_function
-from ._leaves import is_array
+from .._values import function_name, has_dtype, refuse_no_function
 
 
 def described(x: Any) -> str:
@@ -19,7 +18,7 @@ def described(x: Any) -> str:
     >>> described(3), described(np.zeros(3)), described("tanh"), described((1, 2))
     ('the int 3', 'float64[3]', "the str 'tanh'", 'a tuple of 2')
     """
-    if is_array(x) or isinstance(x, jax.ShapeDtypeStruct):
+    if has_dtype(x) or isinstance(x, jax.ShapeDtypeStruct):
         if jnp.issubdtype(x.dtype, jax.dtypes.prng_key):
             return "a random key" if x.shape == () else f"random keys {list(x.shape)}"
         return f"{x.dtype}[{','.join(map(str, x.shape))}]"
@@ -46,7 +45,7 @@ def as_float(x: Any, name: str) -> str | None:
     """What to write for a number that has no derivative, to give it one."""
     if isinstance(x, (bool, int)):
         return f"{float(x)} instead of {x}"
-    if is_array(x) and any(
+    if has_dtype(x) and any(
         jnp.issubdtype(x.dtype, kind) for kind in (np.integer, np.bool_)
     ):
         return f"{name}.astype(float)"

@@ -6,8 +6,8 @@ from typing import Any
 import jax
 
 from .._errors import DerivativeError
-from .._values import function_name
-from ._leaves import Rest, blank, divide
+from .._values import Rest, function_name, is_differentiable, partition
+from ._leaves import blank
 from ._messages import described
 
 
@@ -46,8 +46,8 @@ class Outputs:
 
     def parted(self, value: Any, aux: Any) -> tuple[list[Any], list[Any]]:
         """The float leaves of a value, and what else JAX must see; keep the rest."""
-        floats, rest = divide(value)
-        carried, self._kept = divide((rest.others, aux), _may_be_traced)
+        floats, rest = partition(value, is_differentiable)
+        carried, self._kept = partition((rest.others, aux), _may_be_traced)
         self.types = [jax.typeof(x) for x in floats]
         self.rest = rest.replaced(blank)
         return floats, carried

@@ -12,9 +12,9 @@ from jax.tree_util import Partial
 from .._errors import TangentError
 from .._jax_internals import zero_of_type
 from .._random.traced import differentiate
-from .._values import function_name
+from .._values import Rest, function_name
 from ._divided_calls import DividedCall
-from ._leaves import Nondiff, Rest, check_nondiff, derivative_of, placed_as
+from ._leaves import Nondiff, check_nondiff, derivative_of, placed_as
 from ._matching import Target, same_arrays
 from ._messages import described
 

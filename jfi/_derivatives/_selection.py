@@ -11,8 +11,14 @@ import jax
 
 from .._errors import DerivativeError
 from .._random.traced import as_outside
-from .._values import argument_names, function_name, path_name
-from ._leaves import Rest, divide
+from .._values import (
+    Rest,
+    argument_names,
+    function_name,
+    is_differentiable,
+    partition,
+    path_name,
+)
 from ._messages import as_float, check_function, described, traced_as
 
 
@@ -230,4 +236,4 @@ def selected(selection: Selection, fun: Any, call: Call) -> Selected:
     args, kwargs = call
     places = selection.places(call)
     chosen = tuple(args[p] if isinstance(p, int) else kwargs[p] for p in places)
-    return Selected(fun, call, places, chosen, *divide(chosen))
+    return Selected(fun, call, places, chosen, *partition(chosen, is_differentiable))

@@ -7,7 +7,7 @@ import numpy as np
 from jax.core import Tracer
 
 from .._errors import TangentError
-from ._leaves import is_array, is_data, is_differentiable
+from .._values import has_dtype, is_data, is_differentiable
 from ._matching import leaf_name, spread
 from ._messages import described
 from ._zeros import is_zero
@@ -68,7 +68,7 @@ def _changed(x: Any, change: Any, scale: Any, structure: Any, i: int) -> Any:
         if np.shape(change) != np.shape(x):
             raise TangentError(f"{refused} {described(x)} there.")
         moved = x + scale * change
-        kept = jax.dtypes.canonicalize_dtype(x.dtype) if is_array(x) else None
+        kept = jax.dtypes.canonicalize_dtype(x.dtype) if has_dtype(x) else None
         if kept is not None and moved.dtype != kept:
             return moved.astype(kept)
         return moved  # weakly typed, or a Python float, where this sum is

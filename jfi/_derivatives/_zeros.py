@@ -9,7 +9,7 @@ from jax.core import ShapedArray
 from jax.custom_derivatives import SymbolicZero
 
 from .._jax_internals import is_zero_of_type
-from ._leaves import is_data
+from .._values import is_data
 
 
 @jax.tree_util.register_static

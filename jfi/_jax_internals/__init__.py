@@ -15,7 +15,6 @@ from ._call_stack import (
     condition_draws as condition_draws,
     enclosing_transformations as enclosing_transformations,
     in_uneven_loop as in_uneven_loop,
-    user_level as user_level,
 )
 from ._compiling import cache_size as cache_size, on_compiled as on_compiled
 from ._effects import (

@@ -151,15 +151,6 @@ def condition_draws() -> bool:
     return False
 
 
-def user_level() -> int:
-    """The `stacklevel` of the innermost caller outside of JAX and jfi."""
-    for level, frame in enumerate(_frames(), start=1):
-        module = str(frame.f_globals.get("__name__")).partition(".")[0]
-        if module not in ("jax", "jfi", "jfi_server"):
-            return level
-    return 1
-
-
 def _frames() -> Iterator[FrameType]:
     frame: FrameType | None = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
     while frame is not None:

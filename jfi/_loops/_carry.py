@@ -11,7 +11,7 @@ import jax
 
 from .._errors import LoopError
 from .._jax_internals import origin_of_output
-from .._values import function_name, odd_array, path_name
+from .._values import function_name, is_key, odd_array, path_name
 
 
 @dataclass(frozen=True)
@@ -157,14 +157,10 @@ def _same_dtype(old: Any, new: Any) -> bool:
         return True
     if not getattr(old, "weak_type", False):
         return False
-    if _is_key(new):
+    if is_key(new):
         return False
     number = {"b": False, "i": 0, "f": 0.0, "c": 0j}.get(old.dtype.kind)
     return number is not None and jax.numpy.result_type(number, new.dtype) == new.dtype
-
-
-def _is_key(value: Any) -> bool:
-    return bool(jax.numpy.issubdtype(value.dtype, jax.dtypes.prng_key))
 
 
 def _is_wrong(old: Any, new: Any) -> Callable[[Any], bool]:
@@ -193,7 +189,7 @@ def _changed(
             f"Return {names.carry}{path} in the shape it came in; or start with the "
             f"final shape: {start} = jnp.zeros(({shape}), {str(new.dtype)!r})"
         )
-    if _is_key(old) or _is_key(new):
+    if is_key(old) or is_key(new):
         return told + f"Start with what {names.body}() returns: a key stays a key."
     dtype = str(old.dtype)
     return told + (

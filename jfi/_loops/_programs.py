@@ -16,12 +16,12 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 import jax
-from jax.core import Tracer
 
 from .._autojit import Calls, UntracedError, UnwatchedError, warn_uncompiled
 from .._autojit._callbacks import without_callbacks
 from .._jax_internals import at_top_level, is_batched, is_staged, setting
 from .._random.traced._own_stream import in_stream
+from .._values import is_tracer, partition
 
 
 Operation = Callable[..., Any]  # of the user's functions, and of arguments
@@ -109,7 +109,7 @@ def _untraced(
 
 def static(number: Any) -> Any:
     """A known number as a Python int: sizes and bounds are settings of a loop."""
-    if type(number) in (int, type(None)) or isinstance(number, Tracer):
+    if type(number) in (int, type(None)) or is_tracer(number):
         return number
     try:
         return operator.index(number)
@@ -179,18 +179,11 @@ operation: Any = None
 
 def _traced(functions: tuple[Any, ...], data: Any, settings: Any) -> Any:
     fresh = [_new(function) for function in functions]
-    leaves, structure = jax.tree.flatten(data)
-    is_data = [isinstance(leaf, Tracer) for leaf in leaves]
+    tracers, rest = partition(data, is_tracer)
 
     def block(tracers: list[Any]) -> Any:
-        tracer = iter(tracers)
-        chosen = [
-            next(tracer) if known else leaf
-            for leaf, known in zip(leaves, is_data, strict=True)
-        ]
-        return operation(fresh, *jax.tree.unflatten(structure, chosen), *settings)
+        return operation(fresh, *rest.filled(tracers), *settings)
 
-    tracers = [leaf for leaf in leaves if isinstance(leaf, Tracer)]
     return without_callbacks(block)(tracers)
 
 

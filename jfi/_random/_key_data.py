@@ -10,6 +10,7 @@ import numpy as np
 from jax.core import Tracer
 
 from .._errors import RandomError
+from .._values import is_key
 
 
 # Those of JAX that `impl=` can name; the words of each are asked of JAX.
@@ -43,7 +44,7 @@ def wrap_key(data: Any, impl: Hashable | None = None) -> jax.Array:
         RandomError: The data are no words, too few or too many for one key, or of
             another implementation.
     """
-    if _is_typed(data):
+    if is_key(data):
         typed: jax.Array = data
         _chosen(_name_of(typed), impl)
         return typed
@@ -111,16 +112,12 @@ def key_repr(key: jax.Array) -> Any:
     return tell(words, typed.ndim)
 
 
-def _is_typed(x: Any) -> bool:
-    return isinstance(x, jax.Array) and jnp.issubdtype(x.dtype, jax.dtypes.prng_key)
-
-
 def _holds_keys(data: Any) -> bool:
     """Whether lists hold keys, or what tells keys, rather than words."""
     while isinstance(data, (list, tuple)) and data:
         data = data[0]
     rows = isinstance(data, jax.Array) and data.ndim > 0
-    return rows or isinstance(data, (str, dict)) or _is_typed(data)
+    return rows or isinstance(data, (str, dict)) or is_key(data)
 
 
 def _from_record(data: dict[Any, Any], impl: Hashable | None) -> jax.Array:

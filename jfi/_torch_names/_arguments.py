@@ -9,10 +9,10 @@ from typing import Any, ParamSpec, TypeVar, cast
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 
 from .._arrays._config import get_default_dtype
 from .._arrays._placement import narrowed
+from .._values import is_tracer
 
 
 P = ParamSpec("P")
@@ -48,7 +48,7 @@ def numpy_spellings(**torch_names: str) -> Callable[[Callable[P, R]], Callable[P
     return decorate
 
 
-def is_array(value: object) -> bool:
+def is_arraylike(value: object) -> bool:
     """Whether a value is an array or a number that JAX takes as one."""
     kinds = (jax.Array, np.ndarray, np.generic, bool, int, float, complex)
     return isinstance(value, kinds) or hasattr(type(value), "__jax_array__")
@@ -62,7 +62,7 @@ def as_array(value: object, function: str, argument: str = "input") -> jax.Array
     """
     if isinstance(value, jax.Array):
         return value
-    if not is_array(value):
+    if not is_arraylike(value):
         raise TypeError(
             f"{function}() got a {type(value).__name__} for {argument}; it takes an "
             f"array. Convert it first: jnp.asarray({argument})."
@@ -104,18 +104,13 @@ def as_floats(value: object, function: str, argument: str = "input") -> jax.Arra
     return x if inexact else x.astype(get_default_dtype())
 
 
-def is_traced(value: object) -> bool:
-    """Whether the numbers of an array are unknown because JAX is tracing."""
-    return isinstance(value, Tracer)
-
-
 def concrete(value: jax.Array, function: str, instead: str) -> jax.Array:
     """The array itself, if its numbers are known.
 
     Raises:
         jax.errors.ConcretizationTypeError: JAX is tracing (`jit`, `grad`, `vmap`, ...).
     """
-    if isinstance(value, Tracer):
+    if is_tracer(value):
         raise jax.errors.ConcretizationTypeError(
             cast("Any", value),
             f"{function}() needs the numbers themselves, and a function under jit, "
@@ -132,8 +127,8 @@ def as_integer(value: object, function: str, argument: str) -> int:
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    if is_traced(value) or isinstance(value, (bool, np.bool_)):
-        seen = "a traced array" if is_traced(value) else f"the bool {value}"
+    if is_tracer(value) or isinstance(value, (bool, np.bool_)):
+        seen = "a traced array" if is_tracer(value) else f"the bool {value}"
         raise TypeError(
             f"{function}() got {seen} for {argument}; it must be a Python int, which "
             f"is the same at every call of a compiled function."

@@ -13,14 +13,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
+from .._values import is_tracer
 from ._arguments import (
     as_array,
     as_integer,
     dimension,
     integer_range,
-    is_array,
+    is_arraylike,
     is_integer,
-    is_traced,
     largest_float,
     numpy_spellings,
 )
@@ -76,7 +76,7 @@ def gather(
             f"index array may be longer than the other in that dimension only."
         )
     size = x.shape[where] if x.ndim else 1
-    if size == 0 or not is_traced(picks):
+    if size == 0 or not is_tracer(picks):
         check_in_range(picks, size, where, "gather")
     picked: jax.Array = _pick(jnp.atleast_1d(x), where, jnp.atleast_1d(picks))
     return picked.reshape(picks.shape)
@@ -145,8 +145,10 @@ def masked_fill(input: ArrayLike, mask: ArrayLike, value: ArrayLike) -> jax.Arra
             f"masked_fill() got a mask of {where.dtype}; it takes bool. "
             f"Compare first: mask != 0."
         )
-    if not is_array(value) or np.ndim(value):
-        seen = f"shape {np.shape(value)}" if is_array(value) else type(value).__name__
+    if not is_arraylike(value) or np.ndim(value):
+        seen = (
+            f"shape {np.shape(value)}" if is_arraylike(value) else type(value).__name__
+        )
         raise ValueError(
             f"masked_fill() got a value of {seen}; it takes one number. "
             f"For one number per element write jnp.where(mask, value, x)."
@@ -161,7 +163,7 @@ def _fill(value: ArrayLike, dtype: np.dtype[Any]) -> jax.Array:
             f"masked_fill() got a complex value for an array of {dtype}. "
             f"Pass its real part: value.real."
         )
-    if is_traced(value):
+    if is_tracer(value):
         return jnp.asarray(value, dtype)
     numeric = isinstance(value, (int, float, complex))
     number: Any = value if numeric else np.asarray(value).item()

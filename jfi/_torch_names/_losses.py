@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
-from ._arguments import as_array, floats, is_integer, is_traced
+from .._values import is_tracer
+from ._arguments import as_array, floats, is_integer
 
 
 def one_hot(
@@ -143,7 +144,7 @@ def cross_entropy(
         count = jnp.asarray(losses.size, losses.dtype)
         return _reduced(losses, count, reduction, "cross_entropy")
     is_counted = goal != ignore_index
-    if not is_traced(goal):
+    if not is_tracer(goal):
         _check_classes(np.asarray(goal)[np.asarray(is_counted)], classes)
     in_range = (goal >= 0) & (goal < classes)
     number = jnp.where(in_range, goal, 0)

@@ -14,13 +14,13 @@ import numpy as np
 from jax.typing import ArrayLike, DTypeLike
 
 from .._arrays._config import named_dtype
+from .._values import is_tracer
 from ._arguments import (
     as_array,
     dimensions,
     floats,
     integer_range,
     is_integer,
-    is_traced,
     numpy_spellings,
 )
 
@@ -112,8 +112,8 @@ def _in_dtype(x: jax.Array, dtype: DTypeLike | None) -> jax.Array:
 
 def as_order(p: object, function: str) -> float:
     """The Python float of a numeric `p`."""
-    if is_traced(p) or isinstance(p, complex):
-        seen = "a traced array" if is_traced(p) else f"the complex number {p}"
+    if is_tracer(p) or isinstance(p, complex):
+        seen = "a traced array" if is_tracer(p) else f"the complex number {p}"
         raise TypeError(
             f"{function}() got {seen} for p; it must be a Python float, which is the "
             f"same at every call of a compiled function."

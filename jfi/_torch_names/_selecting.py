@@ -8,14 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from ._arguments import (
-    as_array,
-    dimension,
-    is_array,
-    is_integer,
-    is_traced,
-    numpy_spellings,
-)
+from .._values import is_tracer
+from ._arguments import as_array, dimension, is_arraylike, is_integer, numpy_spellings
 from ._indexing import check_in_range, stand_in
 
 
@@ -58,7 +52,7 @@ def index_select(
         )
     rows, numbers = jnp.atleast_1d(x), jnp.atleast_1d(picks)
     size = rows.shape[where]
-    if numbers.size and (size == 0 or not is_traced(numbers)):
+    if numbers.size and (size == 0 or not is_tracer(numbers)):
         check_in_range(numbers, size, where, "index_select")
     picked: jax.Array = _select(rows, where, numbers)
     return picked if x.ndim else picked.reshape(())
@@ -120,7 +114,7 @@ def scatter(
     if places.size == 0:
         return x
     size = x.shape[where] if x.ndim else 1
-    if size == 0 or not is_traced(places):
+    if size == 0 or not is_tracer(places):
         check_in_range(places, size, where, "scatter")
     written: jax.Array = _scatter(
         jnp.atleast_1d(x), where, jnp.atleast_1d(places), jnp.atleast_1d(values), reduce
@@ -158,7 +152,7 @@ def _indices(index: object, function: str) -> jax.Array:
 def _source(src: object, x: jax.Array, places: jax.Array) -> jax.Array:
     """What is written, in the dtype of the array."""
     values = as_array(src, "scatter", "src")
-    is_number = not isinstance(src, (jax.Array, np.ndarray)) and is_array(src)
+    is_number = not isinstance(src, (jax.Array, np.ndarray)) and is_arraylike(src)
     if is_number or jax.typeof(values).weak_type:
         return jnp.broadcast_to(values.astype(x.dtype), values.shape or places.shape)
     if values.dtype != x.dtype:

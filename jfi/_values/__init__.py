@@ -1,7 +1,8 @@
 """Values of any kind, looked at without JAX's transformations.
 
 `_data` says what is data, `_keys` when two values are the same, `_origins` whose code
-something is, `_bytecode` which names code reads, `_naming` what messages call things.
+something is, `_bytecode` which names code reads, `_naming` what messages call things;
+`_partition` takes trees apart.
 Every question has its one answer here; all other rooms ask it.
 """
 
@@ -19,11 +20,15 @@ from ._classes import (
     own_equality as own_equality,
 )
 from ._data import (
-    NUMPY_ARRAYS as NUMPY_ARRAYS,
+    has_dtype as has_dtype,
     is_array as is_array,
+    is_data as is_data,
+    is_differentiable as is_differentiable,
     is_fixed as is_fixed,
+    is_key as is_key,
     is_numeric as is_numeric,
     is_scalar as is_scalar,
+    is_tracer as is_tracer,
     odd_array as odd_array,
     own_copy as own_copy,
 )
@@ -41,10 +46,15 @@ from ._naming import (
     refuse_no_function as refuse_no_function,
 )
 from ._origins import (
+    is_installed as is_installed,
     is_library as is_library,
     is_named as is_named,
     is_user_code as is_user_code,
+    is_user_frame as is_user_frame,
+    is_user_function as is_user_function,
     is_user_module as is_user_module,
     library_version as library_version,
     reads_surroundings as reads_surroundings,
+    user_level as user_level,
 )
+from ._partition import Rest as Rest, partition as partition

@@ -1,10 +1,27 @@
-"""What is data: the arrays and numbers that JAX traces, and all else."""
+"""What is data, asked in one place by all tools.
 
+|                     | JAX's arrays | NumPy's arrays | NumPy's | float,  | int, |
+|                     | and tracers  | of numbers     | scalars | complex | bool |
+| ------------------- | ------------ | -------------- | ------- | ------- | ---- |
+| `is_array`          | yes          | yes            |         |         |      |
+| `is_scalar`         |              |                | yes     | yes     |      |
+| `is_data`           | yes          | yes            | yes     | yes     | yes  |
+| `is_differentiable` | of floats    | of floats      | a float | yes     |      |
+
+Ints and bools are settings to tools that choose by themselves what to trace (`autojit`,
+batches, `persistent`), so `is_scalar` says no to them; JAX could trace them, as it does
+where the user names an argument, so `is_data` says yes. Arrays that compute in their
+own way are in no row: see `odd_array`.
+"""
+
+import functools
 import types
 from typing import Any, TypeGuard
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jax.core import ShapedArray, Tracer
 
 
 def is_numeric(dtype: Any) -> bool:
@@ -12,7 +29,18 @@ def is_numeric(dtype: Any) -> bool:
     # NumPy counts durations among the integers; JAX has no float of 80 bits.
     if dtype.kind in "mM" or dtype.char in "gG":
         return False
-    return dtype.kind in "biufc" or bool(jax.numpy.issubdtype(dtype, np.number))
+    return dtype.kind in "biufc" or bool(jnp.issubdtype(dtype, np.number))
+
+
+def is_tracer(x: object) -> TypeGuard[Tracer[Any]]:
+    """Whether a value stands for one that is known when compiled code runs."""
+    return isinstance(x, Tracer)
+
+
+def is_key(x: object) -> bool:
+    """Whether a value is an array of random keys of JAX, or the type of one."""
+    known = (jax.Array, jax.ShapeDtypeStruct, ShapedArray)
+    return isinstance(x, known) and bool(jnp.issubdtype(x.dtype, jax.dtypes.prng_key))
 
 
 def is_array(x: object) -> TypeGuard[jax.Array | np.ndarray[Any, Any]]:
@@ -53,6 +81,52 @@ def is_scalar(x: object) -> TypeGuard[complex | np.generic]:
     if isinstance(x, np.generic):
         return is_numeric(x.dtype)
     return type(x) is float or type(x) is complex
+
+
+def has_dtype(x: object) -> bool:
+    """Whether a value is an array or a NumPy scalar, of whatever dtype."""
+    cls: Any = type(x)
+    return _has_dtype(cls)
+
+
+@functools.lru_cache(maxsize=1000)
+def _has_dtype(cls: type) -> bool:
+    # `isinstance(x, jax.Array)` asks each value, which takes five times as long.
+    return issubclass(cls, (jax.Array, Tracer, np.generic)) or cls in NUMPY_ARRAYS
+
+
+def is_data(x: Any) -> bool:
+    """Whether JAX can trace a value: numbers, and arrays of numbers and of keys.
+
+    >>> is_data(3), is_data(np.ones(3)), is_data("tanh"), is_data(np.array(["a"]))
+    (True, True, False, False)
+    """
+    if isinstance(x, (bool, int, float, complex)):
+        return True
+    return has_dtype(x) and _is_traceable(x.dtype)
+
+
+@functools.cache
+def _is_traceable(dtype: Any) -> bool:
+    is_extended = bool(jnp.issubdtype(dtype, jax.dtypes.extended))  # keys
+    return is_extended or dtype == jax.dtypes.float0 or is_numeric(dtype)
+
+
+def is_differentiable(x: Any) -> bool:
+    """Whether a value is a float or complex number or array.
+
+    >>> [is_differentiable(x) for x in (1.0, np.ones(3), 3, True, "tanh", len)]
+    [True, True, False, False, False, False]
+    """
+    dtype = getattr(x, "dtype", None)
+    if dtype is None or not has_dtype(x):
+        return isinstance(x, (float, complex))
+    return _is_inexact(dtype)
+
+
+@functools.cache
+def _is_inexact(dtype: Any) -> bool:
+    return bool(jnp.issubdtype(dtype, np.inexact))
 
 
 _FIXED = (

@@ -1,11 +1,21 @@
-"""Where code comes from: the user's own files, or a library of some version."""
+"""Whose code this is: the user's, which changes, or a library's, which has a version.
+
+|           | the user's         | Python's, JAX's, NumPy's | an installed library's |
+| --------- | ------------------ | ------------------------ | ---------------------- |
+| module    | `is_user_module`   |                          |                        |
+| code      | `is_user_code`     |                          |                        |
+| function  | `is_user_function` |                          |                        |
+| class     |                    | `is_library`             | `is_installed`         |
+| frame     | `is_user_frame`    |                          |                        |
+"""
 
 import functools
 import importlib.metadata
+import inspect
 import os
 import sys
 import sysconfig
-from types import CodeType
+from types import CodeType, FrameType, FunctionType
 
 
 # Libraries even where they are installed from a checkout, outside of site-packages.
@@ -55,6 +65,32 @@ def is_user_code(module: str, code: CodeType) -> bool:
         return is_user_module(module)
     # `<stdin>`, a notebook cell, `exec`: whoever wrote it, no version stands for it.
     return code.co_filename.startswith("<") or not _is_library_file(code.co_filename)
+
+
+def is_user_function(fn: FunctionType) -> bool:
+    """Whether a function is the user's own, and not a library's."""
+    # Not `fn.__module__`, which functools.wraps copies from the wrapped function.
+    return is_user_code(str(fn.__globals__.get("__name__", "")), fn.__code__)
+
+
+def is_user_frame(frame: FrameType) -> bool:
+    """Whether what runs in a frame is neither JAX's, NumPy's nor jfi's own code."""
+    module = str(frame.f_globals.get("__name__")).partition(".")[0]
+    is_generated = frame.f_code.co_filename.startswith("<autojit")
+    return not is_generated and module not in _NEVER_USERS
+
+
+_NEVER_USERS = frozenset({"jax", "jaxlib", "jfi", "jfi_server", "numpy"})
+
+
+def user_level() -> int:
+    """The `stacklevel` of a warning that is to name the user's line."""
+    frame, level = inspect.currentframe(), 0
+    while frame is not None and (frame := frame.f_back) is not None:
+        level += 1
+        if is_user_frame(frame):
+            return level
+    return 1
 
 
 def library_version(module: str) -> str:
@@ -123,6 +159,11 @@ def is_library(cls: type) -> bool:
     # A file of the user may have the name of a module of Python's.
     file = getattr(sys.modules.get(root), "__file__", None)
     return not isinstance(file, str) or file.startswith(_STANDARD_FOLDER)
+
+
+def is_installed(cls: type) -> bool:
+    """Whether a class comes from an installed library, other than JAX and NumPy."""
+    return not (is_library(cls) or is_user_module(cls.__module__))
 
 
 _STANDARD_FOLDER = os.path.dirname(os.__file__) + os.sep

@@ -7,9 +7,16 @@ import types
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
-from ..._values import Constant, identity, is_library, is_user_module
+from ..._values import (
+    Constant,
+    identity,
+    is_installed,
+    is_library,
+    is_user_function,
+    is_user_module,
+)
 from .._modes import Mode
-from .._reading import Read, is_users
+from .._reading import Read
 from ._base import Expression, Kind, Source, Split, Watches
 from ._functions import is_autojitted
 from ._variables import variables_of
@@ -59,7 +66,7 @@ class ClassKind(Kind):
         for key, value in class_data(x).items():
             if effects and (id(key[0]), key[1]) in effects:
                 continue
-            if _is_of_library(key[0], value):
+            if _is_function_of_library(key[0], value):
                 continue
             functions = _functions_behind(value)
             # A dataclass makes `__repr__` with a closure: slow to look at each time.
@@ -123,7 +130,7 @@ class ClassKind(Kind):
                 expected = source.constant(attributes, ids)
                 source.require(f"{source.constant(base)}.__dict__ == {expected}")
         for (base, key), value in class_data(cls).items():
-            if (base, key) not in names and not _is_of_library(base, value):
+            if (base, key) not in names and not _is_function_of_library(base, value):
                 _guard_plain(source, base, key, value, look_up=base in data)
         own = [f"{source.constant(base)}.__dict__[{key!r}]" for base, key in names]
         return [*own, *source.variables_from(len(own))]
@@ -141,7 +148,7 @@ class ClassKind(Kind):
             elif own:
                 found.append(functools.partial(map, attributes.get, own))
         for (base, _), value in class_data(x).items():
-            if not _is_of_library(base, value):
+            if not _is_function_of_library(base, value):
                 for function in _functions_behind(value):
                     found.append(functools.partial(_CODE, function))
         return Watches(sized=sized, calls=found)
@@ -164,8 +171,7 @@ def class_data(cls: type) -> dict[tuple[type, str], Any]:
 
 def is_plain_tuple(cls: type) -> bool:
     """Whether a class is a named tuple of an installed library: names and functions."""
-    own = is_library(cls) or is_user_module(cls.__module__)
-    return issubclass(cls, tuple) and hasattr(cls, "_fields") and not own
+    return issubclass(cls, tuple) and hasattr(cls, "_fields") and is_installed(cls)
 
 
 def _bases(cls: type) -> list[type]:
@@ -212,7 +218,7 @@ def _is_plain(fn: types.FunctionType, classes: Sequence[type]) -> bool:
 _SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 
 
-def _is_of_library(base: type, value: Any) -> bool:
+def _is_function_of_library(base: type, value: Any) -> bool:
     """Whether an attribute of a class is a function of the library that has the class.
 
     Modules of flax and named tuples of optax have dozens of them.
@@ -220,7 +226,7 @@ def _is_of_library(base: type, value: Any) -> bool:
     if is_user_module(base.__module__):
         return False
     functions = _functions_behind(value)
-    return bool(functions) and not any(map(is_users, functions))
+    return bool(functions) and not any(map(is_user_function, functions))
 
 
 def _guard_plain(

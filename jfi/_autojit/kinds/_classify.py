@@ -20,16 +20,18 @@ from ..._values import (
     STATIC_MARK,
     is_array,
     is_fixed,
+    is_installed,
     is_library,
     is_named,
     is_scalar,
+    is_user_function,
     is_user_module,
     number_key,
     odd_array,
     own_attributes,
     own_equality,
 )
-from .._reading import LRU_CACHED, is_users
+from .._reading import LRU_CACHED
 from . import (
     _base as kinds,
     _classes as classes,
@@ -220,7 +222,7 @@ def _kind_of_function(fn: types.FunctionType) -> kinds.Kind:
     if fn.__dict__.get(STATIC_MARK) is fn.__code__:
         return ITSELF
     named = is_named(fn)
-    if named and not is_users(fn):
+    if named and not is_user_function(fn):
         return ITSELF
     own = (fn.__defaults__, *(fn.__kwdefaults__ or {}).values())
     if named and not (fn.__closure__ or fn.__dict__) and is_fixed(own):
@@ -234,7 +236,7 @@ def _kind_of_cached(x: Any) -> kinds.Kind:
     if not is_named(x):
         return CACHED
     own = x.__wrapped__
-    of_library = isinstance(own, types.FunctionType) and not is_users(own)
+    of_library = isinstance(own, types.FunctionType) and not is_user_function(own)
     return ITSELF if of_library else REMEMBERING
 
 
@@ -284,7 +286,7 @@ def _kind_of_class(x: Any, cls: type) -> kinds.Kind:
     if flax.is_pytree(cls):
         order = sorted  # as nnx itself does wherever it goes through them
     # Code of a library, which nobody looks at, may read any attribute.
-    whole = registered or is_library(cls) or any(map(_is_of_others, cls.__mro__))
+    whole = registered or is_library(cls) or any(map(is_installed, cls.__mro__))
     kind = objects.ObjectKind
     if flax.is_train_state(cls):
         kind = flax.TrainStateKind
@@ -299,11 +301,6 @@ def _is_node(x: Any) -> bool:
         return not all_leaves([x])
     except Exception:  # its class does, and refuses: a state of equinox's, used before
         return True
-
-
-def _is_of_others(cls: type) -> bool:
-    """Whether a class comes from an installed library."""
-    return not (is_library(cls) or is_user_module(cls.__module__))
 
 
 def _builtin_base(cls: type) -> kinds.Kind | None:

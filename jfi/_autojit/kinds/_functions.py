@@ -7,8 +7,8 @@ import types
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..._values import Constant, identity, is_named
-from .._reading import Read, is_users
+from ..._values import Constant, identity, is_named, is_user_function
+from .._reading import Read
 from ._base import IMMUTABLE, Expression, Kind, Source, Split, ValueKind, Watches
 from ._variables import Variables, variables_of
 
@@ -220,7 +220,7 @@ class FunctionKind(Kind):
 
     def watches(self, x: Any, part: Any) -> Watches | None:
         # Those of a library stay what they are, but for what they captured.
-        return _watches_of_function(x) if is_users(x) else IMMUTABLE
+        return _watches_of_function(x) if is_user_function(x) else IMMUTABLE
 
 
 class Body:

@@ -26,12 +26,13 @@ from ..._values import (
     function_name,
     identity,
     is_named,
+    is_user_function,
     number_key,
     own_copy,
     references,
 )
 from .._modes import PASSED, Mode
-from .._reading import LRU_CACHED, Read, is_users
+from .._reading import LRU_CACHED, Read
 from ._base import Expression, IdentityKind, Kind, RefusedError, Source, Split
 
 
@@ -241,7 +242,7 @@ def _is_alone_there(
     value = fn.__globals__.get(name)
     if isinstance(value, LRU_CACHED):
         value = value.__wrapped__
-    if isinstance(value, types.FunctionType) and is_users(value):
+    if isinstance(value, types.FunctionType) and is_user_function(value):
         return _is_alone(value, reads, met)
     if name not in fn.__globals__:
         return name not in _READS_ALL

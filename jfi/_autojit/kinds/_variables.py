@@ -11,9 +11,9 @@ import types
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..._values import Constant, identity, is_user_module
+from ..._values import Constant, identity, is_user_function, is_user_module
 from .._modes import KEYS, Mode
-from .._reading import Read, is_users
+from .._reading import Read
 from ._base import MISSING, Expression, Kind, Source, Split, Watches
 
 
@@ -54,7 +54,7 @@ class Namespace(dict[str, Any]):
 
 def variables_of(fn: types.FunctionType) -> tuple[Variables, ...]:
     """The variables that a function has to be run with: none for a library's."""
-    return (Variables(fn.__globals__),) if is_users(fn) else ()
+    return (Variables(fn.__globals__),) if is_user_function(fn) else ()
 
 
 class VariablesKind(Kind):

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._optional._packages import require
+from ..._values import Constant, Rest, number_key, partition
 from .._host_calls import canonical, host_call, runs_now, to_jax
 from ._runs import flat_result, run, run_without_values
-from ._tensors import is_array, to_array, to_numpy, to_tensor
+from ._tensors import becomes_tensor, to_array, to_numpy, to_tensor
 
 
 if TYPE_CHECKING:
@@ -76,19 +77,18 @@ class _TorchFunction:
         functools.update_wrapper(self, function, updated=())
         self._function = function
         self._name = f"{getattr(function, '__name__', type(function).__name__)}()"
-        self._cached_operation = functools.lru_cache(maxsize=256)(self._operation)
+        self._cached_operation = functools.lru_cache(maxsize=256)(
+            lambda constant: self._operation(constant.value)
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        leaves, tree = jax.tree.flatten((args, kwargs))
-        arrays = [to_array(leaf, self._name) for leaf in leaves if is_array(leaf)]
-        constants = tuple(
-            None if is_array(leaf) else _Constant(leaf) for leaf in leaves
-        )
-        form = _Form(tree, constants)
+        leaves, rest = partition((args, kwargs), becomes_tensor)
+        arrays = [to_array(leaf, self._name) for leaf in leaves]
         # Objects may change, and equal ones may differ: no operation outlives a call.
-        by_value = all(constant is None or constant.is_value for constant in constants)
-        operation = self._cached_operation if by_value else self._operation
-        return operation(form)(*arrays)
+        if not all(map(_is_value, rest.others)):
+            return self._operation(rest)(*arrays)
+        key = (rest.structure, rest.is_taken, tuple(map(_key_of, rest.others)))
+        return self._cached_operation(Constant(key, rest))(*arrays)
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -99,49 +99,27 @@ class _TorchFunction:
     def __repr__(self) -> str:
         return f"from_torch({self._function!r})"
 
-    def _operation(self, form: "_Form") -> "_Operation":
+    def _operation(self, rest: Rest) -> "_Operation":
         def on_tensors(*tensors: "torch.Tensor") -> Any:
-            args, kwargs = form.fill(tensors)
+            args, kwargs = rest.filled(tensors)
             return self._function(*args, **kwargs)
 
         return _Operation(self._name, on_tensors)
 
 
-class _Constant:
-    """An argument that is no array, told apart by type and value."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-        number = isinstance(value, (int, float, complex, np.number, np.bool_))
-        self.is_value = (
-            number
-            or isinstance(value, (str, bytes, enum.Enum, type))
-            or type(value).__module__ == "torch"  # torch.float32, torch.device("cpu")
-        )
-        # -0.0 equals 0.0, True equals 1, and they are other arguments.
-        self._key = (type(value), repr(value) if number else value)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Constant) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
+_NUMBERS = (int, float, complex, np.number, np.bool_)
 
 
-@dataclass(frozen=True)
-class _Form:
-    """The arguments of a call without their arrays, which are None here."""
+def _is_value(argument: object) -> bool:
+    """Whether an argument that is no array is what it is for ever."""
+    plain = isinstance(argument, (*_NUMBERS, str, bytes, enum.Enum, type, type(None)))
+    return plain or type(argument).__module__ == "torch"  # torch.float32 ...
 
-    tree: Any
-    constants: tuple[_Constant | None, ...]
 
-    def fill(self, tensors: Sequence["torch.Tensor"]) -> Any:
-        remaining = iter(tensors)
-        leaves = [
-            next(remaining) if constant is None else constant.value
-            for constant in self.constants
-        ]
-        return jax.tree.unflatten(self.tree, leaves)
+def _key_of(argument: Any) -> object:
+    if isinstance(argument, _NUMBERS):
+        return number_key(argument)
+    return type(argument), argument
 
 
 @jax.tree_util.register_static

@@ -22,7 +22,7 @@ _SHARED = frozenset(
 )
 
 
-def is_array(leaf: Any) -> bool:
+def becomes_tensor(leaf: Any) -> bool:
     """Whether an argument becomes a tensor: JAX and NumPy arrays, and tensors."""
     return isinstance(leaf, (jax.Array, np.ndarray)) or _is_tensor(leaf)
 

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 
 from ..._errors import RandomError
 from ..._jax_internals import at_top_level, hidden_state, in_uneven_loop
+from ..._values import is_tracer, partition
 from .._streams import current, draw_key, folded
 from ._explicit import Explicit, explicit_key
 from ._finding import FoundDraws, found_draw, is_refusing, tracing
@@ -116,19 +116,12 @@ def trace_call(
     fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple["Functional", list[Any]]:
     """A call, traced: its function of the tracers among the arguments, and these."""
-    leaves, structure = jax.tree.flatten((args, kwargs))
-    is_traced = [isinstance(leaf, Tracer) for leaf in leaves]
+    values, rest = partition((args, kwargs), is_tracer)
 
     def flat(*values: Any) -> Any:
-        value = iter(values)
-        chosen = [
-            next(value) if traced else leaf
-            for leaf, traced in zip(leaves, is_traced, strict=True)
-        ]
-        args, kwargs = jax.tree.unflatten(structure, chosen)
+        args, kwargs = rest.filled(values)
         return fun(*args, **kwargs)
 
-    values = [leaf for leaf in leaves if isinstance(leaf, Tracer)]
     return functionalize(flat, values), values
 
 

@@ -4,7 +4,7 @@ import warnings
 from typing import Literal, TypeAlias
 
 from ..._errors import PlainJitWarning, RandomError
-from ..._jax_internals import user_level
+from ..._values import user_level
 
 
 PlainJitPolicy: TypeAlias = Literal["ok", "warn", "error"]
