@@ -10,6 +10,10 @@ from hypothesis import given, settings, strategies as st
 from jfi import AmbiguousBatchError, BatchError, vmap_automatically
 
 
+# Warns that it runs uncompiled, as it should here: see test_unasked.py.
+UNCOMPILED = pytest.mark.filterwarnings("ignore::jfi.UncompiledWarning")
+
+
 class Setting:
     """A plain object, a leaf to JAX."""
 
@@ -72,6 +76,7 @@ def test_every_kind_of_setting_reaches_the_function_as_it_is():
     assert seen["names"] == ("a", "b")
 
 
+@UNCOMPILED
 def test_a_shared_array_has_a_value_also_where_a_trial_is_needed():
     def fn(p):
         # Both need the value of a shared array: a trial by tracing alone would fail.
@@ -180,6 +185,7 @@ def test_an_explicit_size_needs_no_trial():
     assert len(calls) == 1
 
 
+@UNCOMPILED
 def test_the_trials_compute_nothing():
     seen = []
 

@@ -16,6 +16,10 @@ import jfi as jnp
 from jfi import BatchError, auto_vmap, vmap_automatically
 
 
+# Warns that it runs uncompiled, as it should here: see test_unasked.py.
+UNCOMPILED = pytest.mark.filterwarnings("ignore::jfi.UncompiledWarning")
+
+
 class Traces:
     """Counts how often functions ran to be compiled."""
 
@@ -237,6 +241,7 @@ def counts_calls(p):
     return p.sum()
 
 
+@UNCOMPILED
 def test_global_variables_can_be_assigned():
     before = CALLS
     assert vmap_automatically(counts_calls, X).tolist() == [1, 5, 9]
@@ -244,6 +249,7 @@ def test_global_variables_can_be_assigned():
     assert before + 2 == CALLS
 
 
+@UNCOMPILED
 def test_a_shared_value_may_be_needed_in_python():
     def fn(p):
         return p["x"] * float(p["w"][0]) if p["w"][1] > 0 else p["x"]
@@ -268,6 +274,7 @@ def test_floats_may_be_needed_in_python():
         np.testing.assert_array_equal(x, X + 2)
 
 
+@UNCOMPILED
 def test_what_callbacks_write_to_is_the_callers_own():
     seen = []
 

@@ -15,6 +15,10 @@ from jfi import LoopError
 from jfi._jax_internals import on_compiled
 
 
+# Warns that it runs uncompiled, as it should here: see test_unasked.py.
+UNCOMPILED = pytest.mark.filterwarnings("ignore::jfi.UncompiledWarning")
+
+
 X = np.array([1.0, 2.0, 3.0], np.float32)
 
 
@@ -364,6 +368,7 @@ def outcome(call, array):
         return next(c for c in type(error).__mro__ if c.__module__ == "builtins")
 
 
+@UNCOMPILED
 @pytest.mark.parametrize("array", [X, jnp.asarray(X)], ids=["NumPy", "JAX"])
 @pytest.mark.parametrize("call", NEEDS_VALUES.values(), ids=NEEDS_VALUES)
 def test_python_code_may_need_the_value_of_a_captured_array(call, array, monkeypatch):
@@ -469,6 +474,7 @@ def test_settings_of_a_body_are_told_apart():
         assert run("add", 2) == 22.0
 
 
+@UNCOMPILED
 def test_functions_that_cannot_be_compared_still_work():
     class Odd:
         """A body that holds what autojit refuses to open."""

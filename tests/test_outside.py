@@ -10,10 +10,15 @@ import pytest
 import jfi as jnp
 
 
+# Warns that it runs uncompiled, as it should here: see test_unasked.py.
+UNCOMPILED = pytest.mark.filterwarnings("ignore::jfi.UncompiledWarning")
+
+
 X = jnp.ones((3, 2))
 SOURCE = """
 import functools
 import numpy as np
+
 GAIN = 1.0
 table = {"gain": 1.0}
 array = np.ones(2, "float32")
@@ -212,6 +217,7 @@ def host(seen, x):
     return jax.pure_callback(call, jax.typeof(x), x, vmap_method="sequential")
 
 
+@UNCOMPILED
 @pytest.mark.parametrize("call", [log, host], ids=["debug", "pure"])
 @pytest.mark.parametrize("jit", [False, True])
 def test_what_a_callback_writes_to_is_the_callers_own(call, jit):
@@ -225,6 +231,7 @@ def test_what_a_callback_writes_to_is_the_callers_own(call, jit):
         assert sorted(seen) == sorted([0.0, 1.0, 2.0] * k)
 
 
+@UNCOMPILED
 @pytest.mark.parametrize("call", [log, host], ids=["debug", "pure"])
 def test_in_batches(call):
     seen = []
@@ -235,6 +242,7 @@ def test_in_batches(call):
         assert sorted(seen) == sorted([0.0, 1.0, 2.0] * k)
 
 
+@UNCOMPILED
 def test_branches_that_call_back():
     seen = []
 

@@ -26,7 +26,6 @@ from ._watching import (
     GlobalWritesError as GlobalWritesError,
     UntracedError as UntracedError,
     UnwatchedError as UnwatchedError,
-    warn_uncompiled as warn_uncompiled,
 )
 from ._wrapper import AutoJIT as AutoJIT, CacheInfo as CacheInfo, autojit as autojit
 

@@ -59,14 +59,14 @@ def stale(function: str, what: str) -> str:
 def warn_once(history: History, error: UnwatchedError) -> None:
     """Say that a function is not compiled, and why."""
     if history.says("unwatched"):
-        warn_uncompiled(str(error))
+        message = uncompiled_because(str(error))
+        warnings.warn(message, UncompiledWarning, stacklevel=user_level())
 
 
-def warn_uncompiled(refusal: str) -> None:
-    """Say why something is not compiled: what an `UnwatchedError` says."""
+def uncompiled_because(refusal: str) -> str:
+    """What a warning says of something that is not compiled, from what refused it."""
     first, _, advice = refusal.partition("\n")
-    message = f"{first}\nSo it runs uncompiled. {advice}"
-    warnings.warn(message, UncompiledWarning, stacklevel=user_level())
+    return f"{first}\nSo it runs uncompiled. {advice}"
 
 
 def warn_of_copies(

@@ -1,15 +1,13 @@
 """Calls of a batched function: compiled, unless Python code in it needs values."""
 
-import sys
 import threading
-import types
 from collections.abc import Callable, Hashable
 from typing import Any
 
 import jax
 
-from .._autojit import GlobalWritesError, UnwatchedError, autojit, warn_uncompiled
-from .._autojit._generators import generators_read
+from .._autojit import GlobalWritesError, UnwatchedError, autojit
+from .._autojit._unasked import OPTIONS, Reasons, generators_read, with_variables
 from .._errors import AutoJitError, BatchError, JfiError
 from .._jax_internals import at_top_level, is_staged
 from .._random.traced import FoundDraws, tracing
@@ -38,13 +36,9 @@ class Calls:
         self._mapping = Mapping(plan, name, read)
         self._forms: set[Hashable] = set()  # of calls that can't be compiled
         self._compiles = True
-        # Globals in place of captured variables: autojit looks at those at every call.
-        variables = {**globals(), "mapping": self._mapping}
-        body = types.FunctionType(_mapped.__code__, variables, name)
-        # What autojit advises where it compiles often can't be written here.
-        self._compiled: Callable[..., Any] = autojit(
-            body, warn_after=sys.maxsize, uncompiled=False
-        )
+        self._reasons = Reasons(name)
+        body = with_variables(_mapped, name, mapping=self._mapping)
+        self._compiled: Callable[..., Any] = autojit(body, **OPTIONS)
         self._lock = threading.Lock()
 
     def run(self, fn: Function, args: Args, kwargs: Kwargs) -> Any:
@@ -66,9 +60,8 @@ class Calls:
         except Exception as error:
             failure = error
         self._check(failure)
-        unwatched = str(failure) if isinstance(failure, UnwatchedError) else ""
-        del failure  # its traceback holds the arguments
-        return self._without_compiling(fn, args, kwargs, unwatched)
+        failure.__traceback__ = None  # it holds the arguments
+        return self._without_compiling(fn, args, kwargs, failure)
 
     def _check(self, error: Exception) -> None:
         """Raise an error, unless the call may succeed without compiling."""
@@ -82,15 +75,15 @@ class Calls:
             raise error
 
     def _without_compiling(
-        self, fn: Function, args: Args, kwargs: Kwargs, unwatched: str
+        self, fn: Function, args: Args, kwargs: Kwargs, why: Exception
     ) -> Any:
         """Python code in it asks for a value, or for what autojit refuses."""
         for name in generators_read(fn):
             raise BatchError(random_generator(self._name, name))
-        if unwatched:
+        if isinstance(why, UnwatchedError):
             self._compiles = False
-            warn_uncompiled(unwatched)
         out = self._mapping.run(fn, args, kwargs)
+        self._reasons.tell(why)
         with self._lock:
             if len(self._forms) >= MAX_FORMS:
                 self._forms.clear()

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from .._advice import told
-from .._autojit._callbacks import without_callbacks
+from .._autojit._unasked import refusing_callbacks
 from .._errors import BatchError, RandomError
 from .._optional._progress import ProgressBar
 from .._random.traced import Keys
@@ -77,7 +77,7 @@ class Mapping:
             self._plan.chunk_size is not None and self._plan.chunk_size < choice.size
         )
         mapped = self._in_parts if in_parts else self._at_once
-        guard = without_callbacks if compiling else _as_it_is
+        guard = refusing_callbacks if compiling else _as_it_is
         with told():
             out = mapped(rows, self._plan.out_axes, guard)
         return results.around(out)

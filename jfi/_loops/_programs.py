@@ -9,16 +9,19 @@ as JAX runs it, from then on at each call from that place.
 import contextlib
 import functools
 import operator
-import sys
 import threading
-import types
 from collections.abc import Callable, Generator
 from typing import Any
 
 import jax
 
-from .._autojit import Calls, UntracedError, UnwatchedError, warn_uncompiled
-from .._autojit._callbacks import without_callbacks
+from .._autojit import Calls, UntracedError, UnwatchedError
+from .._autojit._unasked import (
+    OPTIONS,
+    Reasons,
+    refusing_callbacks,
+    with_variables,
+)
 from .._jax_internals import at_top_level, is_batched, is_staged, setting
 from .._random.traced._own_stream import in_stream
 from .._values import is_tracer, partition
@@ -100,10 +103,10 @@ def _anew() -> Generator[None]:
 
 
 def _untraced(
-    why: type[Exception] | None,
+    why: Exception,
 ) -> contextlib.AbstractContextManager[None]:
     """Python runs the steps of loops, where a cache of its own would keep tracers."""
-    untraced = why is UntracedError
+    untraced = isinstance(why, UntracedError)
     return jax.disable_jit() if untraced else contextlib.nullcontext()
 
 
@@ -126,14 +129,11 @@ class _Program:
 
     def __init__(self, operation: Operation) -> None:
         self.compiles = True
-        self._told = False
         self._operation = operation
-        # Globals in place of captured variables: autojit looks at those at every call.
-        variables = {**globals(), "operation": operation}
         name = operation.__name__  # what messages call it
-        compiled = types.FunctionType(_traced.__code__, variables, name)
-        # JAX does not warn of how often it compiles a loop.
-        options = {"traced": "data", "warn_after": sys.maxsize, "uncompiled": False}
+        self._reasons = Reasons(name)
+        compiled = with_variables(_traced, name, operation=operation)
+        options = {**OPTIONS, "traced": "data"}
         self._calls = Calls(compiled, options, varying=("functions",))
         self._calls.programs.most = MAX_SETTINGS
 
@@ -145,32 +145,28 @@ class _Program:
         streams: bool,
     ) -> Any:
         """Run it with the variables that the functions read, or else as JAX does."""
-        unwatched: type[Exception] | None = (
-            None  # not the error: it holds the arguments
-        )
         try:
             return self._calls(functions, data, settings)
-        except UnwatchedError as error:
+        except Exception as error:
             if isinstance(error, UntracedError) and not streams:
                 raise  # the bounded loops are traced in any case
-            self._tell(error)
-            unwatched = type(error)
-        except Exception:
-            pass
+            why = error
+        why.__traceback__ = None  # it holds the arguments
         # It calls back, or holds what can't be compared, or Python code needs the value
         # of an array; or it fails anyway, in words that should be JAX's and the user's.
-        anew = unwatched is not None or _is_anew()
-        with _untraced(unwatched):
+        is_unwatched = isinstance(why, UnwatchedError)
+        with _untraced(why):
             out = _directly(
-                self._operation, functions, data, settings, streams, anew=anew
+                self._operation,
+                functions,
+                data,
+                settings,
+                streams,
+                anew=is_unwatched or _is_anew(),
             )
-        self.compiles = unwatched is not None  # what it reads may be another next time
+        self._reasons.tell(why)
+        self.compiles = is_unwatched  # what it reads may be another next time
         return out
-
-    def _tell(self, error: UnwatchedError) -> None:
-        if not self._told:
-            self._told = True
-            warn_uncompiled(str(error))
 
 
 # What `_Program` gives its own copy of the function below.
@@ -184,7 +180,7 @@ def _traced(functions: tuple[Any, ...], data: Any, settings: Any) -> Any:
     def block(tracers: list[Any]) -> Any:
         return operation(fresh, *rest.filled(tracers), *settings)
 
-    return without_callbacks(block)(tracers)
+    return refusing_callbacks(block)(tracers)
 
 
 def _new(function: Callable[..., Any]) -> Callable[..., Any]:

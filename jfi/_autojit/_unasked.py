@@ -1,0 +1,128 @@
+"""What eager loops and batches are compiled by: autojit, where nobody asked for it.
+
+Who writes `scan` or `vmap_automatically` has not asked for autojit. So what it can't do
+is no error there: that runs as JAX alone would run it, and a warning says why, once.
+"""
+
+import random
+import sys
+import types
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import numpy as np
+
+from .._errors import AutoJitError, UncompiledWarning
+from .._jax_internals import inner_jaxprs
+from .._values import references, user_level
+from ._watching import uncompiled_because
+
+
+# JAX does not warn of how often it compiles a loop.
+OPTIONS: dict[str, Any] = {"warn_after": sys.maxsize, "uncompiled": False}
+
+
+def with_variables(
+    function: Callable[..., Any], name: str, **variables: Any
+) -> Callable[..., Any]:
+    """A copy of a function of a module, with a name and some global variables.
+
+    Global variables in place of captured ones: autojit looks at those at every call.
+    """
+    plain: Any = function
+    module = {**plain.__globals__, **variables}
+    return types.FunctionType(plain.__code__, module, name)
+
+
+class Reasons:
+    """Why something runs uncompiled; each reason is told once.
+
+    Args:
+        function: What the user called, for messages.
+    """
+
+    def __init__(self, function: str) -> None:
+        self._function = function
+        self._told: set[str] = set()
+
+    def tell(self, error: Exception) -> None:
+        """Warn that it runs uncompiled, if this is not known yet."""
+        message = self._message(error)
+        if message not in self._told:
+            self._told.add(message)
+            warnings.warn(message, UncompiledWarning, stacklevel=user_level())
+
+    def _message(self, error: Exception) -> str:
+        if isinstance(error, AutoJitError):
+            return uncompiled_because(str(error))
+        if isinstance(error, CallsBackError):
+            why = "calls back to Python, as jax.debug.print does"
+        elif isinstance(error, jax.errors.ConcretizationTypeError):
+            why = "has Python code that asks for the value of an array"
+        else:
+            seen = f"{type(error).__name__}: {error}".partition("\n")[0]
+            why = f"can't be compiled once for all calls ({seen:.100})"
+        return uncompiled_because(
+            f"{self._function}() {why}.\nIf that is meant, write "
+            "warnings.simplefilter('ignore', jfi.UncompiledWarning)."
+        )
+
+
+class CallsBackError(Exception):
+    """What is being compiled calls back to Python."""
+
+
+def refusing_callbacks(block: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of arrays, for autojit, that refuses to call back to Python.
+
+    autojit runs the function on copies of what it captured. A callback would write into
+    these copies, at run time, and the caller would never see it.
+
+    Raises:
+        CallsBackError: At its call: it has `jax.debug.callback`, `pure_callback` ...
+    """
+    jitted = jax.jit(block, inline=True)
+
+    def refusing(*args: Any) -> Any:
+        if _calls_back(jitted.trace(*args).jaxpr.jaxpr):  # the call finds this trace
+            raise CallsBackError
+        return jitted(*args)
+
+    return refusing
+
+
+def _calls_back(jaxpr: Any) -> bool:
+    """Whether a jaxpr, or one inside, has a callback."""
+    return any(
+        "callback" in equation.primitive.name
+        or equation.primitive.name == "debug_print"
+        or any(map(_calls_back, inner_jaxprs(equation)))
+        for equation in jaxpr.eqns
+    )
+
+
+_GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
+
+
+def generators_read(fn: Any) -> Iterator[str]:
+    """The random generators of NumPy and Python that a function uses, by name."""
+    code = getattr(fn, "__code__", None)
+    if code is None:
+        return
+    module = getattr(fn, "__globals__", {})
+    for name, *_ in references(code).chains:
+        if isinstance(module.get(name), _GENERATORS):
+            yield name
+    cells = getattr(fn, "__closure__", None) or ()
+    for name, cell in zip(code.co_freevars, cells, strict=True):
+        if isinstance(_contents(cell), _GENERATORS):
+            yield name
+
+
+def _contents(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # the variable has no value yet
+        return None
