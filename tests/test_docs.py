@@ -1,10 +1,15 @@
 """Every Python block of the documentation runs, in order, page by page."""
 
+import ast
+import builtins
 import doctest
 import re
 from pathlib import Path
 
 import pytest
+
+import jfi
+from jfi import _errors
 
 
 ROOT = Path(__file__).parents[1]
@@ -53,3 +58,46 @@ def test_a_wrong_result_is_seen():
 def test_a_failing_block_is_seen():
     with pytest.raises(ZeroDivisionError):
         run_page("```python\n1 / 0\n```\n", "page")
+
+
+# ------------------------------------------------------------ the page of errors
+
+
+def table_of_errors(heading):
+    """The rows of the first table below a heading."""
+    page = (ROOT / "docs" / "errors.md").read_text().partition(heading)[2]
+    rows = page[page.index("| ---") :].partition("\n\n")[0].splitlines()[1:]
+    return [[cell.strip() for cell in row.strip("| ").split(" | ")] for row in rows]
+
+
+CLASSES = {name.strip("`"): bases for name, bases, _ in table_of_errors("# Errors")}
+
+
+def test_each_error_and_warning_has_its_row():
+    assert {*CLASSES, "JfiError", "JfiWarning"} == {*_errors.__all__}
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_an_error_has_the_builtins_of_its_row(name):
+    told = {getattr(builtins, base) for base in re.findall(r"`(\w+)`", CLASSES[name])}
+    own = {c for c in vars(builtins).values() if c in getattr(jfi, name).__mro__}
+    assert told == {c for c in own if not any(issubclass(d, c) for d in own - {c})}
+
+
+def texts_of_jfi():
+    """The texts in jfi's code, with `...` for what an f-string puts in."""
+    for path in (ROOT / "jfi").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.JoinedStr):
+                parts = (getattr(part, "value", "...") for part in node.values)
+                yield "".join(p if isinstance(p, str) else "..." for p in parts)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
+
+
+@pytest.mark.parametrize(
+    "text", [row[0] for row in table_of_errors("## `RandomError`")]
+)
+def test_a_text_of_the_page_is_in_the_code(text):
+    pattern = re.compile(".*".join(map(re.escape, text.split("..."))), re.DOTALL)
+    assert any(map(pattern.search, texts_of_jfi()))
