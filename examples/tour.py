@@ -36,7 +36,7 @@ HAS_TORCH = find_spec("torch") is not None
 
 
 def make_cross_entropy() -> Callable[..., jnp.Array]:
-    """PyTorch's own cross-entropy, inside of JAX, with its gradient."""
+    """PyTorch's own cross-entropy, inside JAX, with its gradient."""
     if not HAS_TORCH:
         return in_jfi
     import torch

@@ -8,7 +8,7 @@ Python user would expect, so that either can be caught:
     │   └── AutoJitOptionError (ValueError)     ... or does not have this option
     ├── BatchError (TypeError, ValueError)  what vmap can't map, or finds no batch in
     │   └── AmbiguousBatchError             ... or finds several
-    ├── CallbackError (RuntimeError)        a host function can't run inside of JAX
+    ├── CallbackError (RuntimeError)        a host function can't run inside JAX
     ├── DefaultsError (TypeError, ValueError)  a dtype that is not there
     │   └── DeviceError (RuntimeError)          ... or a device
     ├── DerivativeError (TypeError)         what has no derivative
@@ -81,19 +81,19 @@ class AmbiguousBatchError(BatchError):
 
 
 class CallbackError(JfiError, RuntimeError):
-    """A host function can't be run inside of JAX."""
+    """A host function can't run inside JAX."""
 
 
 class DefaultsError(JfiError, TypeError, ValueError):
-    """A device or dtype was named that is not there."""
+    """There is no such dtype or device here, or no way to set it."""
 
 
 class DeviceError(DefaultsError, RuntimeError):
-    """A device was named that is not there."""
+    """There is no such device here."""
 
 
 class DerivativeError(JfiError, TypeError):
-    """A derivative was asked for of what has none."""
+    """This has no derivative, or none of this kind."""
 
 
 class TangentError(DerivativeError, ValueError):
@@ -129,7 +129,7 @@ class ServerError(JfiError, RuntimeError):
 
 
 class JfiWarning(UserWarning):
-    """Base of every warning that jfi gives itself."""
+    """Base of every warning of jfi."""
 
 
 class Float64Warning(JfiWarning):

@@ -1,4 +1,4 @@
-"""NumPy arrays outside of functions under autojit that are written in place.
+"""NumPy arrays outside functions under autojit that are written in place.
 
 Without 64-bit types JAX remembers the 32-bit form of a float64 array that a program
 has captured.

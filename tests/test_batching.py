@@ -217,7 +217,7 @@ def test_several_readings_are_refused_with_every_array_listed():
     message = (
         r"more than one batch size: 7, 32\. The arrays are:\n"
         r"  problem\['x'\]: \(32, 4\)\n  problem\['y'\]\['a'\]\[0\]: \(7,\)\n"
-        r"Say which: batch_size=7 or batch_size=32; .* jfi\.vmap\(fn, in_axes="
+        r"Choose one: batch_size=7 or batch_size=32; .* jfi\.vmap\(fn, in_axes="
     )
     with pytest.raises(AmbiguousBatchError, match=message):
         vmap_automatically(lambda p: p["x"] * 2, tree)

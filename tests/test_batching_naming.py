@@ -64,6 +64,7 @@ def test_paths_of_a_function_begin_with_the_parameter():
     np.testing.assert_array_equal(result, np.full(3, 2 + 12 + 50 + 180 + 7))
 
 
+@pytest.mark.filterwarnings("ignore::jfi.UncompiledWarning")  # it keeps what it sees
 def test_values_can_be_marked_wherever_they_are():
     marked = {
         **problem(),
@@ -112,9 +113,9 @@ def test_a_square_array_is_settled_by_saying_it():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"shared": "dyn.R"}, r"no path is or fits 'dyn\.R'.*'dyn\.Q'.*mean 'dyn\.Q'"),
-        ({"shared": "Q"}, r"no path is or fits 'Q'.*Did you mean '.*\.Q'"),
-        ({"shared": "*.R"}, r"no path is or fits '\*\.R'. The paths are:"),
+        ({"shared": "dyn.R"}, r"no path matches 'dyn\.R'.*'dyn\.Q'.*mean 'dyn\.Q'"),
+        ({"shared": "Q"}, r"no path matches 'Q'.*Did you mean '.*\.Q'"),
+        ({"shared": "*.R"}, r"no path matches '\*\.R'. The paths are:"),
         ({"batched": {"y": 0}}, r"got batched=\{'y': 0\}, and no path"),
         (
             {"batched": {"x": 2}},
@@ -122,7 +123,7 @@ def test_a_square_array_is_settled_by_saying_it():
         ),
         (
             {"batched": {"dyn.name": 0}},
-            r"batch problem\['dyn'\]\['name'\], str",
+            r"for problem\['dyn'\]\['name'\], str",
         ),
         (
             {"batched": {"x": 0, "dyn.Q": 1}, "batch_size": None},
@@ -160,7 +161,7 @@ def test_an_unknown_option_is_a_type_error():
 def test_marks_that_can_not_be_are_refused():
     with pytest.raises(BatchError, match=r"batched\(\) got axis='a'.\nWrite the axis"):
         jnp.batched(ones(3), axis="a")
-    with pytest.raises(BatchError, match=r"batch problem\['s'\], str without"):
+    with pytest.raises(BatchError, match=r"for problem\['s'\], str without"):
         vmap_automatically(total, {"x": ones(3, 2), "s": jnp.batched("text")})
 
 

@@ -313,7 +313,7 @@ def test_a_constant_result_has_a_zero_gradient(value):
     np.testing.assert_array_equal(jnp.grad(lambda x: value)(X), 0 * X)
 
 
-# ------------------------------------------------------- inside of transformations
+# ------------------------------------------------------- inside transformations
 
 
 def mixed(w):

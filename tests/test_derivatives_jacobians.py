@@ -186,7 +186,7 @@ def test_complex_numbers_are_refused_as_by_jax(chunk_size):
     assert jnp.jacfwd(lambda x: x * 1j, chunk_size=chunk_size)(1.0) == 1j
 
 
-# ------------------------------------------------------- inside of transformations
+# ------------------------------------------------------- inside transformations
 
 
 @pytest.mark.parametrize("chunk_size", [None, 2])

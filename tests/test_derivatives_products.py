@@ -324,7 +324,7 @@ def test_nondiff_of_results(nondiff):
         assert found["n"] == 0 if nondiff == "zeros" else found["n"].dtype == float0
 
 
-# ------------------------------------------------------- inside of transformations
+# ------------------------------------------------------- inside transformations
 
 
 def test_the_functions_cross_the_border_of_jit():

@@ -132,7 +132,7 @@ def test_what_is_no_seed_is_refused():
     for made in (jnp.Generator, jnp.random.default_rng):
         with pytest.raises(jnp.RandomError, match="Write an int from"):
             made("0")
-        with pytest.raises(jnp.RandomError, match="inside of a JAX transformation"):
+        with pytest.raises(jnp.RandomError, match="inside a JAX transformation"):
             jax.jit(lambda made=made: made(0).randn())()
 
 

@@ -439,7 +439,7 @@ def test_bad_data_is_refused(data, message):
 
 def test_traced_data_is_refused():
     for transform in (jax.jit, jax.vmap, lambda f: jax.grad(lambda x: f(x).sum())):
-        with pytest.raises(KDTreeError, match="Build it outside of jit"):
+        with pytest.raises(KDTreeError, match="Build it outside jit"):
             transform(lambda data: KDTree(data).query(data)[0])(DATA[None])
 
 

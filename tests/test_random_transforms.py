@@ -246,7 +246,7 @@ COUNTERPARTS = {
 def test_refused_in_words_that_help(name, jit):
     run, counterpart = REFUSED[name]
     if jit and name == "export":
-        pytest.skip("not inside of jit")
+        pytest.skip("not inside jit")
     for _ in range(2):  # also where JAX keeps traces
         with pytest.raises(jfi.RandomError, match=counterpart):
             (jit(run) if jit else run)()

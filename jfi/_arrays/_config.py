@@ -61,7 +61,7 @@ _float64_check: Float64Check = "allow"
 
 @dataclass(frozen=True)
 class Config:
-    """The defaults in force, as `jfi.config()` tells them.
+    """The defaults in force, as `jfi.config()` returns them.
 
     Attributes:
         world: "32-bit", "64-bit", or "mixed": 64-bit types are allowed, and created
@@ -174,7 +174,7 @@ def set_default_dtype(dtype: DTypeLike) -> None:
             goes back to what JAX creates.
 
     Raises:
-        DefaultsError: Not a float dtype, or float64 inside of a block that switched
+        DefaultsError: Not a float dtype, or float64 inside a block that switched
             64-bit types off.
     """
     global _allowed_by_jfi
@@ -187,7 +187,7 @@ def set_default_dtype(dtype: DTypeLike) -> None:
         if not _x64():
             jax.config.update("jax_enable_x64", allowed)
             raise DefaultsError(
-                "set_default_dtype() got float64 inside of `with "
+                "set_default_dtype() got float64 inside `with "
                 "jax.enable_x64(False)`, where there are no 64-bit types. "
                 "Write it before that block."
             )
@@ -330,7 +330,7 @@ def _x64() -> bool:
 
 
 def _apply_startup_defaults() -> tuple[str, ...]:
-    """Set what the user has not configured; tell what was set."""
+    """Set what the user has not configured; return what was set."""
     choice = os.environ.get("JFI_DEFAULTS", "jfi")
     if choice not in ("jfi", "jax"):
         raise DefaultsError(

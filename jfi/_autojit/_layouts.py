@@ -143,7 +143,7 @@ class _Source(Source):
             self._leaves.append((i, self.names[i], "", ""))
 
     def _alike(self, still: Part, distinct: Sequence[int]) -> list[str]:
-        """The names of nodes outside of a part that may not be one of its objects."""
+        """The names of nodes outside a part that may not be one of its objects."""
         groups = {self._group(i) for i in distinct}
         inside = {*still.nodes, 0}
         nodes = [i for i in range(len(self.names)) if i not in inside]

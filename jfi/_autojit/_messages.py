@@ -62,7 +62,7 @@ def refuse_traced_text(name: str, opened: Opened) -> None:
             raise _TracedTextError(
                 f"{name}() returned the text {text!r}: data was written as text while "
                 "the function was compiled, when it has no value.\n"
-                "Return the data and write it outside of the function."
+                "Return the data and write it outside the function."
             )
 
 
@@ -125,8 +125,8 @@ def change_refused(
     path = place(graph, built, node, names) + step if inside else step
     call = f"self.{name}" if path.startswith("self.") else name
     return AutoJitError(
-        f"{name}() changes {path}, and autojit does not write changes of classes and "
-        "of arrays of text back.\n"
+        f"{name}() changes {path}, and autojit does not write back changes of classes "
+        "and of text arrays.\n"
         f"Return the new value and assign it outside: {path} = {call}(...)"
     )
 

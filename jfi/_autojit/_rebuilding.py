@@ -17,7 +17,6 @@ def rebuild(
     Args:
         graph: The graph of `open_values`.
         leaves: One value per leaf.
-        strict: Whether the identity of arrays counts everywhere.
         inputs: In results, the arguments that may come back.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Parts of a call that stay as they are: looked at once, and then told by identity.
+"""Parts of a call that stay as they are: read once, and then recognised by identity.
 
 A model of linen or an optimizer of optax is a hundred objects that never change. Each
 kind says what its values list (`Kind.watches`): while all of them list the very same

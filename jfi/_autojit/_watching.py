@@ -51,8 +51,8 @@ def refuse_unwatched(function: str, opened: Opened, *, writes: bool) -> None:
 def stale(function: str, what: str) -> str:
     """What an `UnwatchedError` says of a function that does something."""
     return (
-        f"{function}() {what}: what is compiled would be stale.\n"
-        "Read it outside of the function, and pass the value as an argument."
+        f"{function}() {what}: compiled code would not see it change.\n"
+        "Read it outside the function, and pass the value as an argument."
     )
 
 

@@ -142,6 +142,6 @@ class Mapping:
 
 
 _NO_DRAWS = (
-    "A random number was drawn inside of {tool}(..., randomness='error'). "
+    "A random number was drawn inside {tool}(..., randomness='error'). "
     "Write randomness='different' (each row draws its own) or 'same'."
 )

@@ -48,7 +48,7 @@ def several_work(
     return (
         f"{name}() may work with more than one batch size: "
         f"{', '.join(map(str, sizes))}. The arrays are{_table(leaves)}\n"
-        f"Say which: {' or '.join(f'batch_size={size}' for size in sizes)}; "
+        f"Choose one: {' or '.join(f'batch_size={size}' for size in sizes)}; "
         f"or choose for each array: {_by_hand(leaves)}"
     )
 
@@ -67,8 +67,8 @@ def may_be_a_matrix(
 
 def foreign_array(leaf: Leaf) -> str:
     return (
-        f"{leaf.name} ({leaf.kind}, shape {leaf.shape}) is as long as the "
-        "batch, but JAX can't batch it.\n"
+        f"{leaf.name} ({leaf.kind}, shape {leaf.shape}) has the leading size of "
+        "the batch, but JAX can't batch it.\n"
         f"To batch it, pass an array of numbers. To share it: {_shared(leaf)}"
     )
 
@@ -76,7 +76,7 @@ def foreign_array(leaf: Leaf) -> str:
 def not_an_array(tool: str, leaf: Leaf) -> str:
     seen = f"of shape {leaf.shape}" if leaf.shape else "without a dimension"
     return (
-        f"{tool}() was told to batch {leaf.name}, {leaf.kind} {seen}, "
+        f"{tool}() got batched= for {leaf.name}, {leaf.kind} {seen}, "
         "which JAX can't batch.\nPass an array of numbers with the batch along an axis."
     )
 
@@ -84,14 +84,14 @@ def not_an_array(tool: str, leaf: Leaf) -> str:
 def no_such_axis(tool: str, leaf: Leaf, axis: int) -> str:
     n = len(leaf.shape)
     return (
-        f"{tool}() was told to batch {leaf.name} along axis {axis}, but its shape is "
+        f"{tool}() got batched= for {leaf.name} along axis {axis}, but its shape is "
         f"{leaf.shape}.\nIts axes are 0 to {n - 1}, or -{n} to -1."
     )
 
 
 def sizes_disagree(tool: str, first: str, second: str) -> str:
     return (
-        f"{tool}() was told of batches of two sizes: {first}, and {second}.\n"
+        f"{tool}() got batches of two sizes: {first}, and {second}.\n"
         "Everything that is batched has the same number of rows."
     )
 

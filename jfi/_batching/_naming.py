@@ -67,7 +67,7 @@ def _matching(
     close += [p for p in paths if p.split(".")[-1] == path and p not in close]
     ordered = list(dict.fromkeys([*close, *filter(None, paths)]))
     message = (
-        f"{plan.tool}() got {option}, and no path is or fits {path!r}. The paths are: "
+        f"{plan.tool}() got {option}, and no path matches {path!r}. The paths are: "
         f"{_listed(ordered) or '(none)'}."
     )
     if close:

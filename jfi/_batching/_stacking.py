@@ -39,7 +39,7 @@ def stack_trees(trees: Iterable[T]) -> T:
     """
     found = list(trees)
     if not found:
-        message = "stack_trees() got no tree, and can't tell what a batch of none is."
+        message = "stack_trees() got no tree."
         raise BatchError(f"{message}\nPass one tree or more: stack_trees([problem])")
     _refuse_marks("stack_trees", found)
     first = found[0]
@@ -98,7 +98,7 @@ def _refuse_marks(tool: str, trees: Sequence[Any]) -> None:
                 name = path_name("tree", path)
                 message = (
                     f"{tool}() got {name} marked as {str(leaf).partition('(')[0]}.\n"
-                    "Take the mark out, and say it where the batch is computed: "
+                    "Remove the mark, and write it where the batch is computed: "
                     "vmap_automatically(fn, problem, shared=...)"
                 )
                 raise BatchError(message)
@@ -219,8 +219,8 @@ def _size_of(sizes: dict[str, int], batch_size: int | None) -> int:
         message = (
             "unstack_tree() needs one leading size and found "
             f"{found or 'no array with a dimension'}.\n"
-            "Pass the one of the batch, and the other arrays go into each result as "
-            "they are: unstack_tree(tree, batch_size=32)"
+            "Pass the batch size; all other arrays go into each result unchanged: "
+            "unstack_tree(tree, batch_size=32)"
         )
         raise BatchError(message)
     return next(iter(sizes.values()))

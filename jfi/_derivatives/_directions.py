@@ -124,7 +124,7 @@ def _check_complex(
             f"{tool}(..., holomorphic=True) is for complex {what}s"
             if holomorphic
             else f"For a holomorphic function write {tool}(..., holomorphic=True); "
-            "else take real and imaginary part as two"
+            "otherwise pass the real and the imaginary part as two"
         )
         raise DerivativeError(f"{tool}() got the {what} {dtype}. {instead}.")
 

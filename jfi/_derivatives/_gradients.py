@@ -237,7 +237,7 @@ def _not_one_number(tool: str, name: str, value: Any) -> str:
     if getattr(value, "shape", ()) != ():
         reduced = "x.squeeze()" if np.size(value) == 1 else "x.sum()"
         return (
-            f"{message} A gradient is that of one number: return {reduced}. "
+            f"{message} grad() needs one number: return {reduced}. "
             f"For all derivatives: jacrev({name})."
         )
     if is_data(value):

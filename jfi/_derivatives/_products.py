@@ -174,9 +174,10 @@ class Pullback(Partial):
             if type(error) not in (Exception, ValueError):
                 raise
             message = (
-                f"with_refs() of vjp({self._info.name}) got what is not like the "
-                "arguments. Write one entry for each array in them: a jax.Ref of its "
-                "shape and dtype, jax.ad.GradValue() or jax.ad.DontWant()."
+                f"with_refs() of vjp({self._info.name}) got a tree that "
+                "differs from the arguments. Write one entry for each array in them: a "
+                "jax.Ref of its shape and dtype, jax.ad.GradValue() or "
+                "jax.ad.DontWant()."
             )
             raise TangentError(message) from error
         return Pullback(self._info, Partial(_add_to_refs, pull, own))
@@ -208,7 +209,7 @@ def _one(info: _Linear) -> list[Any]:
     )
     message = (
         f"The function that vjp({info.name}) returned got no cotangent, and "
-        f"{info.name}() returns {seen or 'no float'}. Only for one number it is 1.0."
+        f"{info.name}() returns {seen or 'no float'}. For one number alone it is 1.0."
     )
     raise TangentError(message)
 

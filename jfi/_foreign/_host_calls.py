@@ -1,6 +1,6 @@
 """Host functions inside JAX: NumPy arrays in, NumPy arrays out, one call per batch.
 
-This is the common base of everything in jfi that runs outside of XLA. A call with
+This is the common base of everything in jfi that runs outside XLA. A call with
 values in hand goes straight to the function, so that its exceptions keep their
 type. A call under jit or another transformation is staged:
 

@@ -1,4 +1,4 @@
-"""Which functions of JAX the caller runs inside of.
+"""Which functions of JAX the caller runs inside.
 
 That a function of JAX is on the call stack can be told by what Python documents alone.
 Which one it is can't: that is only asked for better messages. Some transformations
@@ -43,7 +43,7 @@ def call_around(
     Args:
         function: The function.
         entry: What JAX runs between a call of this function ...
-        inner: ... and a call of this one inside of it does not count.
+        inner: ... and a call of this one inside it does not count.
     """
     in_jax = False
     after_inner: list[bool] = []
@@ -97,7 +97,7 @@ def enclosing_transformations(until: Callable[..., Any]) -> Iterator[str]:
     Without `transformation_names` none.
 
     Args:
-        until: A function whose call hides everything outside of it.
+        until: A function whose call hides everything outside it.
     """
     labels = transformation_names() or {}
     for frame in _frames():

@@ -49,8 +49,7 @@ _COLLECTIVES = {
 
 @piece(
     uses="NamedAxisEffect, among the effects of a jaxpr and its equations",
-    without="nothing: the parameters of equations tell the same of all operations of "
-    "JAX, though not of other libraries'",
+    without="nothing for operations of JAX; those of other libraries are not seen",
 )
 def axis_effects() -> bool | None:
     def seen() -> Any:

@@ -63,7 +63,7 @@ def _in_progress() -> Iterator[Any]:
 
 @piece(
     uses="DynamicJaxprTrace.frame: tracing_eqns, constvar_to_val",
-    without="what a trace captured that jfi gave up stays in memory, which "
+    without="a trace that jfi gave up keeps its arrays in memory, which "
     "jax.checking_leaks() calls a leak",
 )
 def ended_traces() -> type | None:

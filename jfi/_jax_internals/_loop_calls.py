@@ -22,7 +22,7 @@ def linear_calls() -> Callable[..., Any] | None:
 
 @piece(
     uses="the tables of rules for primitives: _jax_internals/_ruled_call.py",
-    without="no derivative of scan_while inside of a jax.lax.scan inside of vmap; "
+    without="no derivative of scan_while inside a jax.lax.scan inside vmap; "
     "jfi.cond there copies what all rows share",
     refuses=True,
 )

@@ -143,7 +143,7 @@ def _hide(names: set[str]) -> None:
 
 
 def outside_of_tracing(test: Callable[[], T]) -> T:
-    """The result of a test that runs outside of every transformation: in a new thread.
+    """The result of a test that runs outside every transformation: in a new thread.
 
     Raises:
         Exception: What the test raises.

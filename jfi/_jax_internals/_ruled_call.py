@@ -1,6 +1,6 @@
 """A call of a function with rules of its own for `vmap` and for derivatives.
 
-`jax.custom_batching.custom_vmap` inside of `jax.custom_jvp` is that, too, until JAX
+`jax.custom_batching.custom_vmap` inside `jax.custom_jvp` is that, too, until JAX
 differentiates a scan around it: then it forgets the second, and fails in the first.
 
 Checked in JAX 0.10.2 and 0.12.0: the tables of rules named at the end are not

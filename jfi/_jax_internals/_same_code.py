@@ -54,7 +54,7 @@ def code_key(closed_jaxpr: Any) -> Hashable | None:
 
 @piece(
     uses="ctx of an equation of a jaxpr, and the parameters of custom_jvp_call & co.",
-    without="autojit compiles again where it traces again, be it to the same code",
+    without="autojit compiles again wherever it traces again",
 )
 def same_code() -> Callable[[Any], Hashable] | None:
     def key_of(number: float, sign: bool) -> Hashable:

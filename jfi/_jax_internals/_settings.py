@@ -75,7 +75,7 @@ def explicit_64_bits() -> str | None:
 
 @piece(
     uses="the option jax_explicit_x64_dtypes",
-    without="x.astype('float64') in the 32-bit world gives 32 bits, with JAX's warning",
+    without="x.astype('float64') in the 32-bit world has 32 bits, with JAX's warning",
 )
 def explicit_64_bits_option() -> Callable[[], str] | None:
     def read() -> str:
@@ -96,7 +96,7 @@ def all_settings() -> dict[str, Any]:
 
 @piece(
     uses="jax.config.values, the list of all options",
-    without="the server is told the options that decide results, and no others",
+    without="the server gets only the options that decide results",
 )
 def config_values() -> Callable[[], dict[str, Any]] | None:
     config: Any = jax.config

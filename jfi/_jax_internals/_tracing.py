@@ -13,7 +13,7 @@ from ._pieces import chosen, outside_of_tracing, piece
 
 
 def at_top_level() -> bool:
-    """Whether the caller is outside of every transformation (jit, grad, vmap, ...)."""
+    """Whether the caller is outside every transformation (jit, grad, vmap, ...)."""
     return _top_level_test()()
 
 
@@ -94,7 +94,7 @@ def _tells_tracing(is_top_level: Callable[[], bool]) -> bool:
 
 
 def is_outermost() -> bool:
-    """Whether the `jit` that traces the caller is inside of no other transformation."""
+    """Whether the `jit` that traces the caller is inside no other transformation."""
     if trace_context() is None:
         return calls_of_jax() <= 1
     return len(_traces_around()) == 1

@@ -84,7 +84,7 @@ def jit(
     }
     for name, value in attributes.items():
         setattr(jitted, name, value)
-    # As of jax.jit: what it captured is a constant of what it compiled, also inside of
+    # As of jax.jit: what it captured is a constant of what it compiled, also inside
     # autojit, which would else run it with a clone of `program`.
     return mark_static(jitted)
 

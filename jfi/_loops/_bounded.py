@@ -34,7 +34,7 @@ def bounded_while_loop(
         carry, _, _, cut = run(names, cond_fun, body, init_val, max_steps)
     if not any(map(_can_tell, jax.tree.leaves(carry))):
         message = (
-            "while_loop(..., max_steps=) can't tell by its result that it was cut off: "
+            "while_loop(..., max_steps=) can't show in its result that it was cut off: "
             f"{names.carry} has no floats and no integers.\nAdd one, such as the "
             "number of steps; or write scan_while, which returns it as length."
         )

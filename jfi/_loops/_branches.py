@@ -22,7 +22,7 @@ from ._carry import structures
 def chosen(
     index: Any, functions: Sequence[Callable[..., Any]], operands: Sequence[Any]
 ) -> tuple[bool, Any]:
-    """The result of `functions[index](*operands)`, somewhere inside of `vmap`.
+    """The result of `functions[index](*operands)`, somewhere inside `vmap`.
 
     Args:
         index: An int32 scalar, in range.
@@ -50,7 +50,7 @@ def chosen(
     if is_batched(index):
         outs = _selected(branches, index, values)
     elif (ruled_call := ruled_calls()) is not None:
-        # Inside of a scan, say, which JAX batches when it is traced: by these rules.
+        # Inside a scan, say, which JAX batches when it is traced: by these rules.
         call = ruled_call(*_rules(branches), frozenset(), sparse=True)
         outs = call(index, values)
     else:

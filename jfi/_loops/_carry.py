@@ -103,7 +103,7 @@ def check_arrays(loop: str, tree: Any, root: str) -> None:
         except TypeError:
             message = (
                 f"{loop}() got a {type(leaf).__name__} for {path_name(root, path)}; "
-                "only arrays and numbers go through a loop or a branch.\n"
+                "a loop or a branch carries only arrays and numbers.\n"
                 f"Take it out of {root} and let the function capture it."
             )
             raise LoopError(message) from None

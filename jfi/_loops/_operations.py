@@ -128,7 +128,7 @@ def _operands(
 
 
 def _is_in_batch() -> bool:
-    """Whether this is inside of `vmap`, and makes no random draws.
+    """Whether this is inside `vmap`, and makes no random draws.
 
     Where jfi looks for draws JAX remembers the trace, which is then that of the call.
     """

@@ -167,8 +167,8 @@ def _refuse_exchange(*_: Any) -> Any:
     # What a row that has stopped still gives to others has a gradient, too, which a
     # loop that keeps the cotangents of such a row would leave out.
     message = (
-        "A loop whose rows exchange values (lax.psum ... over the axis of a vmap), and "
-        "stop each at its own step, has a first derivative in forward mode only.\n"
+        "If rows of a loop exchange values (lax.psum ... over the axis of a vmap) and "
+        "stop at different steps, it has a first derivative in forward mode only.\n"
         "Write jax.jacfwd or jax.jvp; or lax.scan with a fixed number of steps."
     )
     raise LoopError(message)

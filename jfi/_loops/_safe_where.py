@@ -94,7 +94,7 @@ def _check_shape(what: Any, mask: jax.Array, shape: tuple[int, ...], verb: str) 
     name = what if isinstance(what, str) else f"{function_name(what)}()"
     message = (
         f"safe_where() got a mask of shape {mask.shape}, and {name} {verb} an array of "
-        f"shape {shape}.\nGive a mask of the same shape; or, for a function of whole "
+        f"shape {shape}.\nPass a mask of the same shape; or, for a function of whole "
         "rows, jfi.vmap(lambda m, row: jfi.safe_where(m, fn, row))(mask, x)"
     )
     raise LoopError(message)

@@ -389,6 +389,6 @@ def default_rng(
         The generator.
 
     Raises:
-        RandomError: Not a seed, or called inside of a JAX transformation.
+        RandomError: Not a seed, or called inside a JAX transformation.
     """
     return seed if isinstance(seed, NumPyGenerator) else NumPyGenerator(seed)

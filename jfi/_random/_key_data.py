@@ -124,7 +124,7 @@ def _from_record(data: dict[Any, Any], impl: Hashable | None) -> jax.Array:
     if set(data) != _FIELDS:
         raise RandomError(
             f"wrap_key() got a dict with {sorted(map(str, data))}. Write what "
-            "unwrap_key(key) gives: {'impl': 'threefry2x32', 'shape': [], 'words': "
+            "unwrap_key(key) returns: {'impl': 'threefry2x32', 'shape': [], 'words': "
             "[0, 7]}."
         )
     chosen = _chosen(data["impl"], impl)
@@ -142,7 +142,7 @@ def _from_text(text: str, impl: Hashable | None) -> jax.Array:
     parts = re.fullmatch("(.*?)((?:-[0-9a-f]{8})+)", text)
     if parts is None:
         raise RandomError(
-            f"wrap_key() got {text!r}. Write what key_repr(key) gives: "
+            f"wrap_key() got {text!r}. Write what key_repr(key) returns: "
             "'threefry2x32-00000000-00000007'."
         )
     words = [int(part, 16) for part in parts[2].split("-")[1:]]

@@ -49,7 +49,7 @@ def manual_seed(seed: int | jax.Array) -> None:
             `with seed(...)` block it restarts the stream of that block.
 
     Raises:
-        RandomError: Called inside of a JAX transformation, or not a seed.
+        RandomError: Called inside a JAX transformation, or not a seed.
     """
     restart(current(), checked_seed(seed, "manual_seed"), 0, "manual_seed")
 
@@ -76,7 +76,7 @@ def seed(seed: int | jax.Array) -> Generator[None]:
         Nothing.
 
     Raises:
-        RandomError: Called inside of a JAX transformation, or not a seed.
+        RandomError: Called inside a JAX transformation, or not a seed.
     """
     with using(Stream(checked_seed(seed, "seed"))):
         yield
@@ -96,7 +96,7 @@ def fork_rng() -> Generator[None]:
         Nothing.
 
     Raises:
-        RandomError: Called inside of a JAX transformation.
+        RandomError: Called inside a JAX transformation.
     """
     refuse_inside("fork_rng")
     with using(current().copy()):
@@ -117,7 +117,7 @@ def get_rng_state() -> RngState:
         A dict of ints, lists and strings, which JSON and pickle take.
 
     Raises:
-        RandomError: Called inside of a JAX transformation.
+        RandomError: Called inside a JAX transformation.
     """
     return state_of(current(), "get_rng_state")
 
@@ -136,7 +136,7 @@ def set_rng_state(state: RngState) -> None:
         state: What `get_rng_state` returned.
 
     Raises:
-        RandomError: Called inside of a JAX transformation, or not such a state.
+        RandomError: Called inside a JAX transformation, or not such a state.
     """
     set_state(current(), state, "set_rng_state")
 
@@ -199,8 +199,8 @@ def refuse_inside(caller: str) -> None:
     """Refuse to do at each trace what is meant for each call."""
     if not at_top_level():
         raise RandomError(
-            f"{caller}() was called inside of a JAX transformation, where it would run "
-            "once, while tracing, and not at each call. Call it outside."
+            f"{caller}() was called inside a JAX transformation. There it runs once, "
+            "while JAX traces, and not at each call. Call it outside."
         )
 
 
@@ -221,8 +221,8 @@ def _name(impl: Any) -> str:
     if isinstance(impl, str):
         return impl
     raise RandomError(
-        f"The stream uses keys of {impl}, which has no name that another process knows."
-        " Begin it with a key of one of JAX's own algorithms: jnp.manual_seed(0)."
+        f"The stream uses keys of {impl}, and another process does not know their "
+        "name. Begin it with a key of one of JAX's own algorithms: jnp.manual_seed(0)."
     )
 
 

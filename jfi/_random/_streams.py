@@ -95,8 +95,8 @@ class Stream:
     """A stream of random draws; threads may share it.
 
     Attributes:
-        is_bound: Whether code that JAX traces keeps this very stream. If not, it asks
-            for the stream that is current at each run.
+        is_bound: True: traced code keeps drawing from this stream. False: from
+            whichever stream is current when it runs.
         cells: Of a bound stream, once traced code draws from it.
     """
 
@@ -231,14 +231,14 @@ def current() -> Stream:
 
 
 def restart_default(seed: Seed, count: int = 0) -> None:
-    """Begin the stream anew that is current outside of all `with` blocks."""
+    """Begin the stream anew that is current outside all `with` blocks."""
     if impl_of(seed) != _default.impl:
         _algorithm.set_global(str(impl_of(seed)))
     _default.restart(seed, count)
 
 
 def is_default(stream: Stream) -> bool:
-    """Whether this is the stream outside of all `with` blocks."""
+    """Whether this is the stream outside all `with` blocks."""
     return stream is _default
 
 

@@ -83,7 +83,7 @@ def gather(
 
 
 def check_in_range(picks: jax.Array, size: int, dim: int, function: str) -> None:
-    """Refuse indices outside of `range(size)`."""
+    """Refuse indices outside `range(size)`."""
     if size == 0:
         raise IndexError(
             f"{function}() can't pick from dimension {dim}, which is empty."

@@ -35,7 +35,7 @@ def cat(tensors: Sequence[ArrayLike], dim: int = 0, *, axis: int = 0) -> jax.Arr
            [1., 1.]], dtype=float32)
 
     Args:
-        tensors: A list or tuple of arrays whose shapes agree outside of `dim`. An
+        tensors: A list or tuple of arrays whose shapes agree outside `dim`. An
             empty array of shape `(0,)` fits all of them, as in PyTorch.
         dim: The dimension to join along.
         axis: NumPy's word for `dim`.
@@ -71,7 +71,7 @@ def cat(tensors: Sequence[ArrayLike], dim: int = 0, *, axis: int = 0) -> jax.Arr
 
 
 def _check_joins(first: jax.Array, other: jax.Array, dim: int) -> None:
-    """Refuse arrays whose shapes differ outside of the joined dimension."""
+    """Refuse arrays whose shapes differ outside the joined dimension."""
     same_rank = first.ndim == other.ndim
     rest = [
         (a, b)

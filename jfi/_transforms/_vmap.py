@@ -24,7 +24,7 @@ from .._values import refuse_no_function
 Row: TypeAlias = Callable[[jax.Array, tuple[Any, ...], dict[str, Any]], Any]
 
 _NO_DRAWS = (
-    "A random number was drawn inside of jfi.vmap(..., randomness='error'). "
+    "A random number was drawn inside jfi.vmap(..., randomness='error'). "
     "Write randomness='different' (each row draws its own) or 'same'."
 )
 
@@ -221,13 +221,13 @@ def _tells_apart(options: dict[str, Any], names: tuple[Any, ...]) -> bool:
 
 
 _SAME = (
-    "The function in shard_map() draws random numbers, which differ in each shard, and "
-    "out_specs says of a result that it is the same in all. Split it over all axes in "
+    "The function in shard_map() draws random numbers, which differ in each shard, but "
+    "out_specs says that a result is the same in all shards. Split it over all axes in "
     "out_specs; or draw before shard_map. If the result does not depend on the draws, "
     "write shard_map(..., check_vma=False)."
 )
 _ADDS = (
     "The function in shard_map() draws random numbers and adds over shards (psum ...). "
-    "Write shard_map(..., check_vma=False); a gradient that is taken inside of it then "
+    "Write shard_map(..., check_vma=False); a gradient that is taken inside it then "
     "follows the rule of jax.pmap: psum is its own derivative."
 )

@@ -18,7 +18,7 @@ import sysconfig
 from types import CodeType, FrameType, FunctionType
 
 
-# Libraries even where they are installed from a checkout, outside of site-packages.
+# Libraries even where they are installed from a checkout, outside site-packages.
 _LIBRARIES = frozenset(
     {"cloudpickle", "jax", "jaxlib", "jfi", "jfi_server", "numpy", "rpyc"}
 )

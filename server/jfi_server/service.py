@@ -190,7 +190,7 @@ class Program:
             # Arrays and lists that it wrote to while it was traced are the server's.
             if self._state() != before or settings() != options:
                 raise NotServed(
-                    "it writes to variables outside of it, which has to happen here",
+                    "it writes to variables outside, which has to happen here",
                     for_ever=True,
                 )
         except NotServed as refusal:

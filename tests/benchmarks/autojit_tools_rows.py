@@ -39,7 +39,7 @@ class Holder:
 
 
 def tools() -> Iterator[Row]:
-    """What a careful user has outside of the compiled function, or as arguments."""
+    """What a careful user has outside the compiled function, or as arguments."""
     floats = [float(k) for k in range(100)]
     scaling, ignoring = Holder(floats), Holder(floats, w=X + 1)
     w, multiply = ignoring.w, jax.jit(lambda w, x: x * w)

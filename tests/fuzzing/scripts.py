@@ -56,7 +56,7 @@ class Case:
         steps: What happens.
         cells: Whether each step is compiled by itself, as a notebook does.
         other: The loop of another function that reads the same; "" for none.
-        is_inside: Whether the effects happen inside of the loop.
+        is_inside: Whether the effects happen inside the loop.
     """
 
     seed: int

@@ -59,7 +59,9 @@ class Kind:
     named: bool = False  # told from all others by what its guard or part compares
     changeable: bool = False  # by the code that holds it: shell first, filled later
     reads: bool = False  # making it reads what is in the children
-    keyed: bool = False  # children are only looked at: the value itself is passed
+    keyed: bool = (
+        False  # children enter the key; the value itself is passed, not a copy
+    )
     constant: bool = False  # stays what it is while all its children do
     is_fixed: bool = False  # an object of a library, under a name that stays its own
     ordered: bool = True  # its keys have an order, which Python code can see

@@ -199,7 +199,7 @@ _CONSTANT = frozenset((int, float, complex, str, bool, bytes, type(None)))
 
 
 def _is_plain(fn: types.FunctionType, classes: Sequence[type]) -> bool:
-    """Whether its code and the identity of its defaults tell a function of a class."""
+    """Whether its code and its defaults identify a function of a class."""
     if fn.__kwdefaults__ or fn.__dict__:
         return False
     if not all(type(default) in _CONSTANT for default in fn.__defaults__ or ()):

@@ -46,7 +46,7 @@ class TraceKind(Kind):
 
 
 class _Outer:
-    """Stands for the mark of a trace outside of this one."""
+    """Stands for the mark of a trace outside this one."""
 
     _jax_trace = None
 
@@ -143,7 +143,7 @@ def advice(error: Exception, function: str) -> str | None:
         return None
     return (
         f"{function}() writes into an nnx object that is not its own: a global, or "
-        "one from outside of a loop or a transformation.\n"
+        "one from outside a loop or a transformation.\n"
         f"Pass it as an argument, {function}(model, ...), or as an attribute of self; "
         "around it write nnx's transformations: nnx.grad, nnx.scan ...\n\n"
         f"flax says: {error}"

@@ -1,7 +1,7 @@
 """Functions that remember their results: those of `functools.lru_cache` and `cache`.
 
 While a body is traced, a `Remembering` stands for each of them. It calls the function
-itself, outside of the trace: the cache never holds a tracer, and what it held before is
+itself, outside the trace: the cache never holds a tracer, and what it held before is
 found, as in plain Python. The results are constants of what is compiled, which asks
 for them again at each call, and is traced anew when one is another.
 

@@ -1,3 +1,3 @@
-"""SciPy's k-d tree inside of JAX: `_tree`, with differentiable `_distances`."""
+"""SciPy's k-d tree inside JAX: `_tree`, with differentiable `_distances`."""
 
 from ._tree import KDTree as KDTree, Neighbors as Neighbors

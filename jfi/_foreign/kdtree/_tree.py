@@ -67,8 +67,8 @@ class KDTree:
     def __init__(self, data: ArrayLike | jax.Array) -> None:
         if isinstance(data, Tracer):
             message = (
-                "KDTree() got data that JAX is tracing, and its tree is built from "
-                "values. Build it outside of jit, vmap and grad and close over it."
+                "KDTree() got traced data, and its tree needs values. Build it outside "
+                "jit, vmap and grad, and close over it."
             )
             raise KDTreeError(message)
         values = np.array(data)

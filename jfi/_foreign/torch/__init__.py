@@ -1,7 +1,7 @@
-"""Torch functions inside of JAX.
+"""Torch functions inside JAX.
 
 `_bridge` is what users call; `_runs` runs the torch function and finds out what it
-returns, under the eyes of `_guard`, which refuses what would be wrong inside of JAX;
+returns, under the eyes of `_guard`, which refuses what would be wrong inside JAX;
 `_tensors` converts.
 """
 

@@ -25,7 +25,7 @@ def guard_class() -> Any:
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class Guard(TorchDispatchMode):  # type: ignore[no-untyped-call]
-        """Refuses random numbers and writes into tensors from outside of the call."""
+        """Refuses random numbers and writes into tensors from outside the call."""
 
         def __init__(
             self, name: str, tensors: Sequence[torch.Tensor], made: list[Any] | None

@@ -1,7 +1,7 @@
 """Names of `numpy.random` that have no counterpart here, and what to write instead."""
 
 _ON_THE_HOST = (
-    "JAX has no sampler for it. Draw on the host, outside of jit: "
+    "JAX has no sampler for it. Draw on the host, outside jit: "
     "jnp.array(numpy.random.default_rng(0).{name}(...))."
 )
 _STATE = (

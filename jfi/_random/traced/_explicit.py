@@ -37,7 +37,7 @@ class Scope:
     Attributes:
         counts: The counts now.
         taken: How many draws were made of each since; None if that depends on data.
-        used: Of which streams any were made, also inside of loops and branches.
+        used: Of which streams any were made, also inside loops and branches.
         is_everywhere: Whether it serves code that JAX alone traces, too.
     """
 
@@ -111,7 +111,7 @@ def differentiate(run: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
 
 
 def as_outside(f: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
-    """Call the function that `differentiate` transforms: it draws as outside of it."""
+    """Call the function that `differentiate` transforms: it draws as outside it."""
     return f(*args, **kwargs)
 
 
@@ -164,7 +164,7 @@ class Carried:
     def run(
         self, counts: Counts, f: Callable[..., T], /, *args: Any, **kwargs: Any
     ) -> tuple[Counts, T]:
-        """Call a function inside of it: the counts after that, and its result."""
+        """Call a function inside it: the counts after that, and its result."""
         inside = self._scope.inside(counts)
         out = in_scope(inside, f, *args, **kwargs)
         self._draws |= any(taken != 0 for taken in inside.taken.values())

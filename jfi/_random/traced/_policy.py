@@ -50,8 +50,8 @@ def apply_policy() -> None:
         raise RandomError(f"{message}, or allow it: jfi.set_plain_jit_policy('ok').")
     _policy = "ok"
     warnings.warn(
-        f"{message}: each call starts faster, and draws what eager code draws. To do "
-        "without this message: jfi.set_plain_jit_policy('ok').",
+        f"{message}: each call starts faster, and draws what eager code draws. To "
+        "switch this warning off: jfi.set_plain_jit_policy('ok').",
         PlainJitWarning,
         stacklevel=user_level(),
     )

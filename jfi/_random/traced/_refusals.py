@@ -19,26 +19,26 @@ _INSTEAD = {
     "export": "a function that takes a key: draw with `key=key`",
 }
 _REPLAYED = (
-    "A random number was drawn inside of equinox's checkpointed while loop (diffrax "
+    "A random number was drawn inside equinox's checkpointed while loop (diffrax "
     "has it, too), whose gradient runs the body once more and would draw another one. "
     "Write jfi.scan or jfi.scan_while; or pass a key into the loop, fold in the number "
     "of the step, jax.random.fold_in(key, step), and draw with `key=`."
 )
 LOST_DERIVATIVES = (
     "A loop or a branch that draws random numbers has a function with derivatives of "
-    "its own (custom_jvp, custom_vjp), which JAX forgets inside of jfi.vmap, "
+    "its own (custom_jvp, custom_vjp), which JAX forgets inside jfi.vmap, "
     "jfi.jacfwd, scan_while or jfi.cond under vmap. Differentiate inside, "
     "jfi.vmap(jax.grad(f)); or draw before the loop."
 )
 CAUGHT = (
-    "A random number was drawn inside of `try: ... except BaseException:` (or a bare "
-    "`except:`) in code that JAX traces, which has caught a signal of jfi. Write "
-    "`except Exception:`, or draw before the `try`."
+    "Your `except BaseException:` (or a bare `except:`) around a random draw, in code "
+    "that JAX traces, swallowed a signal of jfi. Write `except Exception:`, or draw "
+    "before the `try`."
 )
 NOT_IN_THIS_JAX = (
-    "A random number was drawn inside of plain JAX (jax.jit, jax.vmap, jax.lax.scan "
+    "A random number was drawn inside plain JAX (jax.jit, jax.vmap, jax.lax.scan "
     "...), and this release of JAX hides from jfi what that needs. Write jfi.jit, "
-    "jfi.vmap, jfi.scan ... instead, also for what is inside of them. Or draw a key "
+    "jfi.vmap, jfi.scan ... instead, also for what is inside them. Or draw a key "
     "outside, `key = jnp.make_random_key()`, pass it as an argument and write "
     "`key=key` inside; or install a release listed in jfi's constraints.txt."
 )
@@ -87,13 +87,13 @@ def _refuse_around(until: Callable[..., Any]) -> None:
 
 
 def refusal(name: str, outer: str) -> str:
-    inside = f"jax.lax.{name} under jax.vmap" if outer == "vmap" else f"jax {outer}"
+    inside = f"jax.lax.{name} under jax.vmap" if outer == "vmap" else f"jax.{outer}"
     return (
-        f"A random number was drawn inside of {inside}, which JAX can't give "
+        f"A random number was drawn inside {inside}, which JAX can't give "
         f"random state. Write {_INSTEAD[name]}."
     )
 
 
 def is_under_vmap(until: Callable[..., Any]) -> bool:
-    """Whether the caller is inside of `jax.vmap`, and of no `until` inside of it."""
+    """Whether the caller is inside `jax.vmap`, and of no `until` inside it."""
     return "vmap" in enclosing_transformations(until)

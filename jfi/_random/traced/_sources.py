@@ -23,8 +23,8 @@ class StreamSource(NamedTuple):
         stream = self.bound or current()
         if stream.impl != self.impl:
             raise RandomError(
-                f"A program compiled for keys of {self.impl} runs in a stream of "
-                f"{stream.impl}. Compile it anew: jax.clear_caches()."
+                f"This program was compiled for keys of {self.impl}, and the stream "
+                f"has keys of {stream.impl}. Compile it again: jax.clear_caches()."
             )
         return stream
 
@@ -34,7 +34,7 @@ class StreamSource(NamedTuple):
         return self.stream().draw_key()
 
     def program_words(self) -> jax.Array:
-        """The key for one run of a program that plain JAX compiled, twice."""
+        """One fresh key, written twice: as this epoch's key and the next's."""
         self._found_if_refused()
         apply_policy()
         return jnp.tile(self.stream().draw_key(), 2)

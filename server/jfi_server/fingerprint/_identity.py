@@ -206,7 +206,7 @@ class _ProgramWalk(Walk):
         self.check_surroundings(name)
         if is_user_module(name) or name not in sys.modules:
             raise self.refusal(
-                f"imports {name or 'a neighbouring module'} inside of it",
+                f"imports {name or 'a neighbouring module'} inside it",
                 "Import it at the top of the file.",
             )
         self.library(name)
@@ -283,8 +283,8 @@ class _ProgramWalk(Walk):
     def check_surroundings(self, name: str) -> None:
         if reads_surroundings(name):
             raise self.refusal(
-                f"uses {name}, whose result is not decided by the program",
-                "Use it outside of the function and pass the result as an argument.",
+                f"uses {name}, whose result differs from call to call",
+                "Use it outside the function and pass the result as an argument.",
             )
 
     # Classes and instances.
@@ -369,8 +369,8 @@ class _ProgramWalk(Walk):
         node = pytree_node(treedef) or ()
         if any(isinstance(part, WholeStructure) for part in node):
             raise self.refusal(
-                "uses a tree structure, whose static data this JAX does not tell",
-                "Make it inside of the function: jax.tree.structure(tree).",
+                "uses a tree structure, whose static data this JAX hides",
+                "Make it inside the function: jax.tree.structure(tree).",
             )
         self.items("node", *node)
         self.put("children", str(len(treedef.children())))

@@ -118,7 +118,7 @@ class Walk(ABC):
                 f"reaches {self.place() or 'an argument'}, an object of type "
                 f"{kind.__module__}.{kind.__qualname__}, which exists in this process "
                 "alone",
-                "Create it inside of the function, or do without it there.",
+                "Create it inside the function, or do without it there.",
             ) from error
         if isinstance(reduced, str):
             self.items("instance", kind, reduced)
