@@ -94,7 +94,7 @@ def refuse_wide_integers(data: Any, caller: str) -> None:
         )
 
 
-def float_dtype(dtype: DTypeLike, caller: str) -> np.dtype[Any] | None:
+def float_dtype(dtype: DTypeLike, _data: object, caller: str) -> np.dtype[Any] | None:
     """The dtype asked for, or that of created floats; None leaves it to JAX."""
     if _is_opaque(dtype):
         return cast("np.dtype[Any]", dtype)
