@@ -13,20 +13,19 @@ from ._finding import Place
 def rewritten(place: Place) -> str | None:
     """The lines to write instead; None if it is not one of the cases above."""
     owner, jnp = place.owner, place.alias
-    if place.asked is None or getattr(owner, "test", None) is not place.asked:
+    if not isinstance(owner, (ast.If, ast.While, ast.IfExp)):
         return None
-    test = _condition(place.asked, jnp)
-    if test is None:
+    test = _condition(owner.test, jnp)
+    if test is None or owner.test is not place.asked:
         return None
     if isinstance(owner, ast.While):
         return _while(owner, test, jnp)
     if isinstance(owner, ast.If):
         return _one_value(_of_blocks(owner, place), test, jnp)
-    if isinstance(owner, ast.IfExp):
-        target, value = _target_and_value(place.parents.get(owner))
-        if value is owner:
-            return _one_value((target, owner.body, owner.orelse), test, jnp)
-    return None
+    target, value = _target_and_value(place.parents.get(owner))
+    if value is not owner:
+        return None
+    return _one_value((target, owner.body, owner.orelse), test, jnp)
 
 
 def _condition(test: ast.expr, jnp: str) -> str | None:

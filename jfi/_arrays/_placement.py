@@ -137,9 +137,11 @@ def float_dtype_of_data(
 
 def _is_opaque(dtype: object) -> bool:
     """Whether it is that of random keys, or of the gradients of integers."""
-    is_float0 = isinstance(dtype, np.dtype) and dtype == jax.dtypes.float0
-    is_named = dtype is None or isinstance(dtype, (str, type, np.dtype))
-    return is_float0 or (not is_named and _is_extended(dtype))
+    if dtype is None or isinstance(dtype, (str, type)):  # in most calls
+        return False
+    if isinstance(dtype, np.dtype):
+        return bool(dtype == jax.dtypes.float0)
+    return _is_extended(dtype)
 
 
 def _is_extended(dtype: Any) -> bool:
