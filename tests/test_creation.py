@@ -1,4 +1,5 @@
 import enum
+import inspect
 import warnings
 
 import jax
@@ -309,6 +310,19 @@ def test_positional_arguments_of_array_are_those_of_jax(args):
             for module in (jnp, jax.numpy)
         )
         assert ours == theirs
+
+
+@pytest.mark.parametrize(
+    "name",
+    """zeros ones empty full eye identity tri arange linspace logspace geomspace array
+    asarray zeros_like ones_like full_like empty_like""".split(),
+)
+def test_every_argument_is_documented_once(name):
+    create = getattr(jnp, name)
+    arguments = create.__doc__.partition("Args:")[2].partition("Returns:")[0]
+    for parameter in inspect.signature(create).parameters:
+        assert arguments.count(f"\n    {parameter}: ") == 1
+    assert "DefaultsError: There is no such dtype" in create.__doc__
 
 
 # ------------------------------------------------------------------- sizes one by one

@@ -32,7 +32,9 @@ def _instead(place: Place) -> str:
 _GENERAL = (
     "Write instead: {jnp}.where(condition, a, b) for a choice of values, "
     "{jnp}.cond(condition, f, g, ...) for a choice of code, {jnp}.while_loop(cond, "
-    "body, state) for a loop, {jnp}.logical_and(a, b) for `a and b`"
+    "body, state) for a loop, {jnp}.logical_and(a, b), {jnp}.logical_or(a, b) and "
+    "{jnp}.logical_not(a) for `a and b`, `a or b` and `not a`, {jnp}.maximum(a, b) "
+    "and {jnp}.minimum(a, b) for `max(a, b)` and `min(a, b)`"
 )
 
 

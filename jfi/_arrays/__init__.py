@@ -1,6 +1,7 @@
 """Arrays: which dtype and device new ones get, and the functions that make them.
 
 `_config` holds the defaults, `_devices` what names a device, `_placement` what both
-mean for data. `_creation`, `_ranges` and `_conversion` make arrays; `_numpy_functions`
-gives functions of `jax.numpy` the words of PyTorch (`dim=`, `keepdim=`).
+mean for data. `_creation`, `_ranges` and `_conversion` make arrays; what `dtype=` and
+`device=` mean to all of them stands in `_shared_arguments`. `_numpy_functions` gives
+functions of `jax.numpy` the words of PyTorch (`dim=`, `keepdim=`).
 """

@@ -317,7 +317,8 @@ def dtype_of_jax(dtype: DTypeLike, caller: str) -> np.dtype[Any]:
     except TypeError:
         named = None
     # NumPy names dtypes that no JAX array has: object, str, datetime64, records.
-    if named is None or not (named.kind == "b" or jnp.issubdtype(named, np.number)):
+    # The kinds of bfloat16 and its like are NumPy's kind of records.
+    if named is None or not (named.kind in "biufc" or jnp.issubdtype(named, np.number)):
         raise DefaultsError(
             f"{caller}() got {dtype!r}, which is no dtype of JAX. "
             f"Write one of {', '.join((*_FLOATS, *_OTHERS))}."

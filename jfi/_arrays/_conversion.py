@@ -5,7 +5,7 @@ from typing import Any, TypeVar, cast
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import NamedSharding, PartitionSpec, Sharding
+from jax.sharding import Sharding
 from jax.typing import ArrayLike
 
 from .._errors import DefaultsError
@@ -14,18 +14,19 @@ from .._values import is_array, is_numeric
 from ._config import DTypeLike, dtype_of_jax, named_dtype
 from ._devices import DeviceLike
 from ._placement import (
-    dtype_of_data,
     is_narrowed,
     narrowed,
     place,
     put,
     refuse_wide_integers,
 )
+from ._shared_arguments import LIKE_DATA, OutSharding, creates, plain
 
 
 Tree = TypeVar("Tree")
 
 
+@creates(LIKE_DATA, "object")
 def array(
     object: Any,
     dtype: DTypeLike = None,
@@ -34,7 +35,7 @@ def array(
     order: str | None = "K",
     ndmin: int = 0,
     device: DeviceLike | None = None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
+    out_sharding: OutSharding = None,
 ) -> jax.Array:
     """Create an array from numbers, nested lists, or another array.
 
@@ -47,37 +48,24 @@ def array(
 
     Args:
         object: The data.
-        dtype: Of the result; if not given, that of the data.
         args: `copy`, `order` and `ndmin`, where JAX still takes them by position.
         copy: Whether to copy an array that could be used as it is.
         order: Memory order; JAX takes "K" and "C" and has only one.
         ndmin: Least number of dimensions of the result.
-        device: Where to create it; see `resolve_device`.
-        out_sharding: As in `jax.numpy.array`.
-
-    Returns:
-        An array.
-
-    Raises:
-        DefaultsError: There is no such device or dtype here.
     """
-    kind = dtype_of_data(dtype, object, "array")
-    create: Any = jnp.array  # its types know no further positional arguments
-    return cast(
-        "jax.Array",
-        create(
-            narrowed(object, kind, "array"),
-            kind,
-            *args,
-            copy=copy,
-            order=order,
-            ndmin=ndmin,
-            device=place(device, "array"),
-            out_sharding=out_sharding,
-        ),
+    return plain.array(
+        narrowed(object, dtype, "array"),
+        dtype,
+        *args,
+        copy=copy,
+        order=order,
+        ndmin=ndmin,
+        device=device,
+        out_sharding=out_sharding,
     )
 
 
+@creates(LIKE_DATA, "a")
 def asarray(
     a: Any,
     dtype: DTypeLike = None,
@@ -85,7 +73,7 @@ def asarray(
     *,
     copy: bool | None = None,
     device: DeviceLike | None = None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
+    out_sharding: OutSharding = None,
 ) -> jax.Array:
     """Turn data into an array, without a copy where none is needed.
 
@@ -95,38 +83,29 @@ def asarray(
 
     Args:
         a: The data; the dtype rules are those of `array`.
-        dtype: Of the result; if not given, that of the data.
         order: Memory order; JAX takes "K" and "C" and has only one.
         copy: True copies always, False refuses to.
-        device: Where to put it; see `resolve_device`.
-        out_sharding: As in `jax.numpy.asarray`.
-
-    Returns:
-        An array.
-
-    Raises:
-        DefaultsError: There is no such device or dtype here.
     """
-    kind = dtype_of_data(dtype, a, "asarray")
     if copy is False:
         refuse_wide_integers(a, "asarray")
-    return jnp.asarray(
-        a if copy is False else narrowed(a, kind, "asarray"),
-        kind,
+    return plain.asarray(
+        a if copy is False else narrowed(a, dtype, "asarray"),
+        dtype,
         order,
         copy=copy,
-        device=place(device, "asarray"),
+        device=device,
         out_sharding=out_sharding,
     )
 
 
+@creates(LIKE_DATA, "a")
 def zeros_like(
     a: ArrayLike,
     dtype: DTypeLike = None,
     shape: Any = None,
     *,
     device: DeviceLike | None = None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
+    out_sharding: OutSharding = None,
 ) -> jax.Array:
     """Create zeros with the shape and dtype of another array.
 
@@ -136,33 +115,19 @@ def zeros_like(
 
     Args:
         a: The array to take after.
-        dtype: Of the result, if not that of `a`.
         shape: Of the result, if not that of `a`.
-        device: Where to create it; see `resolve_device`.
-        out_sharding: As in `jax.numpy.zeros_like`.
-
-    Returns:
-        An array.
-
-    Raises:
-        DefaultsError: There is no such device or dtype here.
     """
-    return jnp.zeros_like(
-        a,
-        dtype_of_data(dtype, a, "zeros_like"),
-        shape,
-        device=place(device, "zeros_like"),
-        out_sharding=out_sharding,
-    )
+    return plain.zeros_like(a, dtype, shape, device=device, out_sharding=out_sharding)
 
 
+@creates(LIKE_DATA, "a")
 def ones_like(
     a: ArrayLike,
     dtype: DTypeLike = None,
     shape: Any = None,
     *,
     device: DeviceLike | None = None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
+    out_sharding: OutSharding = None,
 ) -> jax.Array:
     """Create ones with the shape and dtype of another array.
 
@@ -172,26 +137,12 @@ def ones_like(
 
     Args:
         a: The array to take after.
-        dtype: Of the result, if not that of `a`.
         shape: Of the result, if not that of `a`.
-        device: Where to create it; see `resolve_device`.
-        out_sharding: As in `jax.numpy.ones_like`.
-
-    Returns:
-        An array.
-
-    Raises:
-        DefaultsError: There is no such device or dtype here.
     """
-    return jnp.ones_like(
-        a,
-        dtype_of_data(dtype, a, "ones_like"),
-        shape,
-        device=place(device, "ones_like"),
-        out_sharding=out_sharding,
-    )
+    return plain.ones_like(a, dtype, shape, device=device, out_sharding=out_sharding)
 
 
+@creates(LIKE_DATA, "a")
 def full_like(
     a: ArrayLike,
     fill_value: ArrayLike,
@@ -199,7 +150,7 @@ def full_like(
     shape: Any = None,
     *,
     device: DeviceLike | None = None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
+    out_sharding: OutSharding = None,
 ) -> jax.Array:
     """Create an array of one value with the shape and dtype of another array.
 
@@ -210,34 +161,20 @@ def full_like(
     Args:
         a: The array to take after.
         fill_value: A number or an array that broadcasts to the shape.
-        dtype: Of the result, if not that of `a`.
         shape: Of the result, if not that of `a`.
-        device: Where to create it; see `resolve_device`.
-        out_sharding: As in `jax.numpy.full_like`.
-
-    Returns:
-        An array.
-
-    Raises:
-        DefaultsError: There is no such device or dtype here.
     """
-    kind = dtype_of_data(dtype, a, "full_like")
-    of_result = kind or getattr(a, "dtype", None)
+    of_result = dtype or getattr(a, "dtype", None)
     if of_result is None or jnp.issubdtype(of_result, np.integer):
         known = np.asarray(fill_value) if type(fill_value) is int else fill_value
         refuse_wide_integers(known, "full_like")
     if is_narrowed(fill_value):
         fill_value = narrowed(fill_value, of_result, "full_like")
-    return jnp.full_like(
-        a,
-        fill_value,
-        kind,
-        shape,
-        device=place(device, "full_like"),
-        out_sharding=out_sharding,
+    return plain.full_like(
+        a, fill_value, dtype, shape, device=device, out_sharding=out_sharding
     )
 
 
+@creates(LIKE_DATA, "prototype")
 def empty_like(
     prototype: ArrayLike,
     dtype: DTypeLike = None,
@@ -253,22 +190,9 @@ def empty_like(
 
     Args:
         prototype: The array to take after.
-        dtype: Of the result, if not that of `prototype`.
         shape: Of the result, if not that of `prototype`.
-        device: Where to create it; see `resolve_device`.
-
-    Returns:
-        An array.
-
-    Raises:
-        DefaultsError: There is no such device or dtype here.
     """
-    return jnp.empty_like(
-        prototype,
-        dtype_of_data(dtype, prototype, "empty_like"),
-        shape,
-        device=place(device, "empty_like"),
-    )
+    return plain.empty_like(prototype, dtype, shape, device=device)
 
 
 def to(

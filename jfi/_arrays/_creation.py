@@ -2,25 +2,23 @@
 
 Signatures and results are `jax.numpy`'s, but for two things: created floats get the
 default dtype (`set_default_dtype`), and `device=` takes names such as "cuda:1".
+`_shared_arguments.creates` does both.
 """
 
-from typing import Any, TypeAlias, cast
+from typing import Any
 
 import jax
-import jax.numpy as jnp
-from jax.sharding import NamedSharding, PartitionSpec
 from jax.typing import ArrayLike
 
 from ._config import DTypeLike, get_default_dtype
 from ._devices import DeviceLike
-from ._placement import dtype_of_data, float_dtype, narrowed, place
+from ._placement import dtype_of_data, narrowed
+from ._shared_arguments import FLOAT, OutSharding, Rule, creates, plain
 from ._sizes import takes_sizes
 
 
-OutSharding: TypeAlias = NamedSharding | PartitionSpec | None
-
-
 @takes_sizes
+@creates(FLOAT)
 def zeros(
     shape: Any,
     dtype: DTypeLike = None,
@@ -36,25 +34,15 @@ def zeros(
 
     Args:
         shape: An int, a tuple of ints, or several ints.
-        dtype: The default float dtype if not given.
-        device: Where to create it; see `resolve_device`.
-        out_sharding: As in `jax.numpy.zeros`.
 
     Returns:
         An array of the given shape.
-
-    Raises:
-        DefaultsError: There is no such device or dtype here.
     """
-    return jnp.zeros(
-        shape,
-        float_dtype(dtype, "zeros"),
-        device=place(device, "zeros"),
-        out_sharding=out_sharding,
-    )
+    return plain.zeros(shape, dtype, device=device, out_sharding=out_sharding)
 
 
 @takes_sizes
+@creates(FLOAT)
 def ones(
     shape: Any,
     dtype: DTypeLike = None,
@@ -70,25 +58,15 @@ def ones(
 
     Args:
         shape: An int, a tuple of ints, or several ints.
-        dtype: The default float dtype if not given.
-        device: Where to create it; see `resolve_device`.
-        out_sharding: As in `jax.numpy.ones`.
 
     Returns:
         An array of the given shape.
-
-    Raises:
-        DefaultsError: There is no such device or dtype here.
     """
-    return jnp.ones(
-        shape,
-        float_dtype(dtype, "ones"),
-        device=place(device, "ones"),
-        out_sharding=out_sharding,
-    )
+    return plain.ones(shape, dtype, device=device, out_sharding=out_sharding)
 
 
 @takes_sizes
+@creates(FLOAT)
 def empty(
     shape: Any,
     dtype: DTypeLike = None,
@@ -104,24 +82,31 @@ def empty(
 
     Args:
         shape: An int, a tuple of ints, or several ints.
-        dtype: The default float dtype if not given.
-        device: Where to create it; see `resolve_device`.
-        out_sharding: As in `jax.numpy.empty`.
 
     Returns:
         An array of the given shape.
-
-    Raises:
-        DefaultsError: There is no such device or dtype here.
     """
-    return jnp.empty(
-        shape,
-        float_dtype(dtype, "empty"),
-        device=place(device, "empty"),
-        out_sharding=out_sharding,
-    )
+    return plain.empty(shape, dtype, device=device, out_sharding=out_sharding)
 
 
+def _dtype_of_full(dtype: Any, data: Any, caller: str) -> Any:
+    shape, fill_value = data
+    if isinstance(dtype, (int, float, complex)):
+        sizes = f"{shape}, {fill_value}"
+        raise TypeError(
+            f"{caller}() got the number {dtype} for dtype. The shape is a tuple, "
+            f"because the value comes after it: jnp.{caller}(({sizes}), {dtype})."
+        )
+    return dtype_of_data(dtype, fill_value, caller)
+
+
+_LIKE_FILL_VALUE = Rule(
+    _dtype_of_full,
+    "The default float dtype for a Python float, else that of `fill_value`.",
+)
+
+
+@creates(_LIKE_FILL_VALUE, "shape", "fill_value")
 def full(
     shape: Any,
     fill_value: ArrayLike,
@@ -139,33 +124,23 @@ def full(
     Args:
         shape: An int or a tuple of ints.
         fill_value: A number or an array that broadcasts to the shape.
-        dtype: The default float dtype for a Python float, else that of `fill_value`.
-        device: Where to create it; see `resolve_device`.
-        out_sharding: As in `jax.numpy.full`.
 
     Returns:
         An array of the given shape.
 
     Raises:
-        DefaultsError: There is no such device or dtype here.
         TypeError: The sizes of the shape came one by one.
     """
-    if isinstance(dtype, (int, float, complex)):
-        sizes = f"{shape}, {fill_value}"
-        raise TypeError(
-            f"full() got the number {dtype} for dtype. The shape is a tuple, because "
-            f"the value comes after it: jnp.full(({sizes}), {dtype})."
-        )
-    kind = dtype_of_data(dtype, fill_value, "full")
-    return jnp.full(
+    return plain.full(
         shape,
-        narrowed(fill_value, kind, "full"),
-        kind,
-        device=place(device, "full"),
+        narrowed(fill_value, dtype, "full"),
+        dtype,
+        device=device,
         out_sharding=out_sharding,
     )
 
 
+@creates(FLOAT)
 def eye(
     N: int,  # noqa: N803 (the names of NumPy)
     M: int | None = None,  # noqa: N803
@@ -185,20 +160,14 @@ def eye(
         N: Number of rows.
         M: Number of columns, `N` if not given.
         k: Which diagonal: 0 the main one, above it positive.
-        dtype: The default float dtype if not given.
-        device: Where to create it; see `resolve_device`.
 
     Returns:
         An `(N, M)` array.
-
-    Raises:
-        DefaultsError: There is no such device or dtype here.
     """
-    return jnp.eye(
-        N, M, cast("int", k), float_dtype(dtype, "eye"), device=place(device, "eye")
-    )
+    return plain.eye(N, M, k, dtype, device=device)
 
 
+@creates(FLOAT)
 def identity(n: int, dtype: DTypeLike = None) -> jax.Array:
     """Create the square identity matrix.
 
@@ -208,17 +177,14 @@ def identity(n: int, dtype: DTypeLike = None) -> jax.Array:
 
     Args:
         n: Number of rows and columns.
-        dtype: The default float dtype if not given.
 
     Returns:
         An `(n, n)` array.
-
-    Raises:
-        DefaultsError: There is no such dtype.
     """
-    return eye(n, dtype=dtype)
+    return plain.identity(n, dtype)
 
 
+@creates(FLOAT)
 def tri(
     N: int,  # noqa: N803
     M: int | None = None,  # noqa: N803
@@ -236,13 +202,9 @@ def tri(
         N: Number of rows.
         M: Number of columns, `N` if not given.
         k: Which diagonal: 0 the main one, above it positive.
-        dtype: The default float dtype if not given.
 
     Returns:
         An `(N, M)` array.
-
-    Raises:
-        DefaultsError: There is no such dtype.
     """
     # JAX by itself gives float32 in both worlds.
-    return jnp.tri(N, M, k, float_dtype(dtype, "tri") or get_default_dtype())
+    return plain.tri(N, M, k, get_default_dtype() if dtype is None else dtype)

@@ -94,7 +94,7 @@ def refuse_wide_integers(data: Any, caller: str) -> None:
         )
 
 
-def float_dtype(dtype: DTypeLike, caller: str) -> np.dtype[Any] | None:
+def float_dtype(dtype: DTypeLike, _data: object, caller: str) -> np.dtype[Any] | None:
     """The dtype asked for, or that of created floats; None leaves it to JAX."""
     if _is_opaque(dtype):
         return cast("np.dtype[Any]", dtype)
@@ -137,9 +137,11 @@ def float_dtype_of_data(
 
 def _is_opaque(dtype: object) -> bool:
     """Whether it is that of random keys, or of the gradients of integers."""
-    is_float0 = isinstance(dtype, np.dtype) and dtype == jax.dtypes.float0
-    is_named = dtype is None or isinstance(dtype, (str, type, np.dtype))
-    return is_float0 or (not is_named and _is_extended(dtype))
+    if dtype is None or isinstance(dtype, (str, type)):  # in most calls
+        return False
+    if isinstance(dtype, np.dtype):
+        return bool(dtype == jax.dtypes.float0)
+    return _is_extended(dtype)
 
 
 def _is_extended(dtype: Any) -> bool:

@@ -3,22 +3,22 @@
 from typing import Literal, overload
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.sharding import NamedSharding, PartitionSpec
 from jax.typing import ArrayLike
 
 from ._config import DTypeLike
 from ._devices import DeviceLike
-from ._placement import (
-    dtype_of_data,
-    float_dtype_of_data,
-    place,
-    put,
-    refuse_wide_integers,
+from ._placement import put, refuse_wide_integers
+from ._shared_arguments import (
+    FLOAT_LIKE_DATA,
+    LIKE_DATA,
+    OutSharding,
+    creates,
+    plain,
 )
 
 
+@creates(LIKE_DATA, "start", "stop", "step")
 def arange(
     start: ArrayLike,
     stop: ArrayLike | None = None,
@@ -26,7 +26,7 @@ def arange(
     dtype: DTypeLike = None,
     *,
     device: DeviceLike | None = None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
+    out_sharding: OutSharding = None,
 ) -> jax.Array:
     """Create evenly spaced values in the half-open interval from start to stop.
 
@@ -38,24 +38,15 @@ def arange(
         start: First value; the end of the interval if it is the only argument.
         stop: End of the interval, itself not included.
         step: Distance between two values, 1 if not given.
-        dtype: The default float dtype if an argument is a Python float, an integer
-            dtype if all are integers.
-        device: Where to create it; see `resolve_device`.
-        out_sharding: As in `jax.numpy.arange`.
 
     Returns:
         A one-dimensional array.
-
-    Raises:
-        DefaultsError: There is no such device or dtype here.
     """
-    return jnp.arange(
-        start,
-        stop,
-        step,
-        dtype_of_data(dtype, _checked("arange", start, stop, step), "arange"),
-        device=place(device, "arange"),
-        out_sharding=out_sharding,
+    # JAX lets Python's integers wrap around, too, where it makes no floats of them.
+    numbers = [np.asarray(x) if type(x) is int else x for x in (start, stop, step)]
+    _refuse_wide("arange", *numbers)
+    return plain.arange(
+        start, stop, step, dtype, device=device, out_sharding=out_sharding
     )
 
 
@@ -83,6 +74,7 @@ def linspace(
     axis: int = 0,
     device: DeviceLike | None = None,
 ) -> tuple[jax.Array, jax.Array]: ...
+@creates(FLOAT_LIKE_DATA, "start", "stop")
 def linspace(
     start: ArrayLike,
     stop: ArrayLike,
@@ -106,29 +98,18 @@ def linspace(
         num: How many values.
         endpoint: Whether `stop` is the last value.
         retstep: Whether to return the distance between two values too.
-        dtype: The default float dtype if not given, unless start or stop is a float
-            array, whose dtype is kept.
         axis: Where the new dimension goes.
-        device: Where to create it; see `resolve_device`.
 
     Returns:
         An array with `num` values along `axis`, and the step if asked for.
-
-    Raises:
-        DefaultsError: There is no such device or dtype here.
     """
-    return jnp.linspace(
-        start,
-        stop,
-        num,
-        endpoint,
-        retstep,
-        float_dtype_of_data(dtype, _checked("linspace", start, stop), "linspace"),
-        axis,
-        device=place(device, "linspace"),
+    _refuse_wide("linspace", start, stop)
+    return plain.linspace(
+        start, stop, num, endpoint, retstep, dtype, axis, device=device
     )
 
 
+@creates(FLOAT_LIKE_DATA, "start", "stop", "base")
 def logspace(
     start: ArrayLike,
     stop: ArrayLike,
@@ -152,23 +133,17 @@ def logspace(
         num: How many values.
         endpoint: Whether `stop` is the last exponent.
         base: The base of the powers.
-        dtype: As in `linspace`.
         axis: Where the new dimension goes.
-        device: Where to create it; see `resolve_device`.
 
     Returns:
         An array with `num` values along `axis`.
-
-    Raises:
-        DefaultsError: There is no such device or dtype here.
     """
-    dtype = float_dtype_of_data(
-        dtype, _checked("logspace", start, stop, base), "logspace"
-    )
-    powers = jnp.logspace(start, stop, num, endpoint, base, dtype, axis)
+    _refuse_wide("logspace", start, stop, base)
+    powers = plain.logspace(start, stop, num, endpoint, base, dtype, axis)
     return put(powers, device, "logspace")
 
 
+@creates(FLOAT_LIKE_DATA, "start", "stop")
 def geomspace(
     start: ArrayLike,
     stop: ArrayLike,
@@ -188,22 +163,15 @@ def geomspace(
         stop: Last value.
         num: How many values.
         endpoint: Whether `stop` is the last value.
-        dtype: As in `linspace`.
         axis: Where the new dimension goes.
 
     Returns:
         An array with `num` values along `axis`.
-
-    Raises:
-        DefaultsError: There is no such dtype.
     """
-    dtype = float_dtype_of_data(dtype, _checked("geomspace", start, stop), "geomspace")
-    return jnp.geomspace(start, stop, num, endpoint, dtype, axis)
+    _refuse_wide("geomspace", start, stop)
+    return plain.geomspace(start, stop, num, endpoint, dtype, axis)
 
 
-def _checked(caller: str, *numbers: ArrayLike | None) -> tuple[ArrayLike | None, ...]:
+def _refuse_wide(caller: str, *numbers: ArrayLike | None) -> None:
     for number in numbers:
-        # JAX lets Python's integers wrap around, too, where it makes no floats of them.
-        known = np.asarray(number) if type(number) is int else number
-        refuse_wide_integers(known if caller == "arange" else number, caller)
-    return numbers
+        refuse_wide_integers(number, caller)
