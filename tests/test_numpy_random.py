@@ -301,6 +301,14 @@ def test_a_docstring_says_its_own_where_it_differs():
     assert random.bits.__doc__.count("dtype: ") == 1
 
 
+def test_a_parameter_that_is_not_explained_is_seen():
+    def draw(scale, size=None):
+        """Draw."""
+
+    with pytest.raises(AssertionError, match="of draw does not explain scale"):
+        documented(draw)
+
+
 def test_without_docstrings_nothing_is_added():
     def draw(p, size=None):
         pass
@@ -310,7 +318,11 @@ def test_without_docstrings_nothing_is_added():
 
 def test_a_bound_of_no_parameter_is_seen():
     def draw(scale, size=None):
-        """Draw."""
+        """Draw.
+
+        Args:
+            scale: How wide it is.
+        """
 
     with pytest.raises(AssertionError, match="draw has no parameter scales"):
         draws_floats(jax.random.normal, scales=NON_NEGATIVE)(draw)

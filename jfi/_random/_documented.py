@@ -64,6 +64,8 @@ def complete(function: F, *, dtype: str | None = None) -> F:
     }
     sentence, sections = _sections(function.__doc__)
     args = {**shared, **_entries(sections.get("Args", ""))}
+    silent = ", ".join(name for name in names if name not in args)
+    assert not silent, f"the docstring of {function.__name__} does not explain {silent}"
     refusals = {"ValueError": _OUT_OF_BOUNDS if own else "A size is negative."}
     refusals = _entries(sections.get("Raises", "")) or refusals
     refusals.setdefault("RandomError", _NO_NUMBER)
