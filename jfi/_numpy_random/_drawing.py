@@ -42,8 +42,10 @@ from .._sampling import (
 from ._samplers import Sampler
 
 
-INTEGER = "An integer dtype; int64 if not given, int32 without 64-bit types."
-_ANY_INTEGER = f"{INTEGER} Numbers beyond it become its last one."
+_INTEGER = (
+    "An integer dtype; int64 if not given, int32 without 64-bit types. Numbers beyond "
+    "it become its last one."
+)
 
 
 class Bound(NamedTuple):
@@ -93,7 +95,7 @@ def draws_integers(sampler: Sampler, **bounds: Bound) -> Callable[[F], F]:
     """Declare a distribution of integers; see `draws_floats`."""
 
     def decorate(ours: F) -> F:
-        complete(ours, dtype=_ANY_INTEGER)
+        complete(ours, dtype=_INTEGER)
         return _declare(ours, sampler, _integer_for, bounds)
 
     return decorate
