@@ -1,6 +1,7 @@
 """Generator objects, the policy for programs of plain JAX, what hides draws."""
 
 import copy
+import inspect
 import pickle
 import threading
 
@@ -9,7 +10,8 @@ import numpy as np
 import pytest
 
 import jfi as jnp
-from jfi import _jax_internals as _jax_internals
+from jfi import _jax_internals
+from jfi._random import numpy_style, torch_style
 
 
 def same(a, b):
@@ -112,6 +114,20 @@ def test_every_method_is_the_function_on_its_own_stream():
         g.manual_seed(7)
         expected, got = getattr(jnp, name)(*args), getattr(g, name)(*args)
         assert bool((expected == got).all())
+
+
+@pytest.mark.parametrize(
+    ("made", "functions"),
+    [(jnp.Generator, torch_style), (jnp.random.default_rng, numpy_style)],
+)
+def test_every_function_is_a_method_with_its_signature_and_help(made, functions):
+    g = made(0)
+    for name, function in vars(functions).items():
+        if callable(function) and name not in ("draw_between", "numbers"):
+            method = getattr(g, name, None)
+            assert method is not None, f"{name} = _like(...) is not in _generators.py"
+            assert inspect.signature(method) == inspect.signature(function)
+            assert method.__doc__ == function.__doc__
 
 
 @pytest.mark.usefixtures("mixed_world")

@@ -1,14 +1,17 @@
 """jfi.random: NumPy's functions without keys, those of jax.random with a key first."""
 
 import inspect
+import re
 
 import jax
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from jfi._numpy_random._drawing import NON_NEGATIVE, draws_floats
 
 import jfi as jnp
-from jfi import random
+from jfi import _numpy_random, random
+from jfi._random._documented import documented
 
 
 # As numpy.random.Generator has them: the parameters, in its order.
@@ -99,6 +102,13 @@ MADE_OF_OTHERS = {
     "ball", "beta", "binomial", "chisquare", "dirichlet", "f", "generalized_normal",
     "loggamma", "multinomial", "t",
 }  # fmt: skip
+
+# PyTorch's names, whose docstrings are made in the same way.
+TORCH = (
+    "bernoulli choice dropout make_random_key make_random_keys multinomial next_key "
+    "normal poisson rand rand_like randint randint_like randn randn_like randperm "
+    "uniform"
+).split()
 
 
 def same(a, b):
@@ -253,6 +263,69 @@ def test_arguments_of_jax_random_need_a_key():
         random.normal(siz=3)
     with pytest.raises(TypeError, match="unexpected keyword argument 'siz'"):
         random.normal(siz=3, key=jax.random.key(0))
+
+
+# ---------------------------------------------------------------------- how it is shown
+
+DISTRIBUTIONS = {
+    name: value for name, value in vars(_numpy_random).items() if callable(value)
+}
+WITHOUT_KEYS = {**DISTRIBUTIONS, **{f"jfi.{n}": getattr(jnp, n) for n in TORCH}}
+
+
+def test_every_distribution_is_public_and_in_a_table():
+    assert set(DISTRIBUTIONS) == {"permuted", *NUMPY, *THEIRS} - NO_DRAWS
+    assert all(getattr(random, name) is DISTRIBUTIONS[name] for name in DISTRIBUTIONS)
+
+
+@pytest.mark.parametrize("name", WITHOUT_KEYS)
+def test_every_docstring_shows_a_value_and_explains_each_parameter(name):
+    function = WITHOUT_KEYS[name]
+    doc = inspect.getdoc(function)
+    parts = re.split(r"\n\n(?=>>>|Args:|Returns:|Raises:)", doc)
+    sentence, example, args, returns, raises = parts
+    assert sentence.split("\n\n")[0].endswith(".")
+    assert ".shape" not in example
+    explained = re.findall(r"^    (\w+): ", args, flags=re.MULTILINE)
+    assert explained == list(inspect.signature(function).parameters)
+    assert returns.startswith("Returns:\n    ")
+    assert "RandomError: No fresh" in raises
+
+
+def test_a_docstring_says_its_own_where_it_differs():
+    assert (
+        "    size: The shape; that of loc and scale together" in random.normal.__doc__
+    )
+    assert "    size: The shape without k" in random.dirichlet.__doc__
+    assert "    dtype: An unsigned dtype" in random.bits.__doc__
+    assert random.bits.__doc__.count("dtype: ") == 1
+
+
+def test_a_parameter_that_is_not_explained_is_seen():
+    def draw(scale, size=None):
+        """Draw."""
+
+    with pytest.raises(AssertionError, match="of draw does not explain scale"):
+        documented(draw)
+
+
+def test_without_docstrings_nothing_is_added():
+    def draw(p, size=None):
+        pass
+
+    assert documented(draw).__doc__ is None  # as under `python -OO`
+
+
+def test_a_bound_of_no_parameter_is_seen():
+    def draw(scale, size=None):
+        """Draw.
+
+        Args:
+            scale: How wide it is.
+        """
+
+    with pytest.raises(AssertionError, match="draw has no parameter scales"):
+        draws_floats(jax.random.normal, scales=NON_NEGATIVE)(draw)
 
 
 # --------------------------------------------------------------- as numpy.random has it

@@ -183,6 +183,13 @@ def test_jedi_shows_documentation():
     assert "standard normal" in found.docstring()
 
 
+@pytest.mark.parametrize("name", ["randn", "random.gumbel", "random.weibull"])
+def test_jedi_shows_the_signature_of_random_functions(name):
+    source = f"import jfi as jnp\njnp.{name}("
+    (found,) = jedi.Script(source).get_signatures()
+    assert [p.name for p in found.params][-3:] == ["key", "dtype", "device"]
+
+
 # ------------------------------------------------------------- what importing does
 
 

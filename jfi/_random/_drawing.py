@@ -2,9 +2,9 @@
 
 import functools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Any, TypeAlias
+from typing import Any, SupportsIndex, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -32,6 +32,10 @@ from .traced import next_key_data
 
 Sampler: TypeAlias = Callable[..., jax.Array]
 Shape: TypeAlias = tuple[int, ...]
+
+# What random functions take besides the parameters of their distribution.
+Key: TypeAlias = jax.Array
+Size: TypeAlias = SupportsIndex | Sequence[SupportsIndex] | None
 
 
 def draw(

@@ -1,8 +1,9 @@
 """Generators as objects, each with a stream of random draws of its own."""
 
 import functools
+import inspect
 from collections.abc import Callable
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, Final, ParamSpec, TypeVar
 
 import jax
 
@@ -18,9 +19,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def _like(
-    function: Callable[P, R],
-) -> Callable[[Callable[..., object]], Callable[Concatenate["OwnStream", P], R]]:
+def _like(function: Callable[P, R]) -> Callable[Concatenate["OwnStream", P], R]:
     """A function of the current stream as a method, which draws from its object."""
 
     @functools.wraps(function)
@@ -28,7 +27,13 @@ def _like(
         with using(self.stream):
             return function(*args, **kwargs)
 
-    return lambda _: method
+    itself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    own = inspect.signature(function)
+    # `functools.wraps` alone would have `inspect` take the first parameter for `self`.
+    method.__dict__["__signature__"] = own.replace(
+        parameters=[itself, *own.parameters.values()]
+    )
+    return method
 
 
 class _BoundStream(Stream):
@@ -75,17 +80,9 @@ class OwnStream:
         self.__init__(0)  # type: ignore[misc]
         self.set_rng_state(state)
 
-    @_like(_torch_random.next_key)
-    def next_key(self) -> None:
-        """See `jfi.next_key`."""
-
-    @_like(_torch_random.make_random_key)
-    def make_random_key(self) -> None:
-        """See `jfi.make_random_key`."""
-
-    @_like(_torch_random.make_random_keys)
-    def make_random_keys(self) -> None:
-        """See `jfi.make_random_keys`."""
+    next_key: Final = _like(_torch_random.next_key)
+    make_random_key: Final = _like(_torch_random.make_random_key)
+    make_random_keys: Final = _like(_torch_random.make_random_keys)
 
 
 class Generator(OwnStream):
@@ -103,61 +100,20 @@ class Generator(OwnStream):
         seed: As in `manual_seed`; other numbers in each process if not given.
     """
 
-    @_like(_torch_random.bernoulli)
-    def bernoulli(self) -> None:
-        """See `jfi.bernoulli`."""
-
-    @_like(_torch_random.choice)
-    def choice(self) -> None:
-        """See `jfi.choice`."""
-
-    @_like(_torch_random.dropout)
-    def dropout(self) -> None:
-        """See `jfi.dropout`."""
-
-    @_like(_torch_random.multinomial)
-    def multinomial(self) -> None:
-        """See `jfi.multinomial`."""
-
-    @_like(_torch_random.normal)
-    def normal(self) -> None:
-        """See `jfi.normal`."""
-
-    @_like(_torch_random.poisson)
-    def poisson(self) -> None:
-        """See `jfi.poisson`."""
-
-    @_like(_torch_random.rand)
-    def rand(self) -> None:
-        """See `jfi.rand`."""
-
-    @_like(_torch_random.rand_like)
-    def rand_like(self) -> None:
-        """See `jfi.rand_like`."""
-
-    @_like(_torch_random.randint)
-    def randint(self) -> None:
-        """See `jfi.randint`."""
-
-    @_like(_torch_random.randint_like)
-    def randint_like(self) -> None:
-        """See `jfi.randint_like`."""
-
-    @_like(_torch_random.randn)
-    def randn(self) -> None:
-        """See `jfi.randn`."""
-
-    @_like(_torch_random.randn_like)
-    def randn_like(self) -> None:
-        """See `jfi.randn_like`."""
-
-    @_like(_torch_random.randperm)
-    def randperm(self) -> None:
-        """See `jfi.randperm`."""
-
-    @_like(_torch_random.uniform)
-    def uniform(self) -> None:
-        """See `jfi.uniform`."""
+    bernoulli: Final = _like(_torch_random.bernoulli)
+    choice: Final = _like(_torch_random.choice)
+    dropout: Final = _like(_torch_random.dropout)
+    multinomial: Final = _like(_torch_random.multinomial)
+    normal: Final = _like(_torch_random.normal)
+    poisson: Final = _like(_torch_random.poisson)
+    rand: Final = _like(_torch_random.rand)
+    rand_like: Final = _like(_torch_random.rand_like)
+    randint: Final = _like(_torch_random.randint)
+    randint_like: Final = _like(_torch_random.randint_like)
+    randn: Final = _like(_torch_random.randn)
+    randn_like: Final = _like(_torch_random.randn_like)
+    randperm: Final = _like(_torch_random.randperm)
+    uniform: Final = _like(_torch_random.uniform)
 
 
 class NumPyGenerator(OwnStream):
@@ -166,209 +122,57 @@ class NumPyGenerator(OwnStream):
     Made by `jfi.random.default_rng`.
     """
 
-    @_like(_numpy_random.ball)
-    def ball(self) -> None:
-        """See `jfi.random.ball`."""
-
-    @_like(_numpy_random.bernoulli)
-    def bernoulli(self) -> None:
-        """See `jfi.random.bernoulli`."""
-
-    @_like(_numpy_random.beta)
-    def beta(self) -> None:
-        """See `jfi.random.beta`."""
-
-    @_like(_numpy_random.binomial)
-    def binomial(self) -> None:
-        """See `jfi.random.binomial`."""
-
-    @_like(_numpy_random.bits)
-    def bits(self) -> None:
-        """See `jfi.random.bits`."""
-
-    @_like(_numpy_random.categorical)
-    def categorical(self) -> None:
-        """See `jfi.random.categorical`."""
-
-    @_like(_numpy_random.cauchy)
-    def cauchy(self) -> None:
-        """See `jfi.random.cauchy`."""
-
-    @_like(_numpy_random.chisquare)
-    def chisquare(self) -> None:
-        """See `jfi.random.chisquare`."""
-
-    @_like(_numpy_random.choice)
-    def choice(self) -> None:
-        """See `jfi.random.choice`."""
-
-    @_like(_numpy_random.dirichlet)
-    def dirichlet(self) -> None:
-        """See `jfi.random.dirichlet`."""
-
-    @_like(_numpy_random.double_sided_maxwell)
-    def double_sided_maxwell(self) -> None:
-        """See `jfi.random.double_sided_maxwell`."""
-
-    @_like(_numpy_random.exponential)
-    def exponential(self) -> None:
-        """See `jfi.random.exponential`."""
-
-    @_like(_numpy_random.f)
-    def f(self) -> None:
-        """See `jfi.random.f`."""
-
-    @_like(_numpy_random.gamma)
-    def gamma(self) -> None:
-        """See `jfi.random.gamma`."""
-
-    @_like(_numpy_random.generalized_normal)
-    def generalized_normal(self) -> None:
-        """See `jfi.random.generalized_normal`."""
-
-    @_like(_numpy_random.geometric)
-    def geometric(self) -> None:
-        """See `jfi.random.geometric`."""
-
-    @_like(_numpy_random.gumbel)
-    def gumbel(self) -> None:
-        """See `jfi.random.gumbel`."""
-
-    @_like(_numpy_random.integers)
-    def integers(self) -> None:
-        """See `jfi.random.integers`."""
-
-    @_like(_numpy_random.laplace)
-    def laplace(self) -> None:
-        """See `jfi.random.laplace`."""
-
-    @_like(_numpy_random.loggamma)
-    def loggamma(self) -> None:
-        """See `jfi.random.loggamma`."""
-
-    @_like(_numpy_random.logistic)
-    def logistic(self) -> None:
-        """See `jfi.random.logistic`."""
-
-    @_like(_numpy_random.lognormal)
-    def lognormal(self) -> None:
-        """See `jfi.random.lognormal`."""
-
-    @_like(_numpy_random.maxwell)
-    def maxwell(self) -> None:
-        """See `jfi.random.maxwell`."""
-
-    @_like(_numpy_random.multinomial)
-    def multinomial(self) -> None:
-        """See `jfi.random.multinomial`."""
-
-    @_like(_numpy_random.multivariate_normal)
-    def multivariate_normal(self) -> None:
-        """See `jfi.random.multivariate_normal`."""
-
-    @_like(_numpy_random.negative_binomial)
-    def negative_binomial(self) -> None:
-        """See `jfi.random.negative_binomial`."""
-
-    @_like(_numpy_random.noncentral_chisquare)
-    def noncentral_chisquare(self) -> None:
-        """See `jfi.random.noncentral_chisquare`."""
-
-    @_like(_numpy_random.noncentral_f)
-    def noncentral_f(self) -> None:
-        """See `jfi.random.noncentral_f`."""
-
-    @_like(_numpy_random.normal)
-    def normal(self) -> None:
-        """See `jfi.random.normal`."""
-
-    @_like(_numpy_random.orthogonal)
-    def orthogonal(self) -> None:
-        """See `jfi.random.orthogonal`."""
-
-    @_like(_numpy_random.pareto)
-    def pareto(self) -> None:
-        """See `jfi.random.pareto`."""
-
-    @_like(_numpy_random.permutation)
-    def permutation(self) -> None:
-        """See `jfi.random.permutation`."""
-
-    @_like(_numpy_random.permuted)
-    def permuted(self) -> None:
-        """See `jfi.random.permuted`."""
-
-    @_like(_numpy_random.poisson)
-    def poisson(self) -> None:
-        """See `jfi.random.poisson`."""
-
-    @_like(_numpy_random.power)
-    def power(self) -> None:
-        """See `jfi.random.power`."""
-
-    @_like(_numpy_random.rademacher)
-    def rademacher(self) -> None:
-        """See `jfi.random.rademacher`."""
-
-    @_like(_numpy_random.randint)
-    def randint(self) -> None:
-        """See `jfi.random.randint`."""
-
-    @_like(_numpy_random.random)
-    def random(self) -> None:
-        """See `jfi.random.random`."""
-
-    @_like(_numpy_random.rayleigh)
-    def rayleigh(self) -> None:
-        """See `jfi.random.rayleigh`."""
-
-    @_like(_numpy_random.standard_cauchy)
-    def standard_cauchy(self) -> None:
-        """See `jfi.random.standard_cauchy`."""
-
-    @_like(_numpy_random.standard_exponential)
-    def standard_exponential(self) -> None:
-        """See `jfi.random.standard_exponential`."""
-
-    @_like(_numpy_random.standard_gamma)
-    def standard_gamma(self) -> None:
-        """See `jfi.random.standard_gamma`."""
-
-    @_like(_numpy_random.standard_normal)
-    def standard_normal(self) -> None:
-        """See `jfi.random.standard_normal`."""
-
-    @_like(_numpy_random.standard_t)
-    def standard_t(self) -> None:
-        """See `jfi.random.standard_t`."""
-
-    @_like(_numpy_random.t)
-    def t(self) -> None:
-        """See `jfi.random.t`."""
-
-    @_like(_numpy_random.triangular)
-    def triangular(self) -> None:
-        """See `jfi.random.triangular`."""
-
-    @_like(_numpy_random.truncated_normal)
-    def truncated_normal(self) -> None:
-        """See `jfi.random.truncated_normal`."""
-
-    @_like(_numpy_random.uniform)
-    def uniform(self) -> None:
-        """See `jfi.random.uniform`."""
-
-    @_like(_numpy_random.wald)
-    def wald(self) -> None:
-        """See `jfi.random.wald`."""
-
-    @_like(_numpy_random.weibull)
-    def weibull(self) -> None:
-        """See `jfi.random.weibull`."""
-
-    @_like(_numpy_random.weibull_min)
-    def weibull_min(self) -> None:
-        """See `jfi.random.weibull_min`."""
+    ball: Final = _like(_numpy_random.ball)
+    bernoulli: Final = _like(_numpy_random.bernoulli)
+    beta: Final = _like(_numpy_random.beta)
+    binomial: Final = _like(_numpy_random.binomial)
+    bits: Final = _like(_numpy_random.bits)
+    categorical: Final = _like(_numpy_random.categorical)
+    cauchy: Final = _like(_numpy_random.cauchy)
+    chisquare: Final = _like(_numpy_random.chisquare)
+    choice: Final = _like(_numpy_random.choice)
+    dirichlet: Final = _like(_numpy_random.dirichlet)
+    double_sided_maxwell: Final = _like(_numpy_random.double_sided_maxwell)
+    exponential: Final = _like(_numpy_random.exponential)
+    f: Final = _like(_numpy_random.f)
+    gamma: Final = _like(_numpy_random.gamma)
+    generalized_normal: Final = _like(_numpy_random.generalized_normal)
+    geometric: Final = _like(_numpy_random.geometric)
+    gumbel: Final = _like(_numpy_random.gumbel)
+    integers: Final = _like(_numpy_random.integers)
+    laplace: Final = _like(_numpy_random.laplace)
+    loggamma: Final = _like(_numpy_random.loggamma)
+    logistic: Final = _like(_numpy_random.logistic)
+    lognormal: Final = _like(_numpy_random.lognormal)
+    maxwell: Final = _like(_numpy_random.maxwell)
+    multinomial: Final = _like(_numpy_random.multinomial)
+    multivariate_normal: Final = _like(_numpy_random.multivariate_normal)
+    negative_binomial: Final = _like(_numpy_random.negative_binomial)
+    noncentral_chisquare: Final = _like(_numpy_random.noncentral_chisquare)
+    noncentral_f: Final = _like(_numpy_random.noncentral_f)
+    normal: Final = _like(_numpy_random.normal)
+    orthogonal: Final = _like(_numpy_random.orthogonal)
+    pareto: Final = _like(_numpy_random.pareto)
+    permutation: Final = _like(_numpy_random.permutation)
+    permuted: Final = _like(_numpy_random.permuted)
+    poisson: Final = _like(_numpy_random.poisson)
+    power: Final = _like(_numpy_random.power)
+    rademacher: Final = _like(_numpy_random.rademacher)
+    randint: Final = _like(_numpy_random.randint)
+    random: Final = _like(_numpy_random.random)
+    rayleigh: Final = _like(_numpy_random.rayleigh)
+    standard_cauchy: Final = _like(_numpy_random.standard_cauchy)
+    standard_exponential: Final = _like(_numpy_random.standard_exponential)
+    standard_gamma: Final = _like(_numpy_random.standard_gamma)
+    standard_normal: Final = _like(_numpy_random.standard_normal)
+    standard_t: Final = _like(_numpy_random.standard_t)
+    t: Final = _like(_numpy_random.t)
+    triangular: Final = _like(_numpy_random.triangular)
+    truncated_normal: Final = _like(_numpy_random.truncated_normal)
+    uniform: Final = _like(_numpy_random.uniform)
+    wald: Final = _like(_numpy_random.wald)
+    weibull: Final = _like(_numpy_random.weibull)
+    weibull_min: Final = _like(_numpy_random.weibull_min)
 
 
 def default_rng(

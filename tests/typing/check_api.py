@@ -39,6 +39,12 @@ assert_type(x, jnp.Array)
 assert_type(jnp.sin(x), jnp.Array)
 assert_type(jaxm.randn(2, 3), jnp.Array)
 assert_type(jnp.randn(2, key=jnp.key(0), dtype="float64", device="cpu"), jnp.Array)
+assert_type(jnp.random.gumbel(1.0, size=(2, 3), key=jnp.key(0)), jnp.Array)
+assert_type(jnp.random.gumbel(jnp.key(0), (2, 3)), jnp.Array)
+assert_type(jnp.Generator(0).normal(1.0, size=3), jnp.Array)
+assert_type(jnp.random.default_rng(0).gumbel(1.0, size=3), jnp.Array)
+jnp.Generator(0).normal(sized=3)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+jnp.random.weibull(2.0, size="3")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 assert_type(jnp.cat([x, x], dim=-1), jnp.Array)
 assert_type(jnp.sum(x, dim=0, keepdim=True), jnp.Array)
 assert_type(jnp.unstack(x, dim=0), tuple[jnp.Array, ...])

@@ -1,7 +1,7 @@
 """NumPy's random functions without keys; with a key first that of `jax.random`.
 
-`_key_first` tells the two apart, `_drawing` checks what NumPy's are given, and
-`_samplers` holds what they compile.
+`_drawing` shows how one is declared, `_key_first` tells the two ways to call it apart,
+and `_samplers` holds what is compiled. What is imported here is public in `jfi.random`.
 """
 
 from ._bounded import (
@@ -40,7 +40,6 @@ from ._located import (
     normal as normal,
     rayleigh as rayleigh,
 )
-from ._missing import missing as missing
 from ._orders import (
     bernoulli as bernoulli,
     categorical as categorical,

@@ -1,5 +1,25 @@
-"""How NumPy-style functions check what they are given, and draw."""
+"""How a distribution is declared.
 
+This is the whole of one, but for the docstring:
+
+    @key_first(jax.random.gumbel)
+    @draws_floats(located(jax.random.gumbel), scale=NON_NEGATIVE)
+    def gumbel(
+        loc: ArrayLike = 0.0, scale: ArrayLike = 1.0, size: Size = None, *,
+        key: Key | None = None, dtype: DTypeLike = None, device: DeviceLike | ...
+    ) -> jax.Array:
+        return drawn(gumbel, (loc, scale), size, key, dtype, device)
+
+`key_first` names the function of `jax.random` that a call with a key in front means;
+where there is none write `key_by_name`. `draws_floats`, or `draws_integers`, names the
+sampler and the bounds of parameters; one without a bound may be any number. The
+docstring has a sentence, an example and the parameters; the decorator adds what all
+functions share.
+"""
+
+from __future__ import annotations
+
+import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -8,18 +28,27 @@ import numpy as np
 
 from ..._arrays._config import DTypeLike
 from ..._arrays._devices import DeviceLike
-from .._drawing import check, draw, float_for, integer_for, shape_of
+from .._documented import (
+    F,
+    complete,
+)
+from .._drawing import (
+    Key,
+    Size,
+    check,
+    draw,
+    float_for,
+    integer_for,
+    shape_of,
+)
 from ..torch_style import numbers
 from ._samplers import Sampler
 
 
-class Options(NamedTuple):
-    """What every draw takes besides its parameters."""
-
-    size: Any
-    dtype: DTypeLike
-    key: jax.Array | None
-    device: DeviceLike | None
+_INTEGER = (
+    "An integer dtype; int64 if not given, int32 without 64-bit types. Numbers beyond "
+    "it become its last one."
+)
 
 
 class Bound(NamedTuple):
@@ -38,37 +67,86 @@ CHANCE = Bound(lambda x: (x > 0) & (x <= 1), "above 0 and at most 1")
 COUNT = Bound(lambda x: (x >= 0) & (np.mod(x, 1) == 0), "a whole number, 0 or more")
 
 
-def draw_floats(
-    name: str, sampler: Sampler, options: Options, **parameters: tuple[Any, Bound]
+_DECLARED = "distribution"  # the attribute of a function that holds what it declares
+
+
+class _Distribution(NamedTuple):
+    """What the decorators of a function say of it."""
+
+    caller: str
+    sampler: Sampler
+    kind_of: Callable[..., np.dtype[Any]]
+    bounds: tuple[tuple[str, Bound], ...]  # in the order of the parameters
+
+
+def draws_floats(sampler: Sampler, **bounds: Bound) -> Callable[[F], F]:
+    """Declare a distribution of numbers in a float dtype.
+
+    Args:
+        sampler: Draws, given a key, a shape, a dtype and the parameters in their order.
+        bounds: Those of parameters that can't be just any number.
+    """
+
+    def decorate(ours: F) -> F:
+        complete(ours)
+        return _declare(ours, sampler, float_for, bounds)
+
+    return decorate
+
+
+def draws_integers(sampler: Sampler, **bounds: Bound) -> Callable[[F], F]:
+    """Declare a distribution of integers; see `draws_floats`."""
+
+    def decorate(ours: F) -> F:
+        complete(ours, dtype=_INTEGER)
+        return _declare(ours, sampler, _integer_for, bounds)
+
+    return decorate
+
+
+def _declare(
+    ours: F, sampler: Sampler, kind_of: Callable[..., Any], bounds: dict[str, Bound]
+) -> F:
+    names = list(inspect.signature(ours).parameters)
+    own = names[: names.index("size")]
+    unknown = ", ".join(set(bounds) - set(own))
+    assert not unknown, f"{ours.__name__} has no parameter {unknown}"
+    ordered = tuple((name, bounds.get(name, ANY)) for name in own)
+    caller = f"random.{ours.__name__}"
+    ours.__dict__[_DECLARED] = _Distribution(caller, sampler, kind_of, ordered)
+    return ours
+
+
+def drawn(
+    function: Callable[..., jax.Array],
+    parameters: tuple[Any, ...],
+    size: Size,
+    key: Key | None,
+    dtype: DTypeLike,
+    device: DeviceLike | None,
 ) -> jax.Array:
-    """Draw numbers in a float dtype; the parameters are in the sampler's order."""
-    caller = f"random.{name}"
-    values = [given(caller, x, value) for x, value in parameters.items()]
-    kind = float_for(options.dtype, caller, *values)
-    shape = shape_of(caller, options.size, *values)
-    return draw(
-        caller, sampler, (shape, kind), tuple(values), options.key, options.device
+    """Draw from the distribution that a function is declared to have."""
+    declared: _Distribution = function.__dict__[_DECLARED]
+    caller, sampler, kind_of, bounds = declared
+    values = tuple(
+        [
+            given(caller, name, value, bound)
+            for (name, bound), value in zip(bounds, parameters, strict=True)
+        ]
     )
+    kind = kind_of(dtype, caller, *values)
+    shape = shape_of(caller, size, *values)
+    return draw(caller, sampler, (shape, kind), values, key, device)
 
 
-def draw_integers(
-    name: str, sampler: Sampler, options: Options, **parameters: tuple[Any, Bound]
-) -> jax.Array:
-    """Draw numbers in an integer dtype; the parameters are in the sampler's order."""
-    caller = f"random.{name}"
-    values = [given(caller, x, value) for x, value in parameters.items()]
-    float_for(None, caller, *values)  # refuses complex numbers
-    kind = integer_for(options.dtype, caller)
-    shape = shape_of(caller, options.size, *values)
-    return draw(
-        caller, sampler, (shape, kind), tuple(values), options.key, options.device
-    )
-
-
-def given(caller: str, name: str, value: tuple[Any, Bound]) -> Any:
+def given(caller: str, name: str, value: Any, bound: Bound) -> Any:
     """A parameter as a number or an array, if it is within its bound."""
-    raw, bound = value
-    known = numbers(caller, name, raw)
+    known = numbers(caller, name, value)
     if not np.iscomplexobj(known):  # which is refused with its own words
         check(known, bound.allowed, caller, name, bound.words)
     return known
+
+
+def _integer_for(dtype: DTypeLike, caller: str, *parameters: Any) -> np.dtype[Any]:
+    float_for(None, caller, *parameters)  # refuses complex numbers
+    return integer_for(dtype, caller)

@@ -3,7 +3,7 @@
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, ParamSpec, Protocol, cast, overload
+from typing import Any, ParamSpec, Protocol, TypeAlias, cast, overload
 
 import jax
 import jax.numpy as jnp
@@ -30,9 +30,13 @@ class KeyFirst(Protocol[Ours, Theirs]):
     def __call__(self, *args: Theirs.args, **kwargs: Theirs.kwargs) -> jax.Array: ...
 
 
+# An alias: of the same written out jedi shows `KeyFirst(*args, **kwargs)` to users.
+Decorator: TypeAlias = Callable[[Callable[Ours, jax.Array]], KeyFirst[Ours, Theirs]]
+
+
 def key_first(
     theirs: Callable[Theirs, Any], *, takes_arrays: bool = True
-) -> Callable[[Callable[Ours, jax.Array]], KeyFirst[Ours, Theirs]]:
+) -> Decorator[Ours, Theirs]:
     """Let a function be that of `jax.random` wherever a key comes first.
 
     Args:
@@ -40,26 +44,28 @@ def key_first(
         takes_arrays: Whether the first argument of ours can be an array, for which
             old keys in rows, a uint32 array, could be taken.
     """
+    as_in_jax: Callable[..., Any] = theirs
 
     def decorate(ours: Callable[Ours, jax.Array]) -> KeyFirst[Ours, Theirs]:
         name = ours.__name__
         own = frozenset(inspect.signature(ours).parameters)
+        plain: Callable[..., jax.Array] = ours
 
         @functools.wraps(ours)
         def either(*args: Any, **kwargs: Any) -> Any:
             if args and isinstance(args[0], jax.Array):
                 first = args[0]
                 if is_typed_key(first) or is_old_key(first):
-                    return _call(theirs, args, kwargs)
+                    return as_in_jax(*args, **kwargs)
                 if _may_be_old_keys(first):
                     if not takes_arrays:
-                        return _call(theirs, args, kwargs)
+                        return as_in_jax(*args, **kwargs)
                     raise _ambiguous(name, first, next(iter(own_names(ours))))
             if not own.issuperset(kwargs) and _names_of(theirs).issuperset(kwargs):
                 if "key" in kwargs:
-                    return _call(theirs, args, kwargs)
+                    return as_in_jax(*args, **kwargs)
                 raise _keyless(name, sorted(set(kwargs) - own))
-            return _call(ours, args, kwargs)
+            return plain(*args, **kwargs)
 
         return cast("KeyFirst[Ours, Theirs]", either)
 
@@ -92,10 +98,6 @@ def is_typed_key(x: Any) -> bool:
 
 def own_names(function: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(inspect.signature(function).parameters)
-
-
-def _call(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    return function(*args, **kwargs)
 
 
 @functools.cache

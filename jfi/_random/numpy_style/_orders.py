@@ -1,5 +1,7 @@
 """Draws from what the user has: elements, orders, categories, masks."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 
@@ -9,7 +11,10 @@ from jax.typing import ArrayLike
 
 from ..._arrays._config import DTypeLike
 from ..._arrays._devices import DeviceLike
+from .._documented import documented
 from .._drawing import (
+    Key,
+    Size,
     check,
     draw,
     float_for,
@@ -25,27 +30,31 @@ from ..torch_style import (
     randperm as draw_order,
 )
 from . import _samplers
-from ._key_first import key_by_name, key_first
+from ._key_first import (
+    key_by_name,
+    key_first,
+)
 
 
 @key_first(jax.random.choice)
+@documented
 def choice(
     a: ArrayLike,
-    size: Any = None,
+    size: Size = None,
     replace: bool = True,
     p: ArrayLike | None = None,
     axis: int = 0,
     shuffle: bool = True,
     *,
-    key: jax.Array | None = None,
+    key: Key | None = None,
     dtype: DTypeLike = None,
     device: DeviceLike | None = None,
 ) -> jax.Array:
     """Draw elements of an array, or integers below a number.
 
     >>> import jfi as jnp
-    >>> jnp.random.choice([2, 4, 8], 5).shape
-    (5,)
+    >>> sorted(set(jnp.random.choice([2, 4, 8], 100).tolist()))
+    [2, 4, 8]
 
     Args:
         a: The array to draw from, or an int n for the integers from 0 to n - 1.
@@ -54,9 +63,7 @@ def choice(
         p: The probability of each element, `(n,)`, sum 1; equal if not given.
         axis: The dimension of `a` whose elements are drawn.
         shuffle: Taken because NumPy has it; the order is always random.
-        key: A random key to use in place of the global generator.
         dtype: Of the result; that of `a` if not given.
-        device: Where to create the array; see `resolve_device`.
 
     Returns:
         An array of the given shape, with the other dimensions of `a` in it.
@@ -64,21 +71,17 @@ def choice(
     Raises:
         ValueError: The probabilities are negative or don't sum to 1, or there are too
             few elements to draw without replacement.
-        RandomError: No fresh number can be given here, or `key` is no key.
     """
     del shuffle
     return draw_choices(a, size, replace, p, axis, key=key, dtype=dtype, device=device)
 
 
 @key_first(jax.random.bernoulli)
+@documented
 def bernoulli(
-    p: ArrayLike = 0.5,
-    size: Any = None,
-    *,
-    key: jax.Array | None = None,
-    dtype: DTypeLike = None,
-    device: DeviceLike | None = None,
-) -> jax.Array:
+    p: ArrayLike = 0.5, size: Size = None, *,
+    key: Key | None = None, dtype: DTypeLike = None, device: DeviceLike | None = None,
+) -> jax.Array:  # fmt: skip
     """Draw True with probability p.
 
     >>> import jfi as jnp
@@ -87,33 +90,21 @@ def bernoulli(
 
     Args:
         p: Probabilities, a number or an array.
-        size: The shape; that of `p` if not given.
-        key: A random key to use in place of the global generator.
         dtype: Of the result; bool as in `jax.random` if not given.
-        device: Where to create the array; see `resolve_device`.
-
-    Returns:
-        An array of the given shape.
 
     Raises:
         ValueError: A probability is not between 0 and 1.
-        RandomError: No fresh number can be given here, or `key` is no key.
     """
     kind = bool if dtype is None else dtype
     return draw_masks(p, size, key=key, dtype=kind, device=device)
 
 
 @key_first(jax.random.categorical)
+@documented
 def categorical(
-    logits: ArrayLike,
-    axis: int = -1,
-    size: Any = None,
-    replace: bool = True,
-    *,
-    key: jax.Array | None = None,
-    dtype: DTypeLike = None,
-    device: DeviceLike | None = None,
-) -> jax.Array:
+    logits: ArrayLike, axis: int = -1, size: Size = None, replace: bool = True, *,
+    key: Key | None = None, dtype: DTypeLike = None, device: DeviceLike | None = None,
+) -> jax.Array:  # fmt: skip
     """Draw positions, as likely as the logarithms of their weights say.
 
     >>> import jfi as jnp
@@ -126,17 +117,11 @@ def categorical(
         size: The shape; that of `logits` without the axis if not given, and else one
             that ends in it.
         replace: Whether a position can be drawn more than once.
-        key: A random key to use in place of the global generator.
         dtype: An integer dtype; int64 if not given, int32 without 64-bit types.
-        device: Where to create the array; see `resolve_device`.
-
-    Returns:
-        An array of the given shape.
 
     Raises:
         ValueError: There is no such axis, the logits are NaN or allow no position, or
             too few to draw without replacement.
-        RandomError: No fresh number can be given here, or `key` is no key.
     """
     caller = "random.categorical"
     logits = numbers(caller, "logits", logits)
@@ -158,13 +143,11 @@ def categorical(
 
 
 @key_first(jax.random.permutation)
+@documented
 def permutation(
-    x: ArrayLike,
-    axis: int = 0,
-    *,
-    key: jax.Array | None = None,
-    device: DeviceLike | None = None,
-) -> jax.Array:
+    x: ArrayLike, axis: int = 0, *,
+    key: Key | None = None, device: DeviceLike | None = None,
+) -> jax.Array:  # fmt: skip
     """Shuffle an array along a dimension, or the integers below a number.
 
     >>> import jfi as jnp
@@ -174,15 +157,12 @@ def permutation(
     Args:
         x: The array, or an int n for the integers from 0 to n - 1.
         axis: The dimension whose slices change places.
-        key: A random key to use in place of the global generator.
-        device: Where to create the array; see `resolve_device`.
 
     Returns:
         The slices of `x` in random order, or an `(n,)` integer array.
 
     Raises:
         ValueError: `x` has no such axis.
-        RandomError: No fresh number can be given here, or `key` is no key.
     """
     x = parameter(x, "random.permutation")
     n = number_from(x)
@@ -193,13 +173,11 @@ def permutation(
 
 
 @key_by_name
+@documented
 def permuted(
-    x: ArrayLike,
-    axis: int | None = None,
-    *,
-    key: jax.Array | None = None,
-    device: DeviceLike | None = None,
-) -> jax.Array:
+    x: ArrayLike, axis: int | None = None, *,
+    key: Key | None = None, device: DeviceLike | None = None,
+) -> jax.Array:  # fmt: skip
     """Shuffle all elements of an array, or each row along a dimension by itself.
 
     >>> import jfi as jnp
@@ -209,15 +187,12 @@ def permuted(
     Args:
         x: The array.
         axis: The dimension to shuffle along; all elements change places if not given.
-        key: A random key to use in place of the global generator.
-        device: Where to create the array; see `resolve_device`.
 
     Returns:
         An array like `x`.
 
     Raises:
         ValueError: `x` has no such axis.
-        RandomError: No fresh number can be given here, or `key` is no key.
     """
     x = numbers("random.permuted", "x", x)
     if axis is not None:

@@ -49,25 +49,15 @@ def _signed(key: jax.Array, shape: Shape, dtype: Any, size: Any) -> jax.Array:
     return jnp.where(jax.random.bernoulli(key, 0.5, shape), size, -size).astype(dtype)
 
 
-def _sided_maxwell(key: jax.Array, shape: Shape, dtype: Any) -> jax.Array:
+def sided_maxwell(key: jax.Array, shape: Shape, dtype: Any) -> jax.Array:
     first, second = jax.random.split(key)
     return _signed(first, shape, dtype, jax.random.maxwell(second, shape, dtype))
 
 
-def _rayleigh(key: jax.Array, shape: Shape, dtype: Any) -> jax.Array:
+def rayleigh(key: jax.Array, shape: Shape, dtype: Any) -> jax.Array:
     return jnp.sqrt(2 * jax.random.exponential(key, shape, dtype))
 
 
-gumbel = located(jax.random.gumbel)
-laplace = located(jax.random.laplace)
-logistic = located(jax.random.logistic)
-double_sided_maxwell = located(_sided_maxwell)
-exponential = scaled(jax.random.exponential)
-rayleigh = scaled(_rayleigh)
-beta = as_in_jax(jax.random.beta)
-chisquare = as_in_jax(jax.random.chisquare)
-f = as_in_jax(jax.random.f)
-loggamma = as_in_jax(jax.random.loggamma)
 standard_gamma = as_in_jax(jax.random.gamma)
 t = as_in_jax(jax.random.t)
 

@@ -1,261 +1,158 @@
 """Distributions without parameters."""
 
-from typing import Any
+from __future__ import annotations
 
 import jax
 import numpy as np
 
 from ..._arrays._config import DTypeLike
 from ..._arrays._devices import DeviceLike
-from .._drawing import draw, integer_for, shape_of
-from ._drawing import Options, draw_floats, draw_integers
-from ._key_first import key_by_name, key_first
+from .._documented import documented
+from .._drawing import (
+    Key,
+    Size,
+    draw,
+    integer_for,
+    shape_of,
+)
+from ._drawing import (
+    drawn,
+    draws_floats,
+    draws_integers,
+)
+from ._key_first import (
+    key_by_name,
+    key_first,
+)
 
 
 @key_by_name
+@draws_floats(jax.random.uniform)
 def random(
-    size: Any = None,
-    dtype: DTypeLike = None,
-    *,
-    key: jax.Array | None = None,
-    device: DeviceLike | None = None,
-) -> jax.Array:
+    size: Size = None, dtype: DTypeLike = None, *,
+    key: Key | None = None, device: DeviceLike | None = None,
+) -> jax.Array:  # fmt: skip
     """Draw uniformly from [0, 1).
 
     >>> import jfi as jnp
-    >>> jnp.random.random(size=3).shape
-    (3,)
-
-    Args:
-        size: The shape; one number if not given.
-        dtype: A float dtype; the default one if not given.
-        key: A random key to use in place of the global generator.
-        device: Where to create the array; see `resolve_device`.
-
-    Returns:
-        An array of the given shape.
-
-    Raises:
-        ValueError: A size is negative.
-        RandomError: No fresh number can be given here, or `key` is no key.
+    >>> x = jnp.random.random(size=3)
+    >>> bool(((0 <= x) & (x < 1)).all())
+    True
     """
-    options = Options(size, dtype, key, device)
-    return draw_floats("random", jax.random.uniform, options)
+    return drawn(random, (), size, key, dtype, device)
 
 
 @key_by_name
+@draws_floats(jax.random.normal)
 def standard_normal(
-    size: Any = None,
-    dtype: DTypeLike = None,
-    *,
-    key: jax.Array | None = None,
-    device: DeviceLike | None = None,
-) -> jax.Array:
+    size: Size = None, dtype: DTypeLike = None, *,
+    key: Key | None = None, device: DeviceLike | None = None,
+) -> jax.Array:  # fmt: skip
     """Draw from the standard normal distribution.
 
     >>> import jfi as jnp
-    >>> jnp.random.standard_normal(size=3).shape
-    (3,)
-
-    Args:
-        size: The shape; one number if not given.
-        dtype: A float dtype; the default one if not given.
-        key: A random key to use in place of the global generator.
-        device: Where to create the array; see `resolve_device`.
-
-    Returns:
-        An array of the given shape.
-
-    Raises:
-        ValueError: A size is negative.
-        RandomError: No fresh number can be given here, or `key` is no key.
+    >>> jnp.manual_seed(0)
+    >>> jnp.random.standard_normal(size=3)
+    Array([ 1.0040, -0.9063, -0.7482], dtype=float32)
     """
-    options = Options(size, dtype, key, device)
-    return draw_floats("standard_normal", jax.random.normal, options)
+    return drawn(standard_normal, (), size, key, dtype, device)
 
 
 @key_by_name
+@draws_floats(jax.random.exponential)
 def standard_exponential(
-    size: Any = None,
-    dtype: DTypeLike = None,
-    *,
-    key: jax.Array | None = None,
-    device: DeviceLike | None = None,
-) -> jax.Array:
+    size: Size = None, dtype: DTypeLike = None, *,
+    key: Key | None = None, device: DeviceLike | None = None,
+) -> jax.Array:  # fmt: skip
     """Draw from the exponential distribution of mean 1.
 
     >>> import jfi as jnp
-    >>> jnp.random.standard_exponential(size=3).shape
-    (3,)
-
-    Args:
-        size: The shape; one number if not given.
-        dtype: A float dtype; the default one if not given.
-        key: A random key to use in place of the global generator.
-        device: Where to create the array; see `resolve_device`.
-
-    Returns:
-        An array of the given shape.
-
-    Raises:
-        ValueError: A size is negative.
-        RandomError: No fresh number can be given here, or `key` is no key.
+    >>> bool((jnp.random.standard_exponential(size=3) >= 0).all())
+    True
     """
-    options = Options(size, dtype, key, device)
-    return draw_floats("standard_exponential", jax.random.exponential, options)
+    return drawn(standard_exponential, (), size, key, dtype, device)
 
 
 @key_by_name
+@draws_floats(jax.random.cauchy)
 def standard_cauchy(
-    size: Any = None,
-    *,
-    key: jax.Array | None = None,
-    dtype: DTypeLike = None,
-    device: DeviceLike | None = None,
-) -> jax.Array:
+    size: Size = None, *,
+    key: Key | None = None, dtype: DTypeLike = None, device: DeviceLike | None = None,
+) -> jax.Array:  # fmt: skip
     """Draw from the standard Cauchy distribution.
 
     >>> import jfi as jnp
-    >>> jnp.random.standard_cauchy(size=3).shape
-    (3,)
-
-    Args:
-        size: The shape; one number if not given.
-        key: A random key to use in place of the global generator.
-        dtype: A float dtype; the default one if not given.
-        device: Where to create the array; see `resolve_device`.
-
-    Returns:
-        An array of the given shape.
-
-    Raises:
-        ValueError: A size is negative.
-        RandomError: No fresh number can be given here, or `key` is no key.
+    >>> jnp.manual_seed(0)
+    >>> jnp.random.standard_cauchy(size=3)
+    Array([ 1.8507, -1.5500, -1.1548], dtype=float32)
     """
-    options = Options(size, dtype, key, device)
-    return draw_floats("standard_cauchy", jax.random.cauchy, options)
+    return drawn(standard_cauchy, (), size, key, dtype, device)
 
 
 @key_first(jax.random.cauchy, takes_arrays=False)
+@draws_floats(jax.random.cauchy)
 def cauchy(
-    size: Any = None,
-    *,
-    key: jax.Array | None = None,
-    dtype: DTypeLike = None,
-    device: DeviceLike | None = None,
-) -> jax.Array:
+    size: Size = None, *,
+    key: Key | None = None, dtype: DTypeLike = None, device: DeviceLike | None = None,
+) -> jax.Array:  # fmt: skip
     """Draw from the standard Cauchy distribution, as `standard_cauchy` does.
 
     >>> import jfi as jnp
-    >>> jnp.random.cauchy(size=3).shape
-    (3,)
-
-    Args:
-        size: The shape; one number if not given.
-        key: A random key to use in place of the global generator.
-        dtype: A float dtype; the default one if not given.
-        device: Where to create the array; see `resolve_device`.
-
-    Returns:
-        An array of the given shape.
-
-    Raises:
-        ValueError: A size is negative.
-        RandomError: No fresh number can be given here, or `key` is no key.
+    >>> jnp.manual_seed(0)
+    >>> jnp.random.cauchy(size=3)
+    Array([ 1.8507, -1.5500, -1.1548], dtype=float32)
     """
-    options = Options(size, dtype, key, device)
-    return draw_floats("cauchy", jax.random.cauchy, options)
+    return drawn(cauchy, (), size, key, dtype, device)
 
 
 @key_first(jax.random.maxwell, takes_arrays=False)
+@draws_floats(jax.random.maxwell)
 def maxwell(
-    size: Any = None,
-    *,
-    key: jax.Array | None = None,
-    dtype: DTypeLike = None,
-    device: DeviceLike | None = None,
-) -> jax.Array:
+    size: Size = None, *,
+    key: Key | None = None, dtype: DTypeLike = None, device: DeviceLike | None = None,
+) -> jax.Array:  # fmt: skip
     """Draw from the Maxwell distribution, that of the length of a normal 3-vector.
 
     >>> import jfi as jnp
-    >>> jnp.random.maxwell(size=3).shape
-    (3,)
-
-    Args:
-        size: The shape; one number if not given.
-        key: A random key to use in place of the global generator.
-        dtype: A float dtype; the default one if not given.
-        device: Where to create the array; see `resolve_device`.
-
-    Returns:
-        An array of the given shape.
-
-    Raises:
-        ValueError: A size is negative.
-        RandomError: No fresh number can be given here, or `key` is no key.
+    >>> bool((jnp.random.maxwell(size=3) >= 0).all())
+    True
     """
-    options = Options(size, dtype, key, device)
-    return draw_floats("maxwell", jax.random.maxwell, options)
+    return drawn(maxwell, (), size, key, dtype, device)
 
 
 @key_first(jax.random.rademacher, takes_arrays=False)
+@draws_integers(jax.random.rademacher)
 def rademacher(
-    size: Any = None,
-    *,
-    key: jax.Array | None = None,
-    dtype: DTypeLike = None,
-    device: DeviceLike | None = None,
-) -> jax.Array:
+    size: Size = None, *,
+    key: Key | None = None, dtype: DTypeLike = None, device: DeviceLike | None = None,
+) -> jax.Array:  # fmt: skip
     """Draw -1 or 1.
 
     >>> import jfi as jnp
-    >>> jnp.random.rademacher(size=3).shape
-    (3,)
-
-    Args:
-        size: The shape; one number if not given.
-        key: A random key to use in place of the global generator.
-        dtype: An integer dtype; int64 if not given, int32 without 64-bit types. Numbers
-            beyond it become its last one.
-        device: Where to create the array; see `resolve_device`.
-
-    Returns:
-        An array of the given shape.
-
-    Raises:
-        ValueError: A size is negative.
-        RandomError: No fresh number can be given here, or `key` is no key.
+    >>> sorted(set(jnp.random.rademacher(size=100).tolist()))
+    [-1, 1]
     """
-    options = Options(size, dtype, key, device)
-    return draw_integers("rademacher", jax.random.rademacher, options)
+    return drawn(rademacher, (), size, key, dtype, device)
 
 
 @key_first(jax.random.bits, takes_arrays=False)
+@documented
 def bits(
-    size: Any = None,
-    dtype: DTypeLike = None,
-    *,
-    key: jax.Array | None = None,
-    device: DeviceLike | None = None,
-) -> jax.Array:
+    size: Size = None, dtype: DTypeLike = None, *,
+    key: Key | None = None, device: DeviceLike | None = None,
+) -> jax.Array:  # fmt: skip
     """Draw unsigned integers whose bits are all random.
 
     >>> import jfi as jnp
-    >>> jnp.random.bits(3, "uint8").dtype
-    dtype('uint8')
+    >>> jnp.manual_seed(0)
+    >>> jnp.random.bits(3, "uint8")
+    Array([225,  92, 236], dtype=uint8)
 
     Args:
-        size: The shape; one number if not given.
         dtype: An unsigned dtype; uint64 if not given, uint32 without 64-bit types.
-        key: A random key to use in place of the global generator.
-        device: Where to create the array; see `resolve_device`.
-
-    Returns:
-        An array of the given shape.
 
     Raises:
         TypeError: The dtype is not unsigned.
-        RandomError: No fresh number can be given here, or `key` is no key.
     """
     widest = jax.dtypes.canonicalize_dtype(np.uint64)
     kind = integer_for(widest if dtype is None else dtype, "random.bits")

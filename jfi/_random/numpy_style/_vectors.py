@@ -1,5 +1,7 @@
 """Random vectors and matrices."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import jax
@@ -10,45 +12,50 @@ from jax.typing import ArrayLike
 
 from ..._arrays._config import DTypeLike
 from ..._arrays._devices import DeviceLike
-from .._drawing import count_from, draw, float_for, shape_of
+from .._documented import documented
+from .._drawing import (
+    Key,
+    Size,
+    count_from,
+    draw,
+    float_for,
+    shape_of,
+)
 from . import _samplers
-from ._drawing import ANY, POSITIVE, Bound, given
+from ._drawing import (
+    ANY,
+    POSITIVE,
+    Bound,
+    given,
+)
 from ._key_first import key_first
 
 
 @key_first(jax.random.dirichlet)
+@documented
 def dirichlet(
-    alpha: ArrayLike,
-    size: Any = None,
-    *,
-    key: jax.Array | None = None,
-    dtype: DTypeLike = None,
-    device: DeviceLike | None = None,
-) -> jax.Array:
+    alpha: ArrayLike, size: Size = None, *,
+    key: Key | None = None, dtype: DTypeLike = None, device: DeviceLike | None = None,
+) -> jax.Array:  # fmt: skip
     """Draw probabilities of k outcomes: Dirichlet distributions.
 
     >>> import jfi as jnp
-    >>> jnp.random.dirichlet([1.0, 2.0, 3.0], 4).shape
-    (4, 3)
+    >>> jnp.random.dirichlet([1.0, 2.0, 3.0], 2).sum(-1).round(3)
+    Array([1., 1.], dtype=float32)
 
     Args:
         alpha: Positive weights, `(..., k)`.
         size: The shape without k; that of `alpha` without its last dimension if not
             given.
-        key: A random key to use in place of the global generator.
-        dtype: A float dtype; if not given that of float arrays among the parameters,
-            else the default one.
-        device: Where to create the array; see `resolve_device`.
 
     Returns:
         Non-negative numbers whose sum is 1, `(*size, k)`.
 
     Raises:
         ValueError: A weight is not positive, or `alpha` does not fit the size.
-        RandomError: No fresh number can be given here, or `key` is no key.
     """
     caller = "random.dirichlet"
-    alpha = given(caller, "alpha", (alpha, POSITIVE))
+    alpha = given(caller, "alpha", alpha, POSITIVE)
     if not np.ndim(alpha) or not np.shape(alpha)[-1]:
         raise ValueError(
             f"{caller}() got alpha of shape {np.shape(alpha)}; write one weight for "
@@ -60,40 +67,32 @@ def dirichlet(
 
 
 @key_first(jax.random.multivariate_normal)
+@documented
 def multivariate_normal(
-    mean: ArrayLike,
-    cov: ArrayLike,
-    size: Any = None,
-    *,
-    key: jax.Array | None = None,
-    dtype: DTypeLike = None,
-    device: DeviceLike | None = None,
-) -> jax.Array:
+    mean: ArrayLike, cov: ArrayLike, size: Size = None, *,
+    key: Key | None = None, dtype: DTypeLike = None, device: DeviceLike | None = None,
+) -> jax.Array:  # fmt: skip
     """Draw vectors from normal distributions.
 
     >>> import jfi as jnp
-    >>> jnp.random.multivariate_normal([0.0, 1.0], jnp.eye(2), 4).shape
-    (4, 2)
+    >>> x, y = jnp.random.multivariate_normal([0.0, 5.0], [[1.0, 1.0], [1.0, 1.0]])
+    >>> (y - x).round(2)
+    Array(5., dtype=float32)
 
     Args:
         mean: Means, `(..., n)`.
         cov: Covariances, `(..., n, n)`: symmetric, with no negative eigenvalue.
             Singular ones are fine.
         size: The shape without n; that of mean and cov together if not given.
-        key: A random key to use in place of the global generator.
-        dtype: A float dtype; if not given that of float arrays among the parameters,
-            else the default one.
-        device: Where to create the array; see `resolve_device`.
 
     Returns:
         Vectors, `(*size, n)`.
 
     Raises:
         ValueError: The shapes don't fit, or a covariance is none.
-        RandomError: No fresh number can be given here, or `key` is no key.
     """
     caller = "random.multivariate_normal"
-    mean, cov = given(caller, "mean", (mean, ANY)), given(caller, "cov", (cov, ANY))
+    mean, cov = given(caller, "mean", mean, ANY), given(caller, "cov", cov, ANY)
     rows, n = np.shape(mean), np.shape(mean)[-1:]
     if not n or np.shape(cov)[-2:] != (*n, *n):
         raise ValueError(
@@ -132,39 +131,32 @@ def _check_covariance(given: Any, kind: np.dtype[Any], caller: str) -> None:
 
 
 @key_first(jax.random.ball, takes_arrays=False)
+@documented
 def ball(
-    d: int,
-    p: ArrayLike = 2.0,
-    size: Any = None,
-    *,
-    key: jax.Array | None = None,
-    dtype: DTypeLike = None,
-    device: DeviceLike | None = None,
-) -> jax.Array:
+    d: int, p: ArrayLike = 2.0, size: Size = None, *,
+    key: Key | None = None, dtype: DTypeLike = None, device: DeviceLike | None = None,
+) -> jax.Array:  # fmt: skip
     """Draw points of the unit ball, each part of it as likely as its volume.
 
     >>> import jfi as jnp
-    >>> jnp.random.ball(3, size=(4,)).shape
-    (4, 3)
+    >>> bool(jnp.norm(jnp.random.ball(3)) < 1.001)
+    True
 
     Args:
         d: The number of dimensions.
         p: The norm in which the ball is round, a positive number.
         size: The shape without d; one point if not given.
-        key: A random key to use in place of the global generator.
         dtype: A float dtype; the default one if not given.
-        device: Where to create the array; see `resolve_device`.
 
     Returns:
         Points, `(*size, d)`.
 
     Raises:
         ValueError: `d` is negative, or `p` is not positive and finite.
-        RandomError: No fresh number can be given here, or `key` is no key.
     """
     caller = "random.ball"
     finite = Bound(lambda x: (x > 0) & (x < np.inf), "above 0 and finite")
-    norm = given(caller, "p", (p, finite))
+    norm = given(caller, "p", p, finite)
     if np.ndim(norm):
         raise ValueError(f"{caller}() got p of shape {np.shape(norm)}; it takes one.")
     kind = float_for(dtype, caller, norm)
@@ -173,15 +165,11 @@ def ball(
 
 
 @key_first(jax.random.orthogonal, takes_arrays=False)
+@documented
 def orthogonal(
-    n: int,
-    size: Any = None,
-    *,
-    m: int | None = None,
-    key: jax.Array | None = None,
-    dtype: DTypeLike = None,
-    device: DeviceLike | None = None,
-) -> jax.Array:
+    n: int, size: Size = None, *, m: int | None = None,
+    key: Key | None = None, dtype: DTypeLike = None, device: DeviceLike | None = None,
+) -> jax.Array:  # fmt: skip
     """Draw orthogonal matrices, uniformly.
 
     >>> import jfi as jnp
@@ -193,9 +181,7 @@ def orthogonal(
         n: The number of rows.
         size: The shape without the matrices; one matrix if not given.
         m: The number of columns; n if not given.
-        key: A random key to use in place of the global generator.
         dtype: A float dtype; the default one if not given.
-        device: Where to create the array; see `resolve_device`.
 
     Returns:
         Matrices, `(*size, n, m)`, whose rows or columns, whichever are fewer, are
@@ -203,7 +189,6 @@ def orthogonal(
 
     Raises:
         ValueError: A number is negative.
-        RandomError: No fresh number can be given here, or `key` is no key.
     """
     caller = "random.orthogonal"
     columns = count_from(caller, n if m is None else m)

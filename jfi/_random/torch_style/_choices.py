@@ -1,17 +1,24 @@
 """What is drawn by given probabilities: elements, positions, masks."""
 
+from __future__ import annotations
+
 import math
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from ..._arrays._config import DTypeLike, named_dtype
+from ..._arrays._config import (
+    DTypeLike,
+    named_dtype,
+)
 from ..._arrays._devices import DeviceLike
 from .. import _samplers as _distributions
+from .._documented import documented
 from .._drawing import (
+    Key,
+    Size,
     check,
     check_probabilities,
     count_from,
@@ -22,25 +29,29 @@ from .._drawing import (
     parameter,
     shape_of,
 )
-from ._parameters import dtype_like, numbers
+from ._parameters import (
+    dtype_like,
+    numbers,
+)
 
 
+@documented
 def choice(
     a: ArrayLike,
-    size: Any = None,
+    size: Size = None,
     replace: bool = True,
     p: ArrayLike | None = None,
     axis: int = 0,
     *,
-    key: jax.Array | None = None,
+    key: Key | None = None,
     dtype: DTypeLike = None,
     device: DeviceLike | None = None,
 ) -> jax.Array:
     """Draw elements of an array, or integers below a number.
 
     >>> import jfi as jnp
-    >>> jnp.choice(jnp.array([2, 4, 8]), (5,)).shape
-    (5,)
+    >>> sorted(set(jnp.choice(jnp.array([2, 4, 8]), (100,)).tolist()))
+    [2, 4, 8]
 
     Args:
         a: The array to draw from, or an int n for the integers from 0 to n - 1.
@@ -48,9 +59,7 @@ def choice(
         replace: Whether an element can be drawn more than once.
         p: The probability of each element, `(n,)`, sum 1; equal if not given.
         axis: The dimension of `a` whose elements are drawn.
-        key: A random key to use in place of the global generator.
         dtype: Of the result; that of `a` if not given.
-        device: Where to create the array; see `resolve_device`.
 
     Returns:
         An array of the given shape, with the other dimensions of `a` in it.
@@ -58,7 +67,6 @@ def choice(
     Raises:
         ValueError: The probabilities are negative or don't sum to 1, or there are too
             few elements to draw without replacement.
-        RandomError: No fresh number can be given here, or `key` is no key.
     """
     a, p = parameter(a, "choice"), parameter(p, "choice")
     shape = shape_of("choice", size)
@@ -71,14 +79,11 @@ def choice(
     return draw("choice", _distributions.choice, static, dynamic, key, device)
 
 
+@documented
 def bernoulli(
-    p: ArrayLike = 0.5,
-    size: Any = None,
-    *,
-    key: jax.Array | None = None,
-    dtype: DTypeLike = None,
-    device: DeviceLike | None = None,
-) -> jax.Array:
+    p: ArrayLike = 0.5, size: Size = None, *,
+    key: Key | None = None, dtype: DTypeLike = None, device: DeviceLike | None = None,
+) -> jax.Array:  # fmt: skip
     """Draw ones with probability p and zeros otherwise.
 
     >>> import jfi as jnp
@@ -87,17 +92,10 @@ def bernoulli(
 
     Args:
         p: Probabilities, a number or an array.
-        size: The shape; that of `p` if not given.
-        key: A random key to use in place of the global generator.
         dtype: Of the result, `bool` for a mask; the float dtype of `p` if not given.
-        device: Where to create the array; see `resolve_device`.
-
-    Returns:
-        An array of the given shape.
 
     Raises:
         ValueError: A probability is not between 0 and 1.
-        RandomError: No fresh number can be given here, or `key` is no key.
     """
     p = numbers("bernoulli", "p", p)
     check(p, lambda q: (q >= 0) & (q <= 1), "bernoulli", "p", "between 0 and 1")
@@ -107,14 +105,11 @@ def bernoulli(
     return draw("bernoulli", _distributions.bernoulli, static, (p,), key, device)
 
 
+@documented
 def multinomial(
-    probs: ArrayLike,
-    num_samples: int,
-    replacement: bool = False,
-    *,
-    key: jax.Array | None = None,
-    device: DeviceLike | None = None,
-) -> jax.Array:
+    probs: ArrayLike, num_samples: int, replacement: bool = False, *,
+    key: Key | None = None, device: DeviceLike | None = None,
+) -> jax.Array:  # fmt: skip
     """Draw positions, as likely as their weights, from each row.
 
     For how often each comes write `jnp.random.multinomial`, NumPy's.
@@ -128,8 +123,6 @@ def multinomial(
         probs: Non-negative floats, `(n,)` or `(m, n)`; rows need no particular sum.
         num_samples: How many to draw from each row.
         replacement: Whether a position can be drawn more than once.
-        key: A random key to use in place of the global generator.
-        device: Where to create the array; see `resolve_device`.
 
     Returns:
         Integers, `(num_samples,)` or `(m, num_samples)`.
@@ -138,7 +131,6 @@ def multinomial(
         ValueError: The weights are negative, not finite or all 0, or too few are above
             0 to draw without replacement.
         TypeError: The weights are not floats.
-        RandomError: No fresh number can be given here, or `key` is no key.
     """
     caller = "multinomial"
     probs, count = numbers(caller, "probs", probs), count_from(caller, num_samples)
@@ -169,13 +161,11 @@ def multinomial(
     return draw(caller, _distributions.multinomial, static, (probs,), key, device)
 
 
+@documented
 def dropout(
-    input: ArrayLike,
-    p: ArrayLike = 0.5,
-    training: bool = True,
-    *,
-    key: jax.Array | None = None,
-) -> jax.Array:
+    input: ArrayLike, p: ArrayLike = 0.5, training: bool = True, *,
+    key: Key | None = None,
+) -> jax.Array:  # fmt: skip
     """Set each element to 0 with probability p, and divide the others by 1 - p.
 
     >>> import jfi as jnp
@@ -186,7 +176,6 @@ def dropout(
         input: A float or complex array.
         p: The probability to be dropped, one number.
         training: False gives the input back.
-        key: A random key to use in place of the global generator.
 
     Returns:
         An array like `input`.
@@ -194,7 +183,6 @@ def dropout(
     Raises:
         ValueError: `p` is not between 0 and 1.
         TypeError: The input is not of a float or complex dtype.
-        RandomError: No fresh number can be given here, or `key` is no key.
     """
     input = numbers("dropout", "input", input)
     p = numbers("dropout", "p", p)

@@ -1,5 +1,7 @@
 """Normal and uniform numbers."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import jax
@@ -9,7 +11,10 @@ from jax.typing import ArrayLike
 from ..._arrays._config import DTypeLike
 from ..._arrays._devices import DeviceLike
 from .. import _samplers as _distributions
+from .._documented import documented
 from .._drawing import (
+    Key,
+    Size,
     check,
     check_order,
     check_width,
@@ -19,95 +24,70 @@ from .._drawing import (
     shape_from,
     shape_of,
 )
-from ._parameters import dtype_like, numbers
+from ._parameters import (
+    dtype_like,
+    numbers,
+)
 
 
+@documented
 def randn(
     *size: Any,
-    key: jax.Array | None = None,
-    dtype: DTypeLike = None,
-    device: DeviceLike | None = None,
-) -> jax.Array:
+    key: Key | None = None, dtype: DTypeLike = None, device: DeviceLike | None = None,
+) -> jax.Array:  # fmt: skip
     """Draw from the standard normal distribution.
 
     >>> import jfi as jnp
-    >>> jnp.randn(2, 3).shape, jnp.randn((4,)).shape, jnp.randn().shape
-    ((2, 3), (4,), ())
+    >>> jnp.manual_seed(0)
+    >>> jnp.randn(3)
+    Array([ 1.0040, -0.9063, -0.7482], dtype=float32)
+    >>> jnp.randn((1, 2))
+    Array([[-2.4425, -2.0357]], dtype=float32)
 
     Args:
         size: The shape, as ints or as one tuple.
-        key: A random key to use in place of the global generator.
         dtype: A float or complex dtype; the default float dtype if not given.
-        device: Where to create the array; see `resolve_device`.
-
-    Returns:
-        An array of the given shape.
-
-    Raises:
-        RandomError: No fresh number can be given here, or `key` is no key.
     """
     static = (shape_from("randn", *size), inexact_for(dtype, "randn"))
     return draw("randn", jax.random.normal, static, (), key, device)
 
 
+@documented
 def rand(
     *size: Any,
-    key: jax.Array | None = None,
-    dtype: DTypeLike = None,
-    device: DeviceLike | None = None,
-) -> jax.Array:
+    key: Key | None = None, dtype: DTypeLike = None, device: DeviceLike | None = None,
+) -> jax.Array:  # fmt: skip
     """Draw uniformly from the half-open interval [0, 1).
 
     >>> import jfi as jnp
-    >>> jnp.rand(3).dtype
-    dtype('float32')
+    >>> x = jnp.rand(3)
+    >>> bool(((0 <= x) & (x < 1)).all())
+    True
 
     Args:
         size: The shape, as ints or as one tuple.
-        key: A random key to use in place of the global generator.
-        dtype: A float dtype; the default one if not given.
-        device: Where to create the array; see `resolve_device`.
-
-    Returns:
-        An array of the given shape.
-
-    Raises:
-        RandomError: No fresh number can be given here, or `key` is no key.
     """
     static = (shape_from("rand", *size), float_for(dtype, "rand"))
     return draw("rand", jax.random.uniform, static, (), key, device)
 
 
+@documented
 def normal(
-    mean: ArrayLike = 0.0,
-    std: ArrayLike = 1.0,
-    size: Any = None,
-    *,
-    key: jax.Array | None = None,
-    dtype: DTypeLike = None,
-    device: DeviceLike | None = None,
-) -> jax.Array:
+    mean: ArrayLike = 0.0, std: ArrayLike = 1.0, size: Size = None, *,
+    key: Key | None = None, dtype: DTypeLike = None, device: DeviceLike | None = None,
+) -> jax.Array:  # fmt: skip
     """Draw from normal distributions.
 
     >>> import jfi as jnp
-    >>> jnp.normal(10.0, 0.1, (2, 2)).shape
-    (2, 2)
+    >>> jnp.normal([100.0, 200.0], 1.0).round(-2)
+    Array([100., 200.], dtype=float32)
 
     Args:
         mean: A number or an array.
         std: A non-negative number or array.
-        size: The shape; that of mean and std together if not given.
-        key: A random key to use in place of the global generator.
-        dtype: A float dtype; if not given that of a float array among mean and std,
-            else the default one.
-        device: Where to create the array; see `resolve_device`.
-
-    Returns:
-        An array of the given shape.
 
     Raises:
         ValueError: A standard deviation is negative.
-        RandomError: No fresh number can be given here, or `key` is no key.
     """
     mean, std = numbers("normal", "mean", mean), numbers("normal", "std", std)
     check(std, lambda s: s >= 0, "normal", "std", "0 or more")
@@ -116,15 +96,11 @@ def normal(
     return draw("normal", _distributions.normal, static, (mean, std), key, device)
 
 
+@documented
 def uniform(
-    low: ArrayLike = 0.0,
-    high: ArrayLike = 1.0,
-    size: Any = None,
-    *,
-    key: jax.Array | None = None,
-    dtype: DTypeLike = None,
-    device: DeviceLike | None = None,
-) -> jax.Array:
+    low: ArrayLike = 0.0, high: ArrayLike = 1.0, size: Size = None, *,
+    key: Key | None = None, dtype: DTypeLike = None, device: DeviceLike | None = None,
+) -> jax.Array:  # fmt: skip
     """Draw uniformly from half-open intervals [low, high).
 
     >>> import jfi as jnp
@@ -135,18 +111,9 @@ def uniform(
     Args:
         low: Lower ends, a number or an array.
         high: Upper ends, a number or an array.
-        size: The shape; that of low and high together if not given.
-        key: A random key to use in place of the global generator.
-        dtype: A float dtype; if not given that of a float array among low and high,
-            else the default one.
-        device: Where to create the array; see `resolve_device`.
-
-    Returns:
-        An array of the given shape.
 
     Raises:
         ValueError: `low` is above `high`, or the dtype can't hold the width.
-        RandomError: No fresh number can be given here, or `key` is no key.
     """
     low, high = numbers("uniform", "low", low), numbers("uniform", "high", high)
     kind = float_for(dtype, "uniform", low, high)
@@ -156,31 +123,27 @@ def uniform(
     return draw("uniform", _distributions.uniform, static, (low, high), key, device)
 
 
+@documented
 def randn_like(
-    input: ArrayLike,
-    *,
-    key: jax.Array | None = None,
-    dtype: DTypeLike = None,
-    device: DeviceLike | None = None,
-) -> jax.Array:
+    input: ArrayLike, *,
+    key: Key | None = None, dtype: DTypeLike = None, device: DeviceLike | None = None,
+) -> jax.Array:  # fmt: skip
     """Draw standard normal numbers, in the shape and dtype of another array.
 
     >>> import jfi as jnp
-    >>> jnp.randn_like(jnp.zeros((2, 3))).shape
-    (2, 3)
+    >>> jnp.manual_seed(0)
+    >>> jnp.randn_like(jnp.zeros((1, 2)))
+    Array([[ 1.0040, -0.9063]], dtype=float32)
 
     Args:
         input: The array to take after.
-        key: A random key to use in place of the global generator.
         dtype: A float or complex dtype, if not that of `input`.
-        device: Where to create the array; see `resolve_device`.
 
     Returns:
         An array of the shape of `input`.
 
     Raises:
         TypeError: The dtype is not a float or complex one.
-        RandomError: No fresh number can be given here, or `key` is no key.
     """
     input = numbers("randn_like", "input", input)
     kind = inexact_for(dtype_like(input, dtype), "randn_like")
@@ -188,31 +151,27 @@ def randn_like(
     return draw("randn_like", jax.random.normal, static, (), key, device)
 
 
+@documented
 def rand_like(
-    input: ArrayLike,
-    *,
-    key: jax.Array | None = None,
-    dtype: DTypeLike = None,
-    device: DeviceLike | None = None,
-) -> jax.Array:
+    input: ArrayLike, *,
+    key: Key | None = None, dtype: DTypeLike = None, device: DeviceLike | None = None,
+) -> jax.Array:  # fmt: skip
     """Draw uniformly from [0, 1), in the shape and dtype of another array.
 
     >>> import jfi as jnp
-    >>> jnp.rand_like(jnp.zeros((2, 3))).shape
-    (2, 3)
+    >>> x = jnp.rand_like(jnp.zeros(3))
+    >>> bool(((0 <= x) & (x < 1)).all())
+    True
 
     Args:
         input: The array to take after.
-        key: A random key to use in place of the global generator.
         dtype: A float dtype, if not that of `input`.
-        device: Where to create the array; see `resolve_device`.
 
     Returns:
         An array of the shape of `input`.
 
     Raises:
         TypeError: The dtype is not a float.
-        RandomError: No fresh number can be given here, or `key` is no key.
     """
     input = numbers("rand_like", "input", input)
     kind = float_for(dtype_like(input, dtype), "rand_like")

@@ -1,5 +1,7 @@
 """Random integers."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import jax
@@ -7,10 +9,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from ..._arrays._config import DTypeLike, named_dtype
+from ..._arrays._config import (
+    DTypeLike,
+    named_dtype,
+)
 from ..._arrays._devices import DeviceLike
 from .. import _samplers as _distributions
+from .._documented import documented
 from .._drawing import (
+    Key,
+    Size,
     check,
     check_order,
     count_from,
@@ -19,39 +27,31 @@ from .._drawing import (
     integer_for,
     shape_of,
 )
-from ._parameters import dtype_like, numbers
+from ._parameters import (
+    dtype_like,
+    numbers,
+)
 
 
+@documented
 def randint(
-    low: ArrayLike,
-    high: Any = None,
-    size: Any = None,
-    *,
-    key: jax.Array | None = None,
-    dtype: DTypeLike = None,
-    device: DeviceLike | None = None,
-) -> jax.Array:
+    low: ArrayLike, high: Any = None, size: Size = None, *,
+    key: Key | None = None, dtype: DTypeLike = None, device: DeviceLike | None = None,
+) -> jax.Array:  # fmt: skip
     """Draw integers from [low, high), or from [0, low) if there is no high.
 
     >>> import jfi as jnp
-    >>> jnp.randint(0, 10, (3,)).shape, jnp.randint(10, (3,)).shape
-    ((3,), (3,))
+    >>> sorted(set(jnp.randint(0, 3, (100,)).tolist()))
+    [0, 1, 2]
 
     Args:
         low: Least integer; the upper end if `high` is left out.
         high: Upper end, itself not drawn. A tuple here is the size, as in PyTorch.
-        size: The shape; that of low and high together if not given.
-        key: A random key to use in place of the global generator.
         dtype: An integer or float dtype; int64 if not given, int32 without 64-bit
             types.
-        device: Where to create the array; see `resolve_device`.
-
-    Returns:
-        An array of the given shape.
 
     Raises:
         ValueError: No integer is in the interval, or the dtype can't hold its ends.
-        RandomError: No fresh number can be given here, or `key` is no key.
     """
     if size is None and isinstance(high, (tuple, list)):
         size, high = tuple(high), None
@@ -65,35 +65,28 @@ def randint(
     return _draw_as_floats("randint", low, high, shape, dtype, key, device)
 
 
+@documented
 def randint_like(
-    input: ArrayLike,
-    low: int,
-    high: int | None = None,
-    *,
-    key: jax.Array | None = None,
-    dtype: DTypeLike = None,
-    device: DeviceLike | None = None,
-) -> jax.Array:
+    input: ArrayLike, low: int, high: int | None = None, *,
+    key: Key | None = None, dtype: DTypeLike = None, device: DeviceLike | None = None,
+) -> jax.Array:  # fmt: skip
     """Draw integers from [low, high), in the shape and dtype of another array.
 
     >>> import jfi as jnp
-    >>> jnp.randint_like(jnp.zeros(3), 10).dtype
-    dtype('float32')
+    >>> jnp.randint_like(jnp.zeros(3), 5, 6)
+    Array([5., 5., 5.], dtype=float32)
 
     Args:
         input: The array to take after.
         low: Least integer; the upper end if `high` is left out.
         high: Upper end, itself not drawn.
-        key: A random key to use in place of the global generator.
         dtype: Any dtype but bool and complex, if not that of `input`.
-        device: Where to create the array; see `resolve_device`.
 
     Returns:
         An array of the shape of `input`.
 
     Raises:
         ValueError: No integer is in the interval, or the dtype can't hold its ends.
-        RandomError: No fresh number can be given here, or `key` is no key.
     """
     caller = "randint_like"
     input = numbers(caller, "input", input)
@@ -133,13 +126,11 @@ def _draw_as_floats(
     return draw(caller, _distributions.randint_as, static, (low, high), key, device)
 
 
+@documented
 def randperm(
-    n: int,
-    *,
-    key: jax.Array | None = None,
-    dtype: DTypeLike = None,
-    device: DeviceLike | None = None,
-) -> jax.Array:
+    n: int, *,
+    key: Key | None = None, dtype: DTypeLike = None, device: DeviceLike | None = None,
+) -> jax.Array:  # fmt: skip
     """Draw a random order of the integers from 0 to n - 1.
 
     >>> import jfi as jnp
@@ -148,17 +139,14 @@ def randperm(
 
     Args:
         n: How many integers.
-        key: A random key to use in place of the global generator.
         dtype: An integer or float dtype; int64 if not given, int32 without 64-bit
             types.
-        device: Where to create the array; see `resolve_device`.
 
     Returns:
         An `(n,)` array.
 
     Raises:
         ValueError: `n` is negative, or too large for the dtype.
-        RandomError: No fresh number can be given here, or `key` is no key.
     """
     count = count_from("randperm", n)
     if _is_float(dtype, "randperm"):
@@ -174,12 +162,11 @@ def randperm(
     return draw("randperm", _distributions.randperm, (count, kind), (), key, device)
 
 
+@documented
 def poisson(
-    rate: ArrayLike,
-    *,
-    key: jax.Array | None = None,
-    device: DeviceLike | None = None,
-) -> jax.Array:
+    rate: ArrayLike, *,
+    key: Key | None = None, device: DeviceLike | None = None,
+) -> jax.Array:  # fmt: skip
     """Draw a Poisson number for each rate, in the dtype of the rates.
 
     For integers write `jnp.random.poisson(rate)`, NumPy's.
@@ -190,15 +177,12 @@ def poisson(
 
     Args:
         rate: Means, a non-negative number or float array.
-        key: A random key to use in place of the global generator.
-        device: Where to create the array; see `resolve_device`.
 
     Returns:
         A float array of whole numbers, of the shape of `rate`.
 
     Raises:
         ValueError: A rate is negative.
-        RandomError: No fresh number can be given here, or `key` is no key.
     """
     rate = numbers("poisson", "rate", rate)
     valid = lambda r: (r >= 0) & (r < np.inf)

@@ -1,22 +1,31 @@
 """Random keys from the generator."""
 
+from __future__ import annotations
+
 import jax
 
 from ..._arrays._devices import DeviceLike
 from .. import _samplers as _distributions
-from .._drawing import count_from, draw
+from .._documented import documented
+from .._drawing import (
+    Key,
+    count_from,
+    draw,
+)
 
 
+@documented
 def make_random_key(
-    *, key: jax.Array | None = None, device: DeviceLike | None = None
+    *, key: Key | None = None, device: DeviceLike | None = None
 ) -> jax.Array:
     """Draw a fresh random key for the functions of `jax.random`.
 
     >>> import jfi as jnp
-    >>> x = jnp.random.normal(jnp.make_random_key(), (3,))
+    >>> jnp.manual_seed(0)
+    >>> jnp.random.normal(jnp.make_random_key(), (3,))
+    Array([ 1.0040, -0.9063, -0.7482], dtype=float32)
 
     Args:
-        key: A random key to use in place of the global generator.
         device: Where to create the key; see `resolve_device`.
 
     Returns:
@@ -28,18 +37,20 @@ def make_random_key(
     return draw("make_random_key", _distributions.one_key, (), (), key, device)
 
 
+@documented
 def make_random_keys(
-    n: int, *, key: jax.Array | None = None, device: DeviceLike | None = None
-) -> jax.Array:
+    n: int, *,
+    key: Key | None = None, device: DeviceLike | None = None,
+) -> jax.Array:  # fmt: skip
     """Draw fresh random keys, one for each row of a batch.
 
     >>> import jfi as jnp
-    >>> jnp.make_random_keys(3).shape
-    (3,)
+    >>> first, second = jnp.make_random_keys(2)
+    >>> bool(jnp.random.normal(first) == jnp.random.normal(second))
+    False
 
     Args:
         n: How many.
-        key: A random key to use in place of the global generator.
         device: Where to create the keys; see `resolve_device`.
 
     Returns:
@@ -52,23 +63,24 @@ def make_random_keys(
     return draw("make_random_keys", jax.random.split, static, (), key, device)
 
 
+@documented
 def next_key(
-    n: int | None = None,
-    *,
-    key: jax.Array | None = None,
-    device: DeviceLike | None = None,
-) -> jax.Array:
+    n: int | None = None, *,
+    key: Key | None = None, device: DeviceLike | None = None,
+) -> jax.Array:  # fmt: skip
     """Draw a fresh random key, or n of them.
 
     The same as `make_random_key` and `make_random_keys`.
 
     >>> import jfi as jnp
-    >>> jnp.next_key().shape, jnp.next_key(3).shape
-    ((), (3,))
+    >>> jnp.manual_seed(0)
+    >>> bool(jnp.next_key() == jnp.random.fold_in(jnp.key(0), 0))
+    True
+    >>> len(jnp.next_key(3))
+    3
 
     Args:
         n: How many; one, without a dimension for it, if not given.
-        key: A random key to use in place of the global generator.
         device: Where to create the keys; see `resolve_device`.
 
     Returns:
