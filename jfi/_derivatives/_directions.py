@@ -1,7 +1,8 @@
-"""Jacobians some directions at a time, which bounds their memory.
+"""Jacobians of float leaves: JAX's, or some directions at a time for less memory.
 
-What JAX does for all directions at once, as a loop over chunks of them: a direction is
-made where it is used, so that not even the identity matrix is ever there as a whole.
+These are what JAX does for all directions at once, as a loop over chunks of them: a
+direction is made where it is used, so that not even the identity matrix is ever there
+as a whole.
 """
 
 import math
@@ -22,8 +23,10 @@ from ._leaves import placed_as
 OfFloats: TypeAlias = Callable[[list[Any]], tuple[Any, Any]]
 
 
-def forward(fun: OfFloats, chunk_size: int, *, holomorphic: bool) -> OfFloats:
+def forward(fun: OfFloats, chunk_size: int | None, holomorphic: bool) -> OfFloats:
     """The jacobian by columns, as `jax.jacfwd` computes it."""
+    if chunk_size is None:
+        return jax.jacfwd(fun, has_aux=True, holomorphic=holomorphic)
 
     def jacobian(floats: list[Any]) -> tuple[Any, Any]:
         _check_complex("jacfwd", "input", floats, holomorphic)
@@ -42,8 +45,10 @@ def forward(fun: OfFloats, chunk_size: int, *, holomorphic: bool) -> OfFloats:
     return jacobian
 
 
-def backward(fun: OfFloats, chunk_size: int, *, holomorphic: bool) -> OfFloats:
+def backward(fun: OfFloats, chunk_size: int | None, holomorphic: bool) -> OfFloats:
     """The jacobian by rows, as `jax.jacrev` computes it, of a list of arrays."""
+    if chunk_size is None:
+        return jax.jacrev(fun, has_aux=True, holomorphic=holomorphic)
 
     def jacobian(floats: list[Any]) -> tuple[Any, Any]:
         values, pull, aux = jax.vjp(fun, floats, has_aux=True)
