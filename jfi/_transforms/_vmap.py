@@ -9,11 +9,7 @@ import numpy as np
 from .._advice import tell
 from .._errors import BatchError, RandomError
 from .._random.traced import Keys, trace_call
-from .._random.traced._own_stream import (
-    Function,
-    varied,
-    with_own_stream,
-)
+from .._random.traced._own_stream import Function, varied, with_own_stream
 from .._random.traced._rows import Randomness, row_draws
 from .._values import refuse_no_function
 

@@ -111,13 +111,14 @@ def in_chunks(
     body = jax.checkpoint(lambda part: block(*part), prevent_cse=False)
     n, chunks, rest = divided((numbers, *rows), len(numbers), chunk_size)
 
-    def step(done: jax.Array, part: Any) -> tuple[jax.Array, Any]:
+    def step(done: Any, part: Any) -> tuple[Any, Any]:
         out = body(part)
-        if bar is not None:
-            _report(bar, done + 1, n, numbers)
+        if bar is None:
+            return None, out
+        _report(bar, done + 1, n, numbers)
         return done + 1, out
 
-    _, out = jax.lax.scan(step, jnp.asarray(0), chunks)
+    _, out = jax.lax.scan(step, None if bar is None else jnp.asarray(0), chunks)
     return joined(out, None if rest is None else body(rest))
 
 
