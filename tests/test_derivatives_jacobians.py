@@ -153,6 +153,19 @@ def test_chunks_bound_the_memory(tool):
     assert temporary_bytes(4) < temporary_bytes(None) / 8
 
 
+def test_chunks_bound_the_memory_of_a_gradient_through_them():
+    def costly(x):
+        return jnp.sin(x[:, None] * np.linspace(0, 1, 64)).sum(1) * x.sum()
+
+    def temporary_bytes(chunk_size):
+        jacobian = jnp.jacrev(costly, chunk_size=chunk_size)
+        slope = jax.jit(jax.grad(lambda x: (jacobian(x) ** 2).sum()))
+        compiled = slope.lower(np.ones(128, "float32")).compile()
+        return compiled.memory_analysis().temp_size_in_bytes
+
+    assert temporary_bytes(4) < temporary_bytes(None) / 4
+
+
 @pytest.mark.parametrize("chunk_size", [0, -1, 2.0, True, "2"])
 def test_a_chunk_size_that_is_none(chunk_size):
     with pytest.raises(jnp.DerivativeError, match="Write an int of 1 or more, or None"):

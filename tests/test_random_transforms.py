@@ -341,6 +341,39 @@ def test_a_row_does_not_depend_on_the_others(jit):
         np.testing.assert_array_equal(rows(5, chunk_size=size), whole)
 
 
+@pytest.mark.parametrize("in_axes", [(0, None), "auto"])
+def test_chunks_bound_the_memory_of_a_gradient(in_axes):
+    rows, W = np.ones((1024, 64), "float32"), np.eye(64, dtype="float32") * 0.5
+
+    def deep(x, W):
+        for _ in range(8):
+            x = jfi.tanh(x @ W)
+        return x.sum()
+
+    def memory(chunk_size):
+        batch = jfi.vmap(deep, in_axes, chunk_size=chunk_size)
+        slope = jax.jit(jax.grad(lambda W: batch(rows, W).sum()))
+        return slope.lower(W).compile().memory_analysis().temp_size_in_bytes
+
+    assert memory(32) < memory(None) / 4
+
+
+@pytest.mark.parametrize("chunk_size", [0, True, 2.0])
+def test_a_chunk_size_that_is_none(chunk_size):
+    with pytest.raises(jfi.BatchError, match="an int of 1 or more: chunk_size=32"):
+        jfi.vmap(jfi.sin, chunk_size=chunk_size)
+
+
+def test_chunks_of_what_is_no_batch():
+    x = np.ones((4, 3), "float32")
+    with pytest.raises(jfi.BatchError, match=r"mapped arrays of \[3, 4\] rows"):
+        jfi.vmap(jfi.dot, (0, 1), chunk_size=2)(x, x)
+    with pytest.raises(jfi.BatchError, match="out_axes= with None, and chunks"):
+        jfi.vmap(jfi.sin, out_axes=None, chunk_size=2)(x)
+    with pytest.raises(jfi.BatchError, match="axis_name=, which needs all rows"):
+        jfi.vmap(jfi.sin, axis_name="i", chunk_size=2)
+
+
 def test_rows_with_one_draw_for_all_or_none():
     x = np.ones((2, 3), "float32")
     draw = lambda x: jfi.randn()

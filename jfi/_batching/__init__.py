@@ -4,12 +4,13 @@
 what is batched. A call (`_calls`) runs compiled where it can, with the `_defaults` of
 the function as if the caller had given them. Inside, the arguments are flattened to
 named leaves (`_leaves`), an axis is chosen for each (`_choosing`, by `_trials`;
-`_naming` finds leaves by path), and the rows (`_rows`) are mapped (`_mapping`): with
-draws of their own, in `_chunks`, on several `_devices`; then the results are put
-together (`_results`). `_messages` holds the refusals. `_stacking` makes batches out of
-lists.
+`_naming` finds leaves by path), the function is run on the rows (`_rows`): with draws
+of their own, in chunks, on several `_devices`; then the results are put together
+(`_results`). `_mapping` is the whole of that. `_messages` holds the refusals.
+`_given_axes` is `vmap` in chunks. `_stacking` makes batches out of lists.
 """
 
+from ._given_axes import vmap_in_chunks as vmap_in_chunks
 from ._marks import batched as batched, shared as shared
 from ._public import (
     auto_vmap as auto_vmap,

@@ -5,7 +5,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from .._errors import BatchError
-from .._random.traced._own_stream import Randomness
+from .._random.traced._rows import RowDraws, row_draws
 from ._devices import Spread, spread_over
 from ._marks import checked_axis
 
@@ -22,7 +22,7 @@ class Plan(NamedTuple):
         shared: Paths and globs of what is shared.
         batched: Paths and globs of what is batched, each with its axis.
         out_axes: As of `jax.vmap`.
-        randomness: As of `jfi.vmap`.
+        draws: How the rows draw.
         chunk_size: How many rows to compute at a time, or None for all.
         progress: Whether to show a bar.
         spread: The devices to use, if they were chosen.
@@ -33,7 +33,7 @@ class Plan(NamedTuple):
     shared: tuple[str, ...]
     batched: tuple[tuple[str, int], ...]
     out_axes: Any
-    randomness: Randomness
+    draws: RowDraws
     chunk_size: int | None
     progress: bool
     spread: Spread | None
@@ -71,13 +71,6 @@ def make_plan(tool: str, **options: Any) -> Plan:
         )
         raise TypeError(message)
     given = {**_OPTIONS, **options}
-    randomness = given["randomness"]
-    if randomness not in ("different", "same", "error"):
-        message = (
-            f"{tool}() got randomness={randomness!r}.\n"
-            "Write 'different', 'same' or 'error'."
-        )
-        raise BatchError(message)
     size = "the number of elements"
     rows = "the number of rows to compute at a time"
     chunk_size = _natural(tool, "chunk_size", given["chunk_size"], 1, rows)
@@ -94,7 +87,7 @@ def make_plan(tool: str, **options: Any) -> Plan:
         _paths(tool, given["shared"]),
         _axes(tool, given["batched"]),
         given["out_axes"],
-        randomness,
+        row_draws(tool, given["randomness"]),
         chunk_size,
         bool(given["progress"]),
         spread_over(tool, given["devices"], given["sharding"]),

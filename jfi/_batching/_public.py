@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Any, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 from .._errors import BatchError
-from .._random.traced._own_stream import Randomness
+from .._random.traced._rows import Randomness
 from .._values import function_name, refuse_no_function
 from ._calls import Calls
 from ._defaults import with_defaults

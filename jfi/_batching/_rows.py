@@ -1,15 +1,31 @@
-"""The rows of a batch: the arrays that are batched, and the function of one row."""
+"""The rows of a batch, and the function of one row run on all of them."""
 
+import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._errors import BatchError
+from .._optional._progress import ProgressBar
+from .._random.traced import Keys
+from .._random.traced._own_stream import with_own_stream
+from .._random.traced._rows import in_chunks
 from .._values import own_copy
 from ._choosing import Choice
 from ._leaves import Arguments
+from ._plan import Plan
+
+
+Guard: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
+T = TypeVar("T")
+
+
+def as_it_is(x: T) -> T:
+    """A guard that changes nothing; the end of a row that returns what it returns."""
+    return x
 
 
 class Rows:
@@ -20,10 +36,6 @@ class Rows:
         arguments: All arguments.
         choice: Which of them are batched.
         finish: Gets what the function returns for a row.
-
-    Attributes:
-        batched: The arrays that are batched.
-        axes: The axis of the batch in each of them.
     """
 
     def __init__(
@@ -39,10 +51,41 @@ class Rows:
         # JAX arrays: under jit, JAX 0.10 fails on a NumPy array that is batched over a
         # function with custom_vjp ("non-canonical constant of type ndarray").
         values = arguments.values
-        self.batched = [jnp.asarray(own_copy(values[i])) for i in self._axis_of]
-        self.axes = list(self._axis_of.values())
+        self._batched = [jnp.asarray(own_copy(values[i])) for i in self._axis_of]
 
-    def one(self, row: Sequence[Any]) -> Any:
+    def at_once(self, plan: Plan, out_axes: Any, guard: Guard = as_it_is) -> Any:
+        """The results of all rows.
+
+        Args:
+            plan: How the rows draw.
+            out_axes: The axis of the batch in the results.
+            guard: Gets the function of all rows, and returns it in another form.
+        """
+        axes = list(self._axis_of.values())
+
+        def mapped(keys: Keys | None) -> Any:
+            block = plan.draws.at_once(self._one, keys, (axes,), out_axes)
+            return guard(block)(self._batched)
+
+        return with_own_stream(mapped)
+
+    def in_parts(
+        self, plan: Plan, bar: ProgressBar | None, guard: Guard = as_it_is
+    ) -> Any:
+        """The same in chunks, on several devices, or both."""
+
+        def mapped(keys: Keys | None) -> Any:
+            block: Any = guard(jax.vmap(plan.draws.by_number(self._one, keys)))
+            if plan.chunk_size is not None:
+                block = functools.partial(in_chunks, block, plan.chunk_size, bar)
+            if plan.spread is not None:
+                block = functools.partial(plan.spread.run, block)
+            numbers = jnp.arange(self._size, dtype=np.uint32)
+            return block(numbers, self._leading())
+
+        return _with_axes(plan, with_own_stream(mapped))
+
+    def _one(self, row: Sequence[Any]) -> Any:
         """Call the function for one row."""
         values = list(self._arguments.values)
         for i, x in zip(self._axis_of, row, strict=True):
@@ -50,11 +93,26 @@ class Rows:
         args, kwargs = self._arguments.around(values)
         return self._finish(self._fn(*args, **kwargs))
 
-    def numbers(self) -> jax.Array:
-        """The number of each row."""
-        return jnp.arange(self._size, dtype=np.uint32)
-
-    def leading(self) -> list[jax.Array]:
+    def _leading(self) -> list[jax.Array]:
         """The batched arrays with the batch first."""
-        pairs = zip(self.batched, self.axes, strict=True)
+        pairs = zip(self._batched, self._axis_of.values(), strict=True)
         return [jnp.moveaxis(x, axis, 0) for x, axis in pairs]
+
+
+def _with_axes(plan: Plan, out: Any) -> Any:
+    """Move the batch, which comes first, to the axes that were asked for."""
+    if type(plan.out_axes) is int and plan.out_axes == 0:
+        return out
+
+    def moved(axis: int | None, out: Any) -> Any:
+        if axis is not None:
+            return jnp.moveaxis(out, 0, axis)
+        message = (
+            f"{plan.tool}() got out_axes= with None, and chunks or devices stack every "
+            "result.\nWrite an axis instead of None, or leave out chunk_size= and "
+            "devices=."
+        )
+        raise BatchError(message)
+
+    axes = jax.tree.broadcast(plan.out_axes, out, is_leaf=lambda x: x is None)
+    return jax.tree.map(moved, axes, out, is_leaf=lambda x: x is None)

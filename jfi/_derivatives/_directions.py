@@ -1,7 +1,8 @@
-"""Jacobians some directions at a time, which bounds their memory.
+"""Jacobians of float leaves: JAX's, or some directions at a time for less memory.
 
-What JAX does for all directions at once, as a loop over chunks of them: a direction is
-made where it is used, so that not even the identity matrix is ever there as a whole.
+These are what JAX does for all directions at once, as a loop over chunks of them: a
+direction is made where it is used, so that not even the identity matrix is ever there
+as a whole.
 """
 
 import math
@@ -13,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._errors import DerivativeError
+from .._random.traced._rows import in_chunks
 from ._leaves import placed_as
 
 
@@ -21,8 +23,10 @@ from ._leaves import placed_as
 OfFloats: TypeAlias = Callable[[list[Any]], tuple[Any, Any]]
 
 
-def forward(fun: OfFloats, chunk_size: int, *, holomorphic: bool) -> OfFloats:
+def forward(fun: OfFloats, chunk_size: int | None, holomorphic: bool) -> OfFloats:
     """The jacobian by columns, as `jax.jacfwd` computes it."""
+    if chunk_size is None:
+        return jax.jacfwd(fun, has_aux=True, holomorphic=holomorphic)
 
     def jacobian(floats: list[Any]) -> tuple[Any, Any]:
         _check_complex("jacfwd", "input", floats, holomorphic)
@@ -33,7 +37,7 @@ def forward(fun: OfFloats, chunk_size: int, *, holomorphic: bool) -> OfFloats:
             _, slopes, aux = jax.jvp(fun, (floats,), (_unit(i, floats),), has_aux=True)
             return slopes
 
-        columns = _in_chunks(column, _size(floats), chunk_size)
+        columns = _directions(column, _size(floats), chunk_size)
         if jax.tree.leaves(aux):  # arrays of the loop; the caller needs them outside
             _, aux = fun(floats)
         return jax.tree.map(lambda x: _columns(x, floats), columns), aux
@@ -41,8 +45,10 @@ def forward(fun: OfFloats, chunk_size: int, *, holomorphic: bool) -> OfFloats:
     return jacobian
 
 
-def backward(fun: OfFloats, chunk_size: int, *, holomorphic: bool) -> OfFloats:
+def backward(fun: OfFloats, chunk_size: int | None, holomorphic: bool) -> OfFloats:
     """The jacobian by rows, as `jax.jacrev` computes it, of a list of arrays."""
+    if chunk_size is None:
+        return jax.jacrev(fun, has_aux=True, holomorphic=holomorphic)
 
     def jacobian(floats: list[Any]) -> tuple[Any, Any]:
         values, pull, aux = jax.vjp(fun, floats, has_aux=True)
@@ -51,24 +57,22 @@ def backward(fun: OfFloats, chunk_size: int, *, holomorphic: bool) -> OfFloats:
         def row(i: jax.Array) -> Any:
             return pull(_unit(i, values))[0]
 
-        rows = _in_chunks(row, _size(values), chunk_size)
+        rows = _directions(row, _size(values), chunk_size)
         by_leaf = [_rows(x, values) for x in rows]
         return [[blocks[k] for blocks in by_leaf] for k in range(len(values))], aux
 
     return jacobian
 
 
-def _in_chunks(one: Callable[[jax.Array], Any], n: int, chunk_size: int) -> Any:
+def _directions(one: Callable[[jax.Array], Any], n: int, chunk_size: int) -> Any:
     """The results of `n` directions, stacked."""
-    if n <= chunk_size:
-        return jax.vmap(one)(jnp.arange(n, dtype=np.int32))
-    chunks = -(-n // chunk_size)
+    chunks = max(-(-n // chunk_size), 1)
     size = -(-n // chunks)
-    # The last direction fills up the last chunk: a smaller one, as `lax.map` makes it,
-    # would be traced and compiled by itself.
+    # The last direction fills up the last chunk: a smaller one would be traced and
+    # compiled by itself.
     numbers = jnp.minimum(jnp.arange(chunks * size, dtype=np.int32), n - 1)
-    found = jax.lax.map(jax.vmap(one), numbers.reshape(chunks, size))
-    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:n], found)
+    found = in_chunks(jax.vmap(one), size, None, numbers)
+    return jax.tree.map(lambda x: x[:n], found)
 
 
 def _size(leaves: Sequence[Any]) -> int:

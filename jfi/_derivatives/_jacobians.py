@@ -68,15 +68,9 @@ def jacrev(
     Raises:
         DerivativeError: There is nothing to differentiate.
     """
-    options = _Options("jacrev", has_aux, holomorphic, chunk_size)
+    options = _Options("jacrev", (backward,), has_aux, holomorphic, chunk_size)
     how = check_nondiff("zeros" if allow_int and nondiff == "none" else nondiff)
-
-    def transform(g: OfFloats) -> OfFloats:
-        if chunk_size is None:
-            return jax.jacrev(g, has_aux=True, holomorphic=holomorphic)
-        return backward(g, chunk_size, holomorphic=holomorphic)
-
-    return _blockwise(fun, Selection(fun, argnums, argnames), how, options, transform)
+    return _blockwise(fun, Selection(fun, argnums, argnames), how, options)
 
 
 def jacfwd(
@@ -114,15 +108,9 @@ def jacfwd(
     Raises:
         DerivativeError: There is nothing to differentiate.
     """
-    options = _Options("jacfwd", has_aux, holomorphic, chunk_size, same_draws=True)
+    options = _Options("jacfwd", (forward,), has_aux, holomorphic, chunk_size)
     how = check_nondiff(nondiff)
-
-    def transform(g: OfFloats) -> OfFloats:
-        if chunk_size is None:
-            return jax.jacfwd(g, has_aux=True, holomorphic=holomorphic)
-        return forward(g, chunk_size, holomorphic=holomorphic)
-
-    return _blockwise(fun, Selection(fun, argnums, argnames), how, options, transform)
+    return _blockwise(fun, Selection(fun, argnums, argnames), how, options)
 
 
 def hessian(
@@ -162,31 +150,43 @@ def hessian(
     Raises:
         DerivativeError: There is nothing to differentiate.
     """
-    options = _Options(
-        "hessian", has_aux, holomorphic, chunk_size, order=2, same_draws=True
-    )
+    steps = backward, forward
+    options = _Options("hessian", steps, has_aux, holomorphic, chunk_size)
     how = check_nondiff(nondiff)
-
-    def transform(g: OfFloats) -> OfFloats:
-        if chunk_size is None:
-            return jax.hessian(g, has_aux=True, holomorphic=holomorphic)
-        first = backward(g, chunk_size, holomorphic=holomorphic)
-        return forward(first, chunk_size, holomorphic=holomorphic)
-
-    return _blockwise(fun, Selection(fun, argnums, argnames), how, options, transform)
+    return _blockwise(fun, Selection(fun, argnums, argnames), how, options)
 
 
 @dataclass(frozen=True)
 class _Options:
+    """What a tool does.
+
+    Attributes:
+        tool: Its public name.
+        steps: The jacobians it takes, the first one first.
+        has_aux: As of `jacrev`.
+        holomorphic: As of `jacrev`.
+        chunk_size: As of `jacrev`.
+    """
+
     tool: str
+    steps: tuple[Callable[[OfFloats, int | None, bool], OfFloats], ...]
     has_aux: bool
     holomorphic: bool
     chunk_size: int | None
-    order: int = 1
-    same_draws: bool = False  # in all directions, which JAX itself refuses
 
     def __post_init__(self) -> None:
         check_chunk_size(self.tool, self.chunk_size)
+
+    @property
+    def traces_draws(self) -> bool:
+        """Whether the function is traced in all directions, which must draw alike."""
+        return forward in self.steps
+
+    def of(self, fun: OfFloats) -> OfFloats:
+        """The derivative of a function."""
+        for step in self.steps:
+            fun = step(fun, self.chunk_size, self.holomorphic)
+        return fun
 
 
 def _blockwise(
@@ -194,7 +194,6 @@ def _blockwise(
     selection: Selection,
     how: Nondiff,
     options: _Options,
-    transform: Callable[[OfFloats], OfFloats],
 ) -> Callable[P, Any]:
     """The function of the blocks of all leaves, from JAX's of float leaves."""
 
@@ -221,14 +220,14 @@ def _blockwise(
             if not call.floats:
                 values, carried = own([])
                 return [[]] * len(values), carried
-            return differentiate(transform(own), call.floats)
+            return differentiate(options.of(own), call.floats)
 
-        blocks, carried = with_own_stream(run) if options.same_draws else run(None)
+        blocks, carried = with_own_stream(run) if options.traces_draws else run(None)
         _, rest = partition(
             call.chosen[0] if selection.is_single else call.chosen, is_differentiable
         )
         inputs = _Axis(rest.replaced(blank), [jax.typeof(x) for x in call.floats])
-        axes = [_Axis(outputs.rest, outputs.types), *[inputs] * options.order]
+        axes = [_Axis(outputs.rest, outputs.types), *[inputs] * len(options.steps)]
         tree = _assembled(axes, blocks, how)
         if not options.has_aux:
             return tree

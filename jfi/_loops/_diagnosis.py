@@ -18,6 +18,7 @@ from .._jax_internals import origin_of_output
 from .._random.traced import Pretending, in_scope
 from .._values import function_name, path_name
 from ._carry import (
+    Names,
     check_arrays,
     check_carry,
     check_condition,
@@ -57,16 +58,21 @@ def explained_scan(f: Any, init: Any, xs: Any, length: Any) -> Any:
         row = jax.tree.map(lambda x: _typed(x, drop=1), xs)
         names = names_in("scan", f)
         traced, out = _traced(f, jax.tree.map(_typed, init), row)
-        if not (isinstance(out, tuple) and len(out) == 2):
-            message = (
-                f"{names.body}() in scan() returned {_what(out)}, not a "
-                f"pair.\nReturn ({names.carry}, y); where there is nothing to stack: "
-                f"return {names.carry}, None"
-            )
-            raise LoopError(message)
+        check_pair(names, out)
         check_carry(names, jax.tree.map(_typed, init), out[0], traced)
 
     return _explained(explain)
+
+
+def check_pair(names: Names, returned: Any) -> None:
+    """Refuse what a body returns that is no pair of carry and y."""
+    if not (isinstance(returned, tuple) and len(returned) == 2):
+        message = (
+            f"{names.body}() in {names.loop}() returned {_what(returned)}, not a pair."
+            f"\nReturn ({names.carry}, y); where there is nothing to stack: "
+            f"return {names.carry}, None"
+        )
+        raise LoopError(message)
 
 
 def explained_while(cond_fun: Any, body_fun: Any, init_val: Any) -> Any:

@@ -23,11 +23,10 @@ from .._random.traced import (
     is_under_vmap,
 )
 from .._random.traced._own_stream import (
-    on_keys,
-    varied,
     while_loop as drawing_while_loop,
     with_own_stream,
 )
+from .._random.traced._rows import RowDraws
 from .._values import function_name
 from . import _carrying
 from ._branches import chosen
@@ -156,11 +155,8 @@ def _map_in_batches(f: Any, xs: Any, batch_size: int, keys: Keys | None) -> Any:
     if keys is None:
         return lax.map(f, xs, batch_size=batch_size)
     numbers = jnp.arange(len(jax.tree.leaves(xs)[0]), dtype=np.uint32)
-    return lax.map(
-        lambda row: on_keys(f, varied(keys, row[0]), row[1]),
-        (numbers, xs),
-        batch_size=batch_size,
-    )
+    row = RowDraws("map").by_number(f, keys)
+    return lax.map(lambda x: row(*x), (numbers, xs), batch_size=batch_size)
 
 
 def associative_scan(functions: tuple[Any], elems: Any, reverse: Any, axis: Any) -> Any:

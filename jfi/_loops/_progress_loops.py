@@ -12,6 +12,7 @@ import numpy as np
 from jax import lax
 
 from .._optional._progress import MOST_REPORTS, ProgressBar
+from .._random.traced._rows import divided, joined
 
 
 def scan_with_progress(
@@ -24,10 +25,8 @@ def scan_with_progress(
         return lax.scan(f, init, xs, length, reverse, unroll)
     bar = ProgressBar(title, "scan(progress=True)")
     size = -(-steps // MOST_REPORTS)
-    parts, rest = divmod(steps, size)
-    xs = jax.tree.map(jnp.asarray, xs)
-    even = jax.tree.map(lambda x: _parts(x[: parts * size], parts), xs)
-    tail = jax.tree.map(lambda x: x[parts * size :], xs)
+    parts, even, tail = divided(jax.tree.map(jnp.asarray, xs), steps, size)
+    rest = steps % size
     # A report waits for no data, or a batch would make many of it: what is told after
     # the loop could come before. So the last part stands for the rest, too.
     done = np.append(size * np.arange(1, parts), steps)
@@ -38,27 +37,17 @@ def scan_with_progress(
         bar.report(number, steps)
         return out
 
-    def even_parts(carry: Any) -> Any:
-        order = done[::-1] if reverse else done
-        carry, ys = lax.scan(part, carry, (order, even), reverse=reverse)
-        return carry, jax.tree.map(lambda y: y.reshape(parts * size, *y.shape[2:]), ys)
-
     def the_rest(carry: Any) -> Any:
         return lax.scan(f, carry, tail, rest, reverse, unroll)
 
-    if not rest:
-        return even_parts(init)
-    if reverse:
-        carry, last = the_rest(init)
-        carry, first = even_parts(carry)
-    else:
-        carry, first = even_parts(init)
+    carry, last = init, None
+    if rest and reverse:
         carry, last = the_rest(carry)
-    return carry, jax.tree.map(lambda a, b: jnp.concatenate([a, b]), first, last)
-
-
-def _parts(x: Any, parts: int) -> Any:
-    return x.reshape(parts, x.shape[0] // parts, *x.shape[1:])
+    order = done[::-1] if reverse else done
+    carry, ys = lax.scan(part, carry, (order, even), reverse=reverse)
+    if rest and not reverse:
+        carry, last = the_rest(carry)
+    return carry, joined(ys, last)
 
 
 def fori_with_progress(

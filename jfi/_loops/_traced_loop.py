@@ -1,4 +1,4 @@
-"""A loop of a user's functions as the loop over flat lists that the engine runs."""
+"""A loop of a user's functions as a loop over flat lists: see `_loop_forms`."""
 
 import functools
 import operator
@@ -22,8 +22,9 @@ from .._random.traced import Keys, refuse_sources
 from .._random.traced._own_stream import on_keys, varied, with_own_stream
 from .._values import function_name, path_name
 from ._carry import Names, check_arrays, check_carry, check_condition, check_structure
-from ._engine import differentiable
-from ._running import Bound, Loop, run_while
+from ._diagnosis import check_pair
+from ._loop_derivatives import differentiable
+from ._loop_forms import Bound, Loop, run_while
 
 
 class Outcome(NamedTuple):
@@ -114,7 +115,7 @@ def _settled(
     # Other numbers for the condition than for the body.
     of_body, of_cond = (keys and varied(keys, i) for i in (0, 1))
     traced = _trace(body, init, of_body)
-    _check_pair(names, traced.returned)
+    check_pair(names, traced.returned)
     check_structure(names, init, traced.returned[0])
     settled = jax.tree.map(_with_dtype, init, traced.returned[0])
     if _types(settled) != _types(init):
@@ -234,16 +235,6 @@ def checked_max_steps(loop: str, max_steps: Any) -> int:
         )
         raise LoopError(message)
     return number
-
-
-def _check_pair(names: Names, returned: Any) -> None:
-    if not (isinstance(returned, tuple) and len(returned) == 2):
-        message = (
-            f"{names.body}() in {names.loop}() returned a {type(returned).__name__}, "
-            f"not a pair.\nReturn ({names.carry}, y); where there is nothing to "
-            f"record: return {names.carry}, None"
-        )
-        raise LoopError(message)
 
 
 def _types(tree: Any) -> list[Any]:

@@ -19,7 +19,8 @@ from jax.lax import stop_gradient as stop_gradient
 from jax.random import key as key
 
 from .._jit import _function as _jit
-from .._random.traced._own_stream import Function, Randomness
+from .._random.traced._own_stream import Function
+from .._random.traced._rows import Randomness
 from . import _vmap
 
 

@@ -1,32 +1,17 @@
 """`vmap` and `shard_map` of functions that may draw."""
 
 import functools
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from .._advice import tell
 from .._errors import BatchError, RandomError
 from .._random.traced import Keys, trace_call
-from .._random.traced._own_stream import (
-    Function,
-    Randomness,
-    on_keys,
-    varied,
-    with_own_stream,
-)
+from .._random.traced._own_stream import Function, varied, with_own_stream
+from .._random.traced._rows import Randomness, row_draws
 from .._values import refuse_no_function
-
-
-Row: TypeAlias = Callable[[jax.Array, tuple[Any, ...], dict[str, Any]], Any]
-
-_NO_DRAWS = (
-    "A random number was drawn inside jfi.vmap(..., randomness='error'). "
-    "Write randomness='different' (each row draws its own) or 'same'."
-)
 
 
 def vmap(
@@ -51,71 +36,34 @@ def vmap(
     Returns:
         The batched function.
     """
-    _check(randomness, chunk_size, options)
     _check_axes(fun, in_axes=in_axes, out_axes=out_axes)
+    draws = row_draws("vmap", randomness)
+    in_chunks = None
+    if chunk_size is not None:
+        from .._batching import vmap_in_chunks  # which few scripts need
 
-    def run(keys: Keys | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if keys is not None and randomness == "error":
-            raise RandomError(_NO_DRAWS)
-
-        def row(number: jax.Array, args: Any, kwargs: Any) -> Any:
-            if keys is None:
-                return fun(*args, **kwargs)
-            own = keys if randomness == "same" else varied(keys, number)
-            return on_keys(fun, own, *args, **kwargs)
-
-        if chunk_size is not None:
-            return _in_chunks(row, in_axes, out_axes, chunk_size, args, kwargs)
-        if keys is None:
-            return jax.vmap(fun, in_axes, out_axes, **options)(*args, **kwargs)
-        named: dict[str, Any] = {
-            **options,
-            "axis_name": options.get("axis_name") or _ROWS,
-        }
-        number = functools.partial(jax.lax.axis_index, named["axis_name"])
-        return jax.vmap(
-            lambda *args, **kwargs: row(number(), args, kwargs),
+        in_chunks = vmap_in_chunks(
+            fun,
             in_axes,
-            out_axes,
-            **named,
-        )(*args, **kwargs)
+            options,
+            out_axes=out_axes,
+            randomness=randomness,
+            chunk_size=chunk_size,
+        )
 
     @functools.wraps(fun, updated=())
     def mapped(*args: Any, **kwargs: Any) -> Any:
+        def run(keys: Keys | None) -> Any:
+            rows = draws.at_once(fun, keys, in_axes, out_axes, **options)
+            return rows(*args, **kwargs)
+
         try:
-            return with_own_stream(lambda keys: run(keys, args, kwargs))
+            return in_chunks(*args, **kwargs) if in_chunks else with_own_stream(run)
         except jax.errors.TracerBoolConversionError as error:
             tell(error)
             raise
 
     return mapped
-
-
-_ROWS = "jfi.vmap"  # the name of an axis without one
-
-
-def _check(randomness: Any, chunk_size: Any, options: dict[str, Any]) -> None:
-    if randomness not in ("different", "same", "error"):
-        message = (
-            f"vmap() got randomness={randomness!r}. "
-            "Write 'different', 'same' or 'error'."
-        )
-        raise BatchError(message)
-    if chunk_size is None:
-        return
-    if not isinstance(chunk_size, int) or chunk_size < 1:
-        message = (
-            f"vmap() got chunk_size={chunk_size!r}. Write an int of 1 or more, "
-            "or None for all rows at once."
-        )
-        raise BatchError(message)
-    given = [name for name, value in options.items() if value is not None]
-    if given:
-        message = (
-            f"vmap() got chunk_size= and {given[0]}=, which needs all rows at once. "
-            "Leave out one of them."
-        )
-        raise BatchError(message)
 
 
 def _check_axes(fun: Any, **given: Any) -> None:
@@ -131,53 +79,6 @@ def _check_axes(fun: Any, **given: Any) -> None:
                 f"entry for each {each}: an int, None, or a tree of these."
             )
             raise BatchError(message) from None
-
-
-def _in_chunks(
-    row: Row,
-    in_axes: Any,
-    out_axes: Any,
-    chunk_size: int,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-) -> Any:
-    """`vmap` of some rows at a time, one after the other."""
-    leaves, structure = jax.tree.flatten((args, kwargs))
-    in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
-    axes = _axis_of_each((in_axes, 0), (args, kwargs))
-    rows = {
-        i: jnp.moveaxis(leaf, axis, 0)
-        for i, (leaf, axis) in enumerate(zip(leaves, axes, strict=True))
-        if axis is not None
-    }
-    sizes = {len(x) for x in rows.values()}
-    if len(sizes) != 1:
-        message = (
-            f"vmap() with chunk_size= got mapped arrays of {sorted(sizes)} rows. "
-            "All must have the same number, and there must be one at least."
-        )
-        raise BatchError(message)
-
-    def one(numbered: tuple[jax.Array, dict[int, Any]]) -> Any:
-        number, own = numbered
-        chosen = [own.get(i, leaf) for i, leaf in enumerate(leaves)]
-        return row(number, *jax.tree.unflatten(structure, chosen))
-
-    numbers = jnp.arange(sizes.pop(), dtype=np.uint32)
-    out = jax.lax.map(one, (numbers, rows), batch_size=chunk_size)
-    outs, structure = jax.tree.flatten(out)
-    axes = _axis_of_each(out_axes, out)
-    if None in axes:
-        message = "vmap() with chunk_size= stacks every result: out_axes is never None."
-        raise BatchError(message)
-    moved = [jnp.moveaxis(x, 0, axis) for x, axis in zip(outs, axes, strict=True)]
-    return jax.tree.unflatten(structure, moved)
-
-
-def _axis_of_each(axes: Any, tree: Any) -> list[Any]:
-    """The axis of each leaf, from a prefix of the tree."""
-    spread = jax.tree.broadcast(axes, tree, is_leaf=lambda x: x is None)
-    return jax.tree.leaves(spread, is_leaf=lambda x: x is None)
 
 
 def shard_map(fun: Function, options: dict[str, Any]) -> Function:

@@ -5,7 +5,7 @@ state. A function traced once more, with its state as an argument, they can.
 """
 
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import jax
 
@@ -35,7 +35,6 @@ from . import (
 
 T = TypeVar("T")
 Function: TypeAlias = Callable[..., Any]
-Randomness: TypeAlias = Literal["different", "same", "error"]
 
 
 def with_own_stream(run: Callable[[Keys | None], T], *, finds_draws: bool = False) -> T:

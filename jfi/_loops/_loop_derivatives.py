@@ -19,7 +19,8 @@ import jax.numpy as jnp
 from .._errors import LoopError
 from .._jax_internals import linear_calls, varying_axes
 from ._carry import kind_of
-from ._rules import (
+from ._loop_forms import Bound, Loop, run_while
+from ._ruled_functions import (
     chosen,
     dense,
     floats_of,
@@ -29,7 +30,6 @@ from ._rules import (
     merge,
     with_zeros,
 )
-from ._running import Bound, Loop, run_while
 
 
 def differentiable(loop: Loop) -> Callable[[Any, Any, Bound], tuple[Any, Any, Any]]:

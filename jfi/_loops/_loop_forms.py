@@ -15,7 +15,7 @@ from jax import lax
 
 from .._errors import LoopError
 from .._jax_internals import varying_axes, varying_over
-from ._rules import floats_of, merge, with_rules
+from ._ruled_functions import floats_of, merge, with_rules
 
 
 class Bound(NamedTuple):

@@ -1,0 +1,65 @@
+"""`vmap(chunk_size=)`: the axes are given, and the rows computed some at a time."""
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import numpy as np
+
+from .._errors import BatchError
+from ._choosing import Choice
+from ._leaves import Arguments
+from ._plan import make_plan
+from ._rows import Rows, as_it_is
+
+
+def vmap_in_chunks(
+    fun: Callable[..., Any],
+    in_axes: Any,
+    others: Mapping[str, Any],
+    **options: Any,
+) -> Callable[..., Any]:
+    """`jax.vmap` of some rows at a time, one chunk after the other.
+
+    Args:
+        fun: The function of one row.
+        in_axes: As of `jax.vmap`.
+        others: Options of `jax.vmap` that need all rows at once; none may be given.
+        options: `out_axes`, `randomness` and `chunk_size`.
+
+    Raises:
+        BatchError: An option can't be; at a call: the batch has no one size.
+    """
+    plan = make_plan("vmap", **options)
+    given = [name for name, value in others.items() if value is not None]
+    if given:
+        message = (
+            f"vmap() got chunk_size= and {given[0]}=, which needs all rows at once.\n"
+            "Leave out one of them."
+        )
+        raise BatchError(message)
+    axes_of_args = tuple(in_axes) if isinstance(in_axes, list) else in_axes
+
+    @functools.wraps(fun, updated=())
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        call = args, kwargs
+        spread = jax.tree.broadcast((axes_of_args, 0), call, is_leaf=_is_none)
+        axes = tuple(jax.tree.leaves(spread, is_leaf=_is_none))
+        arguments = Arguments([], call)
+        pairs = zip(arguments.values, axes, strict=True)
+        sizes = {np.shape(x)[axis] for x, axis in pairs if axis is not None}
+        if len(sizes) != 1:
+            message = (
+                f"vmap() with chunk_size= got mapped arrays of {sorted(sizes)} rows.\n"
+                "All must have the same number, and there must be one at least."
+            )
+            raise BatchError(message)
+        rows = Rows(fun, arguments, Choice(axes, sizes.pop()), as_it_is)
+        return rows.in_parts(plan, None)
+
+    return mapped
+
+
+def _is_none(x: Any) -> bool:
+    return x is None
