@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast
 from ._errors import FingerprintError, LocalFallbackWarning
 from ._jax_internals import at_top_level
 from ._jit._function import jit
-from ._values import is_tracer, own_copy
+from ._values import copied_if_numpy, is_tracer
 
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class PersistentFunction(Generic[P, R]):
         functools.update_wrapper(self, fn)
         self._fn = fn
         self._lock = threading.Lock()
-        self._local: OrderedDict[str, _Compiled] = OrderedDict()
+        self._local: OrderedDict[str, _LocalProgram] = OrderedDict()
         self._refused: dict[str, str] = {}
         self._told: set[str] = set()
 
@@ -149,7 +149,7 @@ class PersistentFunction(Generic[P, R]):
         """Call the function as compiled in this process, once for each identity."""
         digest = identity.digest
         with self._lock:
-            found = self._local.get(digest) or _Compiled(self._fn, program)
+            found = self._local.get(digest) or _LocalProgram(self._fn, program)
             self._local[digest] = found
             self._local.move_to_end(digest)
             if len(self._local) > _MOST_PROGRAMS:
@@ -167,7 +167,7 @@ class PersistentFunction(Generic[P, R]):
         return f"{getattr(self._fn, '__name__', type(self._fn).__name__)}()"
 
 
-class _Compiled:
+class _LocalProgram:
     """A function compiled in this process, for settings of one identity."""
 
     def __init__(self, fn: Callable[..., Any], program: object) -> None:
@@ -186,7 +186,7 @@ class _Compiled:
         before = getattr(self._call, "parts", None)  # it may call itself uncompiled
         self._call.parts = parts
         try:
-            return self._jitted(list(map(own_copy, parts.traced)))
+            return self._jitted(list(map(copied_if_numpy, parts.traced)))
         finally:
             self._call.parts = before
 

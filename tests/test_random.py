@@ -190,7 +190,7 @@ def test_wrong_seeds_are_refused_and_change_nothing(seed):
 
 
 def test_seeding_under_a_transformation_is_refused():
-    with pytest.raises(jnp.RandomError, match="run once, while tracing"):
+    with pytest.raises(jnp.RandomError, match="runs once, while JAX traces"):
         jax.jit(lambda: jnp.manual_seed(0))()
 
 

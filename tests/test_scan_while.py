@@ -40,6 +40,7 @@ def test_counts(stop, max_steps):
     np.testing.assert_array_equal(ys, expected)
 
 
+@pytest.mark.filterwarnings("ignore::jfi.UncompiledWarning")
 def test_the_body_runs_once_for_each_step():
     seen = []
 
@@ -304,6 +305,7 @@ def test_the_number_of_steps_may_be_far_away():
     assert int(result.length) == 3
 
 
+@pytest.mark.filterwarnings("ignore::jfi.UncompiledWarning")
 def test_a_body_may_change_a_ref():
     total = jax.new_ref(jnp.zeros(()))
 

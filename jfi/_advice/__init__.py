@@ -7,8 +7,8 @@ error.
 
 from ._attaching import (
     advice as advice,
-    is_told as is_told,
-    mark_told as mark_told,
-    tell as tell,
-    told as told,
+    attach_advice as attach_advice,
+    has_advice as has_advice,
+    mark_advised as mark_advised,
+    with_advice as with_advice,
 )

@@ -7,7 +7,7 @@ import jax
 
 
 @contextmanager
-def told() -> Generator[None]:
+def with_advice() -> Generator[None]:
     """Tell the user's line, and what to write, in an error that leaves this block.
 
     The error keeps its class, and JAX's text below ours.
@@ -15,29 +15,29 @@ def told() -> Generator[None]:
     try:
         yield
     except jax.errors.TracerBoolConversionError as error:
-        tell(error)
+        attach_advice(error)
         raise
 
 
-def tell(error: jax.errors.TracerBoolConversionError) -> None:
+def attach_advice(error: jax.errors.TracerBoolConversionError) -> None:
     """Put the user's line, and what to write, in front of JAX's words."""
-    better = None if is_told(error) else advice(error)
-    mark_told(error)
+    better = None if has_advice(error) else advice(error)
+    mark_advised(error)
     if better is not None:
         error.args = (f"{better}\n\nJAX says: {error}",)
 
 
-def is_told(error: BaseException) -> bool:
+def has_advice(error: BaseException) -> bool:
     """Whether the error is in the user's words already."""
-    return hasattr(error, _TOLD)
+    return hasattr(error, _ADVISED)
 
 
-def mark_told(error: BaseException) -> None:
+def mark_advised(error: BaseException) -> None:
     """Note that it is."""
-    setattr(error, _TOLD, True)
+    setattr(error, _ADVISED, True)
 
 
-_TOLD = "_jfi_told"
+_ADVISED = "_jfi_advised"
 
 
 def advice(error: BaseException) -> str | None:

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 
 from .._errors import AutoJitError
-from .._values import own_copy
+from .._values import copied_if_numpy
 from ._calls import Calls
 from ._graphs import Graph
 from ._outcomes import Outcome
@@ -98,7 +98,7 @@ class Compiled:
                 "arguments of another form.\n"
                 f"Call {name}(...) itself, or lower and compile it for these."
             )
-        out = self._compiled(*map(own_copy, opened.leaves))
+        out = self._compiled(*map(copied_if_numpy, opened.leaves))
         return out.deliver(opened.objects) if isinstance(out, Outcome) else out
 
     def __getattr__(self, name: str) -> Any:

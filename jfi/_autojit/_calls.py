@@ -12,18 +12,18 @@ from .._jax_internals import setting
 from .._jit._executables import OtherArraysError
 from .._jit._per_function import weakly
 from .._random.traced import FoundDraws
-from .._values import function_name, own_copy
+from .._values import copied_if_numpy, function_name
 from ._effects import EffectsError
 from ._graphs import Opened
 from ._history import History, has_run
 from ._layout_table import Layouts
 from ._layouts import MAX_NODES, write_down
-from ._messages import needed_numbers, retell, used_after_all
+from ._messages import needed_numbers, rewrite_for_user, used_after_all
 from ._modes import Mode
 from ._opening import open_values
 from ._options import Options, named_in, read_options
 from ._outcomes import Outcome
-from ._programs import Function, Program, Programs, UnreadError
+from ._programs import CompiledBody, Program, Programs, UnreadError
 from ._reading import Assumed, Read
 from ._shardings import constrain, leaf_options, split_options
 from ._varying import Numbers
@@ -74,7 +74,9 @@ class Calls:
         self.programs: Programs = Programs()
         self._numbers = Numbers()
         self.recognise: Callable[..., Any] = self.run
-        self._function = Function(self._names(), self._call, self.history, self._failed)
+        self._function = CompiledBody(
+            self._names(), self._call, self.history, self._failed
+        )
         # After the arguments come the modules that code imports when it runs.
         modes = map(self._mode, self.parameters)
         self._modes = [Mode.TRACED, *modes, Mode.LOOKED_AT]
@@ -160,7 +162,7 @@ class Calls:
             make = functools.partial(self._program, opened)
             program = self.programs.get(opened.graph, make)
             try:
-                out = act(program, [own_copy(leaf) for leaf in opened.leaves])
+                out = act(program, [copied_if_numpy(leaf) for leaf in opened.leaves])
                 break
             except (UnreadError, EffectsError) as error:
                 self._failure.last = None
@@ -172,7 +174,7 @@ class Calls:
                 if numbers or not (program.succeeded or program.refused):
                     self.programs.drop(opened.graph)
                 if not numbers:
-                    retell(error, opened, self._names())
+                    rewrite_for_user(error, opened, self._names())
                     raise
                 frozen |= frozenset(numbers)
         program.succeeded = True

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from .._values import contents_key, number_key, own_copy
+from .._values import contents_key, copied_if_numpy, number_key
 from ._modes import Mode
 from ._opening import kind_in_mode
 from .kinds._classify import ARRAY, SCALAR
@@ -21,7 +21,7 @@ def array(x: Any) -> Any:
     """An array, ready to be passed on."""
     if kind_in_mode(x, Mode.TRACED) is not ARRAY:
         raise _OtherKindError
-    return own_copy(x)
+    return copied_if_numpy(x)
 
 
 def number(x: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 import jax
 from jax.core import Tracer
 
-from .._advice import advice, is_told, mark_told
+from .._advice import advice, has_advice, mark_advised
 from .._errors import AutoJitError, JfiError
 from .._values import function_name, is_user_frame
 from ._graphs import Graph, Opened, paths, place
@@ -138,20 +138,20 @@ _NEEDS_VALUE = (
 )
 
 
-def retell(error: Exception, opened: Opened, names: Sequence[str]) -> None:
+def rewrite_for_user(error: Exception, opened: Opened, names: Sequence[str]) -> None:
     """Tell JAX's error in the user's names: which argument, which line, what to write.
 
     The error keeps its class, and JAX's text below ours.
     """
-    if is_told(error):
+    if has_advice(error):
         return
     of_nnx = nnx_advice(error, names[0])
     if of_nnx is not None:
-        mark_told(error)
+        mark_advised(error)
         error.args = (of_nnx,)
     if not isinstance(error, _NEEDS_VALUE):
         return
-    mark_told(error)
+    mark_advised(error)
     nodes = opened.leaf_nodes()
     where = paths(opened.graph, opened.objects, names)
     leaves = {f"leaves[{k}]": where[i] for k, i in enumerate(nodes)}

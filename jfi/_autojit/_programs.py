@@ -44,7 +44,7 @@ class UnreadError(Exception):
     """The body used an attribute that no code seemed to read."""
 
 
-class Function(NamedTuple):
+class CompiledBody(NamedTuple):
     """What a program knows of the function that it is made of.
 
     Attributes:
@@ -73,7 +73,7 @@ class Program:
     """
 
     def __init__(
-        self, opened: Opened, function: Function, options: dict[str, Any]
+        self, opened: Opened, function: CompiledBody, options: dict[str, Any]
     ) -> None:
         self._opened, self._function = opened._replace(objects=[], leaves=[]), function
         self._roots = roots_of(opened)

@@ -17,7 +17,7 @@ from ._messages import random_generator
 from ._plan import Plan
 
 
-class Calls:
+class BatchCalls:
     """Calls of functions that map rows in one way.
 
     Args:
@@ -94,7 +94,7 @@ class Calls:
 MAX_FORMS = 64
 _RAN = jax.errors.JaxRuntimeError  # of compiled code; all other errors come before
 
-# What `Calls` gives its own copy of the function below.
+# What `BatchCalls` gives its own copy of the function below.
 mapping: Any = None
 
 

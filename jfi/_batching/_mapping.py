@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from .._advice import told
+from .._advice import with_advice
 from .._autojit._unasked import refusing_callbacks
 from .._optional._progress import ProgressBar
 from ._choosing import Choice, choose
@@ -63,7 +63,7 @@ class Mapping:
         rows = Rows(fn, arguments, choice, results.arrays)
         guard = refusing_callbacks if compiling else as_it_is
         fits = plan.chunk_size is None or plan.chunk_size >= choice.size
-        with told():
+        with with_advice():
             if plan.spread is None and fits:
                 out = rows.at_once(plan, plan.out_axes, guard)
             else:

@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypedDict, TypeVar, Unpack, overload
 from .._errors import BatchError
 from .._random.traced._rows import Randomness
 from .._values import function_name, refuse_no_function
-from ._calls import Calls
+from ._calls import BatchCalls
 from ._defaults import with_defaults
 from ._leaves import Arguments, arguments_of_call, arguments_of_problem
 from ._plan import Paths, key_of, make_plan
@@ -20,7 +20,7 @@ ProblemT = TypeVar("ProblemT")
 ResultT = TypeVar("ResultT")
 
 
-class Options(TypedDict, total=False):
+class BatchOptions(TypedDict, total=False):
     """The options of `vmap_automatically` beside `batch_size`; see `auto_vmap`."""
 
     shared: Paths
@@ -37,7 +37,7 @@ def vmap_automatically(
     fn: Callable[[ProblemT], ResultT],
     problem: ProblemT,
     batch_size: int | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[BatchOptions],
 ) -> ResultT:
     """Run `fn(problem)` for each element of a batch, and stack the results.
 
@@ -86,7 +86,9 @@ def vmap_automatically(
 
 
 MAX_FUNCTIONS = 256  # of which what was compiled is kept
-_known: dict[Hashable, tuple[Any, Calls]] = {}  # keeps the code: its id stays its own
+_known: dict[
+    Hashable, tuple[Any, BatchCalls]
+] = {}  # keeps the code: its id stays its own
 _lock = threading.Lock()
 
 
@@ -95,7 +97,7 @@ def _calls_of(
     fn: Callable[..., Any],
     options: Mapping[str, Any],
     read: Callable[..., Arguments],
-) -> Calls:
+) -> BatchCalls:
     """The calls of all functions with the same code: lambdas are made anew."""
     code, name = _code_of(fn), function_name(fn)
     # Not by the code itself: its hash goes through all of its bytes.
@@ -112,7 +114,7 @@ def _calls_of(
         key = tool, id(code), name, key_of(options)
         if key in _known:
             return _known[key][1]
-    calls = Calls(plan, name, read)
+    calls = BatchCalls(plan, name, read)
     with _lock:
         while len(_known) >= MAX_FUNCTIONS:
             del _known[next(iter(_known))]

@@ -13,7 +13,7 @@ from .._optional._progress import ProgressBar
 from .._random.traced import Keys
 from .._random.traced._own_stream import with_own_stream
 from .._random.traced._rows import in_chunks
-from .._values import own_copy
+from .._values import copied_if_numpy
 from ._choosing import Choice
 from ._leaves import Arguments
 from ._plan import Plan
@@ -51,7 +51,7 @@ class Rows:
         # JAX arrays: under jit, JAX 0.10 fails on a NumPy array that is batched over a
         # function with custom_vjp ("non-canonical constant of type ndarray").
         values = arguments.values
-        self._batched = [jnp.asarray(own_copy(values[i])) for i in self._axis_of]
+        self._batched = [jnp.asarray(copied_if_numpy(values[i])) for i in self._axis_of]
 
     def at_once(self, plan: Plan, out_axes: Any, guard: Guard = as_it_is) -> Any:
         """The results of all rows.

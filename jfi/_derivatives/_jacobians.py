@@ -68,7 +68,7 @@ def jacrev(
     Raises:
         DerivativeError: There is nothing to differentiate.
     """
-    options = _Options("jacrev", (backward,), has_aux, holomorphic, chunk_size)
+    options = _JacobianOptions("jacrev", (backward,), has_aux, holomorphic, chunk_size)
     how = check_nondiff("zeros" if allow_int and nondiff == "none" else nondiff)
     return _blockwise(fun, Selection(fun, argnums, argnames), how, options)
 
@@ -108,7 +108,7 @@ def jacfwd(
     Raises:
         DerivativeError: There is nothing to differentiate.
     """
-    options = _Options("jacfwd", (forward,), has_aux, holomorphic, chunk_size)
+    options = _JacobianOptions("jacfwd", (forward,), has_aux, holomorphic, chunk_size)
     how = check_nondiff(nondiff)
     return _blockwise(fun, Selection(fun, argnums, argnames), how, options)
 
@@ -151,13 +151,13 @@ def hessian(
         DerivativeError: There is nothing to differentiate.
     """
     steps = backward, forward
-    options = _Options("hessian", steps, has_aux, holomorphic, chunk_size)
+    options = _JacobianOptions("hessian", steps, has_aux, holomorphic, chunk_size)
     how = check_nondiff(nondiff)
     return _blockwise(fun, Selection(fun, argnums, argnames), how, options)
 
 
 @dataclass(frozen=True)
-class _Options:
+class _JacobianOptions:
     """What a tool does.
 
     Attributes:
@@ -193,7 +193,7 @@ def _blockwise(
     fun: Callable[P, Any],
     selection: Selection,
     how: Nondiff,
-    options: _Options,
+    options: _JacobianOptions,
 ) -> Callable[P, Any]:
     """The function of the blocks of all leaves, from JAX's of float leaves."""
 

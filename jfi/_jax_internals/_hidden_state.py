@@ -29,7 +29,7 @@ from ._effects import communicates, inner_jaxprs
 class Source(Protocol):
     """Whatever hands out random state."""
 
-    def draw_key(self) -> Any:
+    def next_key(self) -> Any:
         """The data of the key for one draw, `size / 2` words."""
         ...
 
@@ -116,7 +116,7 @@ def next_key(cells: Cells, rules: Rules) -> Any:
 @_next_key_p.def_impl  # type: ignore[untyped-decorator]
 def _run(words: Cell, count: Cell, *, rules: Rules) -> Any:
     # Eager code under `grad` or `vmap`: each draw is an execution of its own.
-    return words.source.draw_key()
+    return words.source.next_key()
 
 
 @_next_key_p.def_effectful_abstract_eval  # type: ignore[untyped-decorator]

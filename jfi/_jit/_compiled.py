@@ -199,7 +199,7 @@ class Compiled:
             return self._draw_from_many(args, kwargs)
         # For one source without loops: they cost a fifth of a small call.
         stream = first or current()
-        origin, start = stream.take(MANY)
+        origin, start = stream.reserve(MANY)
         used = 0
         try:
             out, count = self._drawing((origin.state(start),), *args, **kwargs)
@@ -208,7 +208,7 @@ class Compiled:
         except FoundDraws as found:
             self.add(found)
         finally:
-            stream.settle(start + MANY, start + used)
+            stream.release(start + MANY, start + used)
         return self.draw(args, kwargs)
 
     def _draw_in(
@@ -224,12 +224,12 @@ class Compiled:
             return self._draw_in(scope, args, kwargs)
         for source, count in zip(sources, counts, strict=True):
             ((n, last),) = count.items()
-            scope.settle(source, n if n >= 0 else None, last)
+            scope.advance(source, n if n >= 0 else None, last)
         return out
 
     def _draw_from_many(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         streams = [stream or current() for stream in self.streams]
-        taken = [stream.take(MANY) for stream in streams]
+        taken = [stream.reserve(MANY) for stream in streams]
         starts = [start for _, start in taken]
         ends = starts
         try:
@@ -241,7 +241,7 @@ class Compiled:
             self.add(found)
         finally:
             for stream, start, end in zip(streams, starts, ends, strict=True):
-                stream.settle(start + MANY, end)
+                stream.release(start + MANY, end)
         return self.draw(args, kwargs)
 
 

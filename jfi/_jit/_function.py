@@ -7,7 +7,7 @@ from typing import Any
 
 import jax
 
-from .._advice import tell
+from .._advice import attach_advice
 from .._random.traced import FoundDraws
 from .._values import mark_static, refuse_no_function
 from ._compiled import Body, Compiled as Compiled, referable
@@ -50,7 +50,7 @@ def jit(
                 return found()(*args, **kwargs)
             return found().run_after(draws, args, kwargs)
         except jax.errors.TracerBoolConversionError as error:
-            tell(error)
+            attach_advice(error)
             raise
         finally:
             del draws  # its traceback holds the arguments, and this frame
@@ -67,7 +67,7 @@ def jit(
         except _NotFoundYetError:
             draws = None
         except jax.errors.TracerBoolConversionError as error:
-            tell(error)
+            attach_advice(error)
             raise
         try:
             return call_found(draws, args, kwargs)

@@ -8,16 +8,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .._advice import told
+from .._advice import with_advice
 from .._errors import LoopError
 from ._carry import names_in
-from ._traced_loop import run
+from ._traced_loop import run_traced
 
 
 def scan_while(functions: tuple[Any, Any], init: Any, max_steps: Any) -> Any:
     cond, body = functions
-    with told():
-        return run(names_in("scan_while", body), cond, body, init, max_steps)[:3]
+    with with_advice():
+        return run_traced(names_in("scan_while", body), cond, body, init, max_steps)[:3]
 
 
 def bounded_while_loop(
@@ -30,8 +30,8 @@ def bounded_while_loop(
     def body(carry: Any) -> tuple[Any, None]:
         return body_fun(carry), None
 
-    with told():
-        carry, _, _, cut = run(names, cond_fun, body, init_val, max_steps)
+    with with_advice():
+        carry, _, _, cut = run_traced(names, cond_fun, body, init_val, max_steps)
     if not any(map(_can_tell, jax.tree.leaves(carry))):
         message = (
             "while_loop(..., max_steps=) can't show in its result that it was cut off: "

@@ -9,7 +9,7 @@ from jax import lax
 
 from .._jax_internals import at_top_level
 from . import _operations
-from ._programs import run, static
+from ._programs import run_loop, static
 from ._scan_while import bounded_while_loop
 
 
@@ -58,7 +58,7 @@ def scan(
         LoopError: `f` does not return the carry as it came, or rows don't fit.
     """
     settings = static(length), reverse, unroll, progress
-    out: tuple[Carry, Y] = run(_operations.scan, (f,), (init, xs), settings)
+    out: tuple[Carry, Y] = run_loop(_operations.scan, (f,), (init, xs), settings)
     return out
 
 
@@ -105,7 +105,7 @@ def while_loop(
     if max_steps is not None:
         functions = cond_fun, body_fun
         return bounded_while_loop(functions, init_val, max_steps)
-    out: T = run(_operations.while_loop, (cond_fun, body_fun), (init_val,))
+    out: T = run_loop(_operations.while_loop, (cond_fun, body_fun), (init_val,))
     return out
 
 
@@ -144,7 +144,7 @@ def fori_loop(
         # Nothing is differentiated, for which JAX must know the number of steps: one
         # program for any.
         bounds, known = known, bounds
-    out: T = run(
+    out: T = run_loop(
         _operations.fori_loop,
         (body_fun,),
         (init_val, bounds),
@@ -183,7 +183,7 @@ def cond(
     """
     functions: tuple[Any, Any] = true_fun, false_fun
     if callable(functions[0]) and callable(functions[1]):
-        out: R = run(
+        out: R = run_loop(
             _operations.cond,
             functions,
             (pred, operands, operand),
@@ -218,7 +218,7 @@ def switch(
     Raises:
         LoopError: The functions return different types.
     """
-    out: R = run(
+    out: R = run_loop(
         _operations.switch,
         tuple(branches),
         (index, operands, operand),
@@ -242,7 +242,7 @@ def map(f: Callable[[X], Y], xs: X, *, batch_size: int | None = None) -> Y:
     Returns:
         What `f` returns, stacked.
     """
-    out: Y = run(_operations.map, (f,), (xs,), (static(batch_size),))
+    out: Y = run_loop(_operations.map, (f,), (xs,), (static(batch_size),))
     return out
 
 
@@ -265,7 +265,7 @@ def associative_scan(
         A tree like `elems`.
     """
     settings = reverse, static(axis)
-    out: T = run(_operations.associative_scan, (fn,), (elems,), settings)
+    out: T = run_loop(_operations.associative_scan, (fn,), (elems,), settings)
     return out
 
 
@@ -310,7 +310,7 @@ def checkpoint(
         by_name = _split(kwargs, names)
         data, static = zip(by_position, by_name, strict=True)
         operation = _operations.checkpoint
-        out: R = run(operation, (fun,), (data,), (static, options))
+        out: R = run_loop(operation, (fun,), (data,), (static, options))
         return out
 
     return checkpointed

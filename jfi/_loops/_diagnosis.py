@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from .._advice import tell
+from .._advice import attach_advice
 from .._errors import JfiError, LoopError
 from .._jax_internals import origin_of_output
 from .._random.traced import Pretending, in_scope
@@ -35,7 +35,7 @@ def _explained(explain: Callable[[], None]) -> Generator[None]:
     try:
         yield
     except jax.errors.TracerBoolConversionError as error:
-        tell(error)
+        attach_advice(error)
         raise
     except (JfiError, jax.errors.JAXTypeError, jax.errors.JAXIndexError):
         raise  # about values that are not known yet

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .._advice import told
+from .._advice import with_advice
 from .._jax_internals import setting
 from .._optional._progress import title_of
 from .._random.traced import (
@@ -144,7 +144,7 @@ def _is_scalar(x: Any, kind: Any) -> bool:
 
 def map(functions: tuple[Any], xs: Any, batch_size: Any) -> Any:
     (f,) = functions
-    with told():
+    with with_advice():
         if batch_size is None:
             return _carrying.map(f, xs)
         return with_own_stream(functools.partial(_map_in_batches, f, xs, batch_size))
@@ -161,7 +161,7 @@ def _map_in_batches(f: Any, xs: Any, batch_size: int, keys: Keys | None) -> Any:
 
 def associative_scan(functions: tuple[Any], elems: Any, reverse: Any, axis: Any) -> Any:
     fn = functools.partial(as_outside, functions[0])
-    with told():  # it calls `fn` a few times, and transforms nothing
+    with with_advice():  # it calls `fn` a few times, and transforms nothing
         return differentiate(lax.associative_scan, fn, elems, reverse, axis)
 
 
@@ -176,7 +176,7 @@ def checkpoint(functions: tuple[Any], data: Any, static: Any, options: Any) -> A
 
     if setting("jax_disable_jit"):  # JAX traces it all the same
         return of_data(data)
-    with told():
+    with with_advice():
         return _carrying.checkpoint(
             functools.partial(jax.checkpoint, **options), of_data, data
         )

@@ -33,7 +33,7 @@ MAX_PLACES = 512  # in the source, of which programs are kept
 MAX_SETTINGS = 128  # of one place: sizes and other values that are not data
 
 
-def run(
+def run_loop(
     operation: Operation,
     functions: tuple[Any, ...],
     data: tuple[Any, ...],
@@ -57,7 +57,7 @@ def run(
     eager = at_top_level()
     compiles = eager or not (is_staged() or is_batched(choice))
     if compiles and not setting("jax_disable_jit"):
-        program = _program_of(operation, _written(functions))
+        program = _loop_of(operation, _written(functions))
         if program.compiles:
             if eager or not streams:
                 return program.run(functions, data, settings, streams)
@@ -120,7 +120,7 @@ def static(number: Any) -> Any:
         return number  # the operation says what is wrong with it
 
 
-class _Program:
+class _EagerLoop:
     """An operation under autojit, for functions from one place in the source.
 
     Attributes:
@@ -169,7 +169,7 @@ class _Program:
         return out
 
 
-# What `_Program` gives its own copy of the function below.
+# What `_EagerLoop` gives its own copy of the function below.
 operation: Any = None
 
 
@@ -194,8 +194,8 @@ def _new(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @functools.lru_cache(MAX_PLACES)
-def _program_of(operation: Operation, written: tuple[object, ...]) -> _Program:
-    return _Program(operation)
+def _loop_of(operation: Operation, written: tuple[object, ...]) -> _EagerLoop:
+    return _EagerLoop(operation)
 
 
 def _written(functions: tuple[Any, ...]) -> tuple[object, ...]:

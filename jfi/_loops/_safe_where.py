@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from .._advice import told
+from .._advice import with_advice
 from .._errors import LoopError
 from .._values import function_name
 
@@ -60,7 +60,7 @@ def safe_where(
         )
         raise LoopError(message)
     valid = jax.tree.map(lambda leaf: _only_valid(mask, jnp.asarray(leaf)), x)
-    with told():
+    with with_advice():
         out = jax.tree.map(jnp.asarray, fn(valid))
     for leaf in jax.tree.leaves(out):
         _check_shape(fn, mask, leaf.shape, "returned")

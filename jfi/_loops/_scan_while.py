@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from .._errors import LoopError
 from . import _bounded
-from ._programs import run
+from ._programs import run_loop
 from ._traced_loop import checked_max_steps
 
 
@@ -99,7 +99,7 @@ def scan_while(
             Python int from 0 to 2**31 - 1.
     """
     steps = checked_max_steps("scan_while", max_steps)
-    carry, ys, length = run(
+    carry, ys, length = run_loop(
         _bounded.scan_while, (cond, body), (init,), (steps,), streams=False
     )
     return ScanWhileResult(carry, ys, length)
@@ -112,7 +112,7 @@ def bounded_while_loop(
 ) -> CarryT:
     """`while_loop` of a condition and a body, with `max_steps`."""
     steps = checked_max_steps("while_loop", max_steps)
-    whole: CarryT = run(
+    whole: CarryT = run_loop(
         _bounded.bounded_while_loop, functions, (init_val,), (steps,), streams=False
     )
     return whole

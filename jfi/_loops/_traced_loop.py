@@ -27,7 +27,7 @@ from ._loop_derivatives import differentiable
 from ._loop_forms import Bound, Loop, run_while
 
 
-class Outcome(NamedTuple):
+class LoopOutcome(NamedTuple):
     """What became of a loop.
 
     Attributes:
@@ -43,13 +43,13 @@ class Outcome(NamedTuple):
     cut: Any
 
 
-def run(
+def run_traced(
     names: Names,
     cond: Callable[[Any], Any],
     body: Callable[[Any], Any],
     init: Any,
     max_steps: Any,
-) -> Outcome:
+) -> LoopOutcome:
     """Repeat `body`, which returns a pair, while `cond` holds; with derivatives."""
     steps = checked_max_steps(names.loop, max_steps)
     check_arrays(names.loop, init, names.start)
@@ -60,7 +60,7 @@ def run(
 
 def _run(
     names: Names, cond: Any, body: Any, init: Any, max_steps: int, keys: Keys | None
-) -> Outcome:
+) -> LoopOutcome:
     init, traced_body, traced_cond = _settled(names, cond, body, init, keys)
     leaves, structure = jax.tree.flatten(init)
     _, y_structure = jax.tree.flatten(traced_body.returned[1])
@@ -100,7 +100,7 @@ def _run(
         leaves, ys, length = differentiable(loop)(consts, leaves, bound)
     if max_steps == 0:
         ys = [rows[:0] for rows in ys]
-    return Outcome(
+    return LoopOutcome(
         jax.tree.unflatten(structure, leaves[:n_carry]),
         jax.tree.unflatten(y_structure, ys),
         length,

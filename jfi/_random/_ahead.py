@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._jax_internals import compilation_context
-from ._streams import Origin, draw_key
+from ._streams import Origin, key_of_state
 
 
 _AHEAD = 64  # draws of one run
@@ -39,7 +39,7 @@ class KindOfDraw:
 
     def __init__(self, sample: Callable[..., jax.Array], impl: Any) -> None:
         def one(state: jax.Array, *dynamic: Any) -> jax.Array:
-            return sample(draw_key(impl, state), *dynamic)
+            return sample(key_of_state(impl, state), *dynamic)
 
         def many(state: jax.Array) -> list[jax.Array]:
             ahead = jnp.arange(_AHEAD, dtype=np.uint32)

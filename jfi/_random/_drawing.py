@@ -51,12 +51,12 @@ def draw(
         return _on_device(caller, sampler, static, dynamic, key, device)
     if key is None and at_top_level():
         stream = current()
-        origin, number = stream.take(1)
+        origin, number = stream.reserve(1)
         try:
             kind = _kind(sampler, static, origin.impl)
             return kind.draw(origin, number, dynamic)
         except BaseException:
-            stream.settle(number + 1, number)  # a refused draw changes nothing
+            stream.release(number + 1, number)  # a refused draw changes nothing
             raise
     drawn: jax.Array
     if key is None:

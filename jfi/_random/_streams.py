@@ -38,7 +38,7 @@ class Root(NamedTuple):
 Seed: TypeAlias = int | jax.Array | Root
 
 
-def draw_key(impl: Any, state: jax.Array) -> jax.Array:
+def key_of_state(impl: Any, state: jax.Array) -> jax.Array:
     """The data of the key for the draw that a state stands at.
 
     A state holds the data of the key of this epoch, then of the next, then a counter.
@@ -76,7 +76,7 @@ class Origin:
         return _root_of(self._seed, self.impl, self._forks)
 
     def state(self, count: int) -> Words:
-        """The state that stands at a draw: see `draw_key`."""
+        """The state that stands at a draw: see `key_of_state`."""
         half, state = self._cached
         if half != count >> 31:
             half = count >> 31
@@ -129,7 +129,7 @@ class Stream:
         """Another stream that goes on from here."""
         return Stream(*self.position())
 
-    def take(self, size: int) -> tuple[Origin, int]:
+    def reserve(self, size: int) -> tuple[Origin, int]:
         """Set draws aside; no two callers get the same.
 
         Returns:
@@ -140,7 +140,7 @@ class Stream:
             self._count = start + size
             return self._origin, start
 
-    def settle(self, end: int, used: int) -> None:
+    def release(self, end: int, used: int) -> None:
         """Give back draws that were not used, unless others drew since.
 
         Args:
@@ -151,10 +151,10 @@ class Stream:
             if self._count == end:
                 self._count = used
 
-    def draw_key(self) -> jax.Array:
+    def next_key(self) -> jax.Array:
         """The data of the key for the next draw."""
-        origin, start = self.take(1)
-        key: jax.Array = _jitted_draw_key(origin.impl, origin.state(start))
+        origin, start = self.reserve(1)
+        key: jax.Array = _jitted_key_of_state(origin.impl, origin.state(start))
         return key
 
     def leave_parent(self) -> None:
@@ -163,7 +163,7 @@ class Stream:
         self._origin = self._origin.in_child_process()
 
 
-_jitted_draw_key = functools.partial(jax.jit, static_argnums=0)(draw_key)
+_jitted_key_of_state = functools.partial(jax.jit, static_argnums=0)(key_of_state)
 
 
 def _from_system() -> int:

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from .._advice import tell
+from .._advice import attach_advice
 from .._errors import BatchError, RandomError
 from .._random.traced import Keys, trace_call
 from .._random.traced._own_stream import Function, varied, with_own_stream
@@ -60,7 +60,7 @@ def vmap(
         try:
             return in_chunks(*args, **kwargs) if in_chunks else with_own_stream(run)
         except jax.errors.TracerBoolConversionError as error:
-            tell(error)
+            attach_advice(error)
             raise
 
     return mapped

@@ -20,6 +20,7 @@ from ._classes import (
     own_equality as own_equality,
 )
 from ._data import (
+    copied_if_numpy as copied_if_numpy,
     has_dtype as has_dtype,
     is_array as is_array,
     is_data as is_data,
@@ -30,7 +31,6 @@ from ._data import (
     is_scalar as is_scalar,
     is_tracer as is_tracer,
     odd_array as odd_array,
-    own_copy as own_copy,
 )
 from ._keys import (
     Constant as Constant,

@@ -142,7 +142,7 @@ def is_fixed(value: Any) -> bool:
     return isinstance(value, _FIXED)
 
 
-def own_copy(x: Any) -> Any:
+def copied_if_numpy(x: Any) -> Any:
     """A NumPy array as a copy that nobody else writes into; all else as it is.
 
     JAX computes in the background, from the memory of a NumPy array: without a copy,

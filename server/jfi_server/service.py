@@ -56,7 +56,7 @@ class Service:
         self._stop = stop
         self._environment = environment()
         self._started = time.monotonic()
-        self._programs: OrderedDict[str, Program] = OrderedDict()
+        self._programs: OrderedDict[str, ServedProgram] = OrderedDict()
         self._lock = threading.Lock()
         self._calls = 0
 
@@ -116,11 +116,11 @@ class Service:
             except pickle.PicklingError as error:
                 raise NotServed(f"its result has {error}", for_ever=True) from error
 
-    def _program(self, request: Call) -> "Program | None":
+    def _program(self, request: Call) -> "ServedProgram | None":
         with self._lock:
             program = self._programs.get(request.key)
             if program is None and request.definition is not None:
-                program = Program(request.definition, request.libraries)
+                program = ServedProgram(request.definition, request.libraries)
                 self._programs[request.key] = program
                 if len(self._programs) > _MOST_PROGRAMS:
                     self._programs.popitem(last=False)
@@ -129,7 +129,7 @@ class Service:
             return program
 
 
-class Program:
+class ServedProgram:
     """A function with its settings, compiled once for each kind of arrays.
 
     Attributes:

@@ -23,12 +23,12 @@ from jax.core import Tracer
 from ..._jax_internals import at_top_level
 from ..._values import (
     contents_key,
+    copied_if_numpy,
     function_name,
     identity,
     is_named,
     is_user_function,
     number_key,
-    own_copy,
     references,
 )
 from .._modes import PASSED, Mode
@@ -105,7 +105,7 @@ class Remembering:
         if len(self.calls) > self.maxsize:
             raise self._refusal("more often than it remembers")
         # JAX remembers the arrays that are constants, whatever is written to them.
-        return own_copy(result)
+        return copied_if_numpy(result)
 
     def __getattr__(self, name: str) -> Any:
         if name == "fn" or not hasattr(self.fn, name):

@@ -24,7 +24,7 @@ import numpy as np
 from ..._errors import RandomError
 from ..._jax_internals import at_top_level, hidden_state, in_uneven_loop
 from ..._values import is_tracer, partition
-from .._streams import current, draw_key, folded
+from .._streams import current, folded, key_of_state
 from ._explicit import Explicit, explicit_key
 from ._finding import FoundDraws, found_draw, is_refusing, tracing
 from ._refusals import LOST_DERIVATIVES, refusal, refuse_around
@@ -49,7 +49,7 @@ def next_key_data() -> tuple[jax.Array, Any]:
     """The data of the key for the next draw of a stream, and its algorithm."""
     stream = current()
     if at_top_level():
-        return stream.draw_key(), stream.impl
+        return stream.next_key(), stream.impl
     source = source_of(stream)
     if is_refusing():
         found_draw(source)
@@ -87,7 +87,7 @@ class _Rules:
 
 @functools.partial(jax.jit, static_argnums=0)
 def _key(impl: Any, words: jax.Array, count: jax.Array) -> jax.Array:
-    return draw_key(impl, jnp.append(words, count))
+    return key_of_state(impl, jnp.append(words, count))
 
 
 @functools.partial(jax.jit, static_argnums=(0, 2))
@@ -148,7 +148,7 @@ class Functional:
     def __call__(
         self, states: Mapping[StreamSource, Any], args: Sequence[Any]
     ) -> tuple[Any, dict[StreamSource, jax.Array]]:
-        """Run it from states as `draw_key` takes them: the result and last counters."""
+        """Run it from states (see `key_of_state`): the result and the last counters."""
         parts = {source: (state[:-1], state[-1]) for source, state in states.items()}
         out, counts = self._staged(parts, args)
         return out, counts
@@ -178,9 +178,9 @@ def _refuse_derivatives(*_: Any) -> Any:
 Keys: TypeAlias = dict[StreamSource, jax.Array]
 
 
-def draw_keys(sources: Sequence[StreamSource]) -> Keys:
+def next_keys(sources: Sequence[StreamSource]) -> Keys:
     """The data of a key from each source, a draw of each, for `with_keys`."""
-    return {s: s.draw_key() if at_top_level() else _traced_key(s) for s in sources}
+    return {s: s.next_key() if at_top_level() else _traced_key(s) for s in sources}
 
 
 def traced_sources() -> list[StreamSource]:

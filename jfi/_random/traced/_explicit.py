@@ -18,7 +18,7 @@ from jax.core import eval_jaxpr
 
 from ..._errors import RandomError
 from ..._jax_internals import call_around, communicates
-from .._streams import current, draw_key
+from .._streams import current, key_of_state
 from ._finding import FoundDraws, found_draw, is_refusing, tracing
 from ._refusals import NOT_IN_THIS_JAX
 from ._sources import StreamSource, key_size, source_of
@@ -53,16 +53,16 @@ class Scope:
         """The data of the key for the next draw of a source."""
         self._require(source)
         words, count = self._words[source], self.counts[source]
-        self.settle(source, 1, None)
+        self.advance(source, 1, None)
         key: jax.Array = _key(source.impl, words, count)
         return key
 
     def state(self, source: StreamSource) -> jax.Array:
-        """Where a source stands, as `draw_key` takes it."""
+        """Where a source stands, as `key_of_state` takes it."""
         self._require(source)
         return _state(self._words[source], self.counts[source])
 
-    def settle(self, source: StreamSource, taken: int | None, last: Any) -> None:
+    def advance(self, source: StreamSource, taken: int | None, last: Any) -> None:
         """Go on after so many draws; from the `last` count if that is not known."""
         before = self.taken[source]
         if taken is None:
@@ -143,7 +143,7 @@ def explicit_key(source: StreamSource) -> jax.Array:
     """The data of the key for the next draw of a source, in code that is traced."""
     scope = scope_here()
     if scope is None:  # in eager code that is being differentiated
-        return source.stream().draw_key()
+        return source.stream().next_key()
     return scope.next_key(source)
 
 
@@ -175,7 +175,7 @@ class Carried:
         if not self._draws:  # and the number of draws stays known
             return
         for source, count in zip(self._scope.counts, counts, strict=True):
-            self._scope.settle(source, None, count)
+            self._scope.advance(source, None, count)
 
 
 def carried_here() -> Carried | None:
@@ -262,7 +262,7 @@ def _zeros(kind: Any) -> jax.Array:
 
 @functools.partial(jax.jit, static_argnums=0)
 def _key(impl: Any, words: jax.Array, count: jax.Array) -> jax.Array:
-    return draw_key(impl, _state(words, count))
+    return key_of_state(impl, _state(words, count))
 
 
 def _state(words: jax.Array, count: jax.Array) -> jax.Array:

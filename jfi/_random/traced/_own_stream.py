@@ -22,11 +22,11 @@ from . import (
     Keys,
     any_draws_traced,
     carried_here,
-    draw_keys,
     functionalize,
     is_in_eager_code,
     is_refusing,
     is_under_vmap,
+    next_keys,
     source_of,
     trace_call,
     tracing,
@@ -50,14 +50,14 @@ def with_own_stream(run: Callable[[Keys | None], T], *, finds_draws: bool = Fals
     try:
         return _without_draws(run, finds_draws)
     except FoundDraws as found:
-        keys = draw_keys(found.sources)
+        keys = next_keys(found.sources)
     while True:
         try:
             return run(keys)
         except FoundDraws as found:
             forget_traces(found)
             new = [source for source in found.sources if source not in keys]
-            keys = {**keys, **draw_keys(new)}
+            keys = {**keys, **next_keys(new)}
 
 
 def _without_draws(run: Callable[[Keys | None], T], finds_draws: bool) -> T:
@@ -162,7 +162,7 @@ def in_stream(call: Callable[[], T], *, draws: bool = False) -> T:
     if not eager and hidden_state() is not None:
         return call()
     function = functionalize(call, ())
-    taken = {s: (s.stream(), *s.stream().take(MANY)) for s in function.sources}
+    taken = {s: (s.stream(), *s.stream().reserve(MANY)) for s in function.sources}
     ends = {s: start for s, (_, _, start) in taken.items()}
     try:
         states = {s: origin.state(start) for s, (_, origin, start) in taken.items()}
@@ -174,4 +174,4 @@ def in_stream(call: Callable[[], T], *, draws: bool = False) -> T:
         return out
     finally:
         for s, (stream, _, start) in taken.items():
-            stream.settle(start + MANY, ends[s])
+            stream.release(start + MANY, ends[s])

@@ -28,16 +28,16 @@ class StreamSource(NamedTuple):
             )
         return stream
 
-    def draw_key(self) -> jax.Array:
+    def next_key(self) -> jax.Array:
         """The key for one draw of eager code."""
         self._found_if_refused()
-        return self.stream().draw_key()
+        return self.stream().next_key()
 
     def program_words(self) -> jax.Array:
         """One fresh key, written twice: as this epoch's key and the next's."""
         self._found_if_refused()
         apply_policy()
-        return jnp.tile(self.stream().draw_key(), 2)
+        return jnp.tile(self.stream().next_key(), 2)
 
     def _found_if_refused(self) -> None:
         if is_refusing():  # a program that JAX traced before
