@@ -41,6 +41,11 @@ def test_each_piece_can_be_switched_off(name):
         states = {row.name: row.state for row in _compat.rows()}
         assert states.pop(name) in ("fallback", "refused")
         assert set(states.values()) == {"in use"}
+
+
+def test_pieces_that_were_off_are_in_use_again():
+    with _compat.without(*NAMES):
+        assert "in use" not in {row.state for row in _compat.rows()}
     assert {row.state for row in _compat.rows()} == {"in use"}
 
 
@@ -61,7 +66,7 @@ def test_the_tested_releases_are_those_of_the_constraints():
 
 def report_of(**env):
     code = "import runpy, sys; runpy.run_module('jfi', run_name='__main__')"
-    done = run_python(code, env=env, check=False)
+    done = run_python(code, env=env, fresh=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

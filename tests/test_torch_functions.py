@@ -107,7 +107,7 @@ def test_log_softmax(shape, dim):
 def test_logsumexp(dim, keepdim):
     x = numbers((2, 3, 4))
     compare(jnp.logsumexp, torch.logsumexp, x, dim, keepdim)
-    compare(jnp.logsumexp, torch.logsumexp, x, dim=dim, keepdim=keepdim)
+    compare(jnp.logsumexp, torch.logsumexp, x, dim=dim, keepdim=keepdim, jit=False)
     compare_gradient(
         lambda x: jnp.logsumexp(x, axis=dim, keepdims=keepdim),
         lambda x: torch.logsumexp(x, dim, keepdim),

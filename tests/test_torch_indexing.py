@@ -281,7 +281,8 @@ def check_topk(x, k, dim=-1, largest=True, transform=lambda f: f):
 @pytest.mark.parametrize("dim", [0, -1])
 def test_topk(dtype, largest, dim):
     x = numbers((5, 6), dtype)
-    for k in (0, 1, 3, x.shape[dim]):
+    # Each k is compiled: the ends of what it may be for one dtype.
+    for k in (0, 1, 3, x.shape[dim]) if dtype == "float32" else (1, 3):
         check_topk(x, k, dim, largest, jax.jit if k == 3 else lambda f: f)
 
 
