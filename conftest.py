@@ -24,24 +24,16 @@ def cache_folder() -> Path | None:
     A machine with another processor, or another version, has a folder of its own:
     the compiled code is for this processor alone.
     """
-    named = os.environ.get("JFI_TEST_CACHE")
-    if named is not None:
-        return Path(named) if named else None
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    base = os.environ.get("JFI_TEST_CACHE", Path(cache, "jfi-tests"))
+    if not base:
+        return None
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
-    processor = sorted(
-        {line for line in lines if line.startswith(("flags", "Features"))}
-    )
-    parts = [
-        sys.version,
-        version("jax"),
-        version("jaxlib"),
-        platform.machine(),
-        processor,
-    ]
-    key = hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "jfi-tests" / key
+    processor = {line for line in lines if line.startswith(("flags", "Features"))}
+    parts = sys.version, version("jax"), version("jaxlib"), platform.machine()
+    key = hashlib.sha256(repr((parts, sorted(processor))).encode()).hexdigest()
+    return Path(base, key[:16])
 
 
 # Read when JAX compiles its first program. The programs of tests run once, on a few
@@ -53,20 +45,33 @@ if version("jaxlib").startswith("0.10."):
 os.environ.setdefault("XLA_FLAGS", " ".join(flags))
 
 import jax  # noqa: E402 - after the flags
+import pytest  # noqa: E402
 
 
 folder = cache_folder()
 if folder is not None:
-    # Values of this process: scripts that tests start have the defaults of users.
+    # Values of this process; those that tests start get them from subprocesses.py.
     jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
     jax.config.update("jax_persistent_cache_enable_xla_caches", "none")
 
 
-def pytest_collection_finish() -> None:
-    """Thousands of tests, and all imported modules, stay: the collector skips them."""
+def keep_what_there_is() -> None:
+    """What there is now stays: the garbage collector looks at what is made later."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests and all imported modules would make each collection slow."""
+    keep_what_there_is()
     # Tracing makes many objects that soon go. Tests of leaks collect by themselves.
     gc.set_threshold(20_000, 20, 20)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """So would what JAX remembers of thousands of programs."""
+    if nextitem is not None and nextitem.path != item.path:
+        keep_what_there_is()
