@@ -7,6 +7,15 @@ import sys
 import jax
 
 
+# Warnings are errors, but for a damaged entry of the cache: JAX compiles it again.
+PYTHON = [
+    sys.executable,
+    *("-W", "error"),
+    *("-W", "ignore:Error reading persistent compilation cache entry"),
+    *("-W", "ignore:Error writing persistent compilation cache entry"),
+]
+
+
 def environment(added=None, *, fresh=False):
     """The variables of a process: those of a fresh machine, and `added`.
 
@@ -38,9 +47,8 @@ def cache_variables():
 
 def run_python(code, *, env=None, check=True, timeout=120, fresh=False):
     """Run code with warnings as errors, in an `environment` with what `env` adds."""
-    damaged = "ignore:Error reading persistent compilation cache entry"
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-W", damaged, "-c", code],
+        [*PYTHON, "-c", code],
         env=environment(env, fresh=fresh),
         capture_output=True,
         text=True,
