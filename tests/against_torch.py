@@ -4,12 +4,17 @@ from importlib.util import find_spec
 
 import jax
 import numpy as np
+import pytest
 
 
 if find_spec("torch"):
     import torch
 
     torch.set_num_threads(1)
+
+# For tests of many cases of one dtype. The precision changes nothing but dtypes, which
+# other tests compare in both worlds; in this one a float64 that slips in is seen.
+in_64_bits = pytest.mark.parametrize("x64", [True], ids=["x64"], indirect=True)
 
 NARROW = {"int64": "int32", "float64": "float32", "complex128": "complex64"}
 
