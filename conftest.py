@@ -1,6 +1,77 @@
-"""What pytest leaves out where an optional package is not installed."""
+"""What makes the tests fast: a cache of compiled programs, and less work for XLA.
 
+Most of their time is XLA compiling programs that run once. Nothing here changes what a
+test checks: `JFI_TEST_CACHE= XLA_FLAGS= python -m pytest` runs them without all of it.
+"""
+
+import gc
+import hashlib
+import os
+import platform
+import sys
+from importlib.metadata import version
 from importlib.util import find_spec
+from pathlib import Path
 
 
+# pytest leaves out what needs an optional package that is not installed.
 collect_ignore_glob = [] if find_spec("torch") else ["jfi/_foreign/torch/*"]
+
+
+def cache_folder() -> Path | None:
+    """Where compiled programs are kept, or None: `JFI_TEST_CACHE` is a folder or empty.
+
+    A machine with another processor, or another version, has a folder of its own:
+    the compiled code is for this processor alone.
+    """
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    base = os.environ.get("JFI_TEST_CACHE", Path(cache, "jfi-tests"))
+    if not base:
+        return None
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    processor = {line for line in lines if line.startswith(("flags", "Features"))}
+    parts = sys.version, version("jax"), version("jaxlib"), platform.machine()
+    key = hashlib.sha256(repr((parts, sorted(processor))).encode()).hexdigest()
+    return Path(base, key[:16])
+
+
+# Read when JAX compiles its first program. The programs of tests run once, on a few
+# numbers: optimizing them takes longer than running them. XLA of JAX 0.12 has no fusion
+# emitters of the older kind, and ends the process at a flag that it does not know.
+flags = ["--xla_backend_optimization_level=0"]
+if version("jaxlib").startswith("0.10."):
+    flags.append("--xla_cpu_use_fusion_emitters=false")
+os.environ.setdefault("XLA_FLAGS", " ".join(flags))
+
+import jax  # noqa: E402 - after the flags
+import pytest  # noqa: E402
+
+
+folder = cache_folder()
+if folder is not None:
+    # Values of this process; those that tests start get them from subprocesses.py.
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    jax.config.update("jax_persistent_cache_enable_xla_caches", "none")
+
+
+def keep_what_there_is() -> None:
+    """What there is now stays: the garbage collector looks at what is made later."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests and all imported modules would make each collection slow."""
+    keep_what_there_is()
+    # Tracing makes many objects that soon go. Tests of leaks collect by themselves.
+    gc.set_threshold(20_000, 20, 20)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """So would what JAX remembers of thousands of programs."""
+    if nextitem is not None and nextitem.path != item.path:
+        keep_what_there_is()

@@ -4,6 +4,7 @@ import jax
 import pytest
 
 import jfi
+from jfi._autojit import _calls, _layout_table
 
 
 @pytest.fixture(autouse=True)
@@ -36,3 +37,12 @@ def x64(request):
     """Run the test with 64-bit types allowed and not."""
     with jax.enable_x64(request.param):
         yield request.param
+
+
+@pytest.fixture(params=["layouts", "opened"])
+def way(request, monkeypatch):
+    """Calls under autojit are recognised from the second on; or each is opened anew."""
+    if request.param == "layouts":
+        monkeypatch.setattr(_calls, "CALLS_TO_LEARN", 1)
+    else:
+        monkeypatch.setattr(_layout_table, "MAX_LAYOUTS", 0)

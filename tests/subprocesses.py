@@ -4,17 +4,52 @@ import os
 import subprocess
 import sys
 
+import jax
 
-def run_python(code, *, env=None, check=True, timeout=120):
-    """Run code with warnings as errors; `env` adds to a plain environment.
 
-    JAX's own variables are left out, so that the defaults are those of a fresh machine.
+# Warnings are errors, but for a damaged entry of the cache: JAX compiles it again.
+PYTHON = [
+    sys.executable,
+    *("-W", "error"),
+    *("-W", "ignore:Error reading persistent compilation cache entry"),
+    *("-W", "ignore:Error writing persistent compilation cache entry"),
+]
+
+
+def environment(added=None, *, fresh=False):
+    """The variables of a process: those of a fresh machine, and `added`.
+
+    XLA works as in the tests (see conftest.py), which takes half the time and gives
+    the same numbers; with `fresh` as for a user.
     """
+    # JAX's own variables are left out, so that the defaults are those of users.
     drop = ("JAX_", "XLA_", "JFI_")
     plain = {k: v for k, v in os.environ.items() if not k.startswith(drop)}
+    added = dict(added or {})
+    if not fresh:
+        flags = [os.environ.get("XLA_FLAGS", ""), added.get("XLA_FLAGS", "")]
+        added = {**cache_variables(), **added, "XLA_FLAGS": " ".join(flags).strip()}
+    return {**plain, **added}
+
+
+def cache_variables():
+    """The tests' cache of compiled programs, for another process."""
+    folder = jax.config.jax_compilation_cache_dir
+    if folder is None:
+        return {}
+    return {
+        "JAX_COMPILATION_CACHE_DIR": folder,
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+        "JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES": "none",
+    }
+
+
+def run_python(code, *, env=None, check=True, timeout=120, fresh=False):
+    """Run code with warnings as errors, in an `environment` with what `env` adds."""
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        env={**plain, **(env or {})},
+        [*PYTHON, "-c", code],
+        env=environment(env, fresh=fresh),
         capture_output=True,
         text=True,
         check=False,

@@ -22,16 +22,9 @@ from jfi import (
     manual_seed,
     randn,
 )
-from jfi._autojit import _calls, _layout_table
 
 
-@pytest.fixture(autouse=True, params=["layouts", "opened"])
-def way(request, monkeypatch):
-    """Calls are recognised from the second on; or each one is opened anew."""
-    if request.param == "layouts":
-        monkeypatch.setattr(_calls, "CALLS_TO_LEARN", 1)
-    else:
-        monkeypatch.setattr(_layout_table, "MAX_LAYOUTS", 0)
+pytestmark = pytest.mark.usefixtures("way")
 
 
 # -------------------------------------------------------------- static and traced

@@ -41,6 +41,11 @@ def test_each_piece_can_be_switched_off(name):
         states = {row.name: row.state for row in _jax_internals.rows()}
         assert states.pop(name) in ("fallback", "refused")
         assert set(states.values()) == {"in use"}
+
+
+def test_pieces_that_were_off_are_in_use_again():
+    with _jax_internals.without(*NAMES):
+        assert "in use" not in {row.state for row in _jax_internals.rows()}
     assert {row.state for row in _jax_internals.rows()} == {"in use"}
 
 
@@ -63,7 +68,7 @@ def test_the_tested_releases_are_those_of_the_constraints():
 
 def report_of(**env):
     code = "import runpy, sys; runpy.run_module('jfi', run_name='__main__')"
-    done = run_python(code, env=env, check=False)
+    done = run_python(code, env=env, fresh=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -355,7 +360,7 @@ def test_a_wrong_carry_without_source_lines():
         jnp.scan(wrong, jnp.ones(2), length=2)
     with _jax_internals.without("source_lines"), pytest.raises(jnp.LoopError) as caught:
         jnp.scan(lambda c, _: (c.astype(int), None), jnp.ones(2), length=2)
-    assert "test_compat.py, line" not in str(caught.value)
+    assert "test_jax_internals.py, line" not in str(caught.value)
 
 
 def test_compile_times_are_left_out_without_compile_events():

@@ -100,7 +100,10 @@ def test_eager_results_are_those_of_jax(call, x64):
     with jax.enable_x64(x64):
         for _ in range(3):  # opened, compiled, recognised
             same(call(jnp), call(lax))
-        same(jax.jit(lambda: call(jnp))(), jax.jit(lambda: call(lax))())
+        # These two are compiled for each call anew: one of them in each world.
+        if x64:
+            same(jax.jit(lambda: call(jnp))(), jax.jit(lambda: call(lax))())
+            return
         with jax.disable_jit():
             try:
                 expected = call(lax)
@@ -300,8 +303,9 @@ def test_what_python_computes_with_a_number_keeps_64_bits(call, x64, compiled):
 
 
 @pytest.mark.parametrize("call", NEEDED.values(), ids=NEEDED)
-def test_a_number_that_python_needs_stays_a_constant(call, x64, compiled):
-    assert not compilations(call, NUMBERS, compiled)[-1]
+def test_a_number_that_python_needs_stays_a_constant(call, compiled):
+    with jax.enable_x64(True):  # where more numbers become data
+        assert not compilations(call, NUMBERS, compiled)[-1]
 
 
 def test_only_the_number_that_changes_is_data(compiled):

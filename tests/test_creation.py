@@ -106,9 +106,12 @@ def test_created_numbers_are_weakly_typed_where_those_of_jax_are():
     ],
 )
 @pytest.mark.parametrize("number", [3.0, 3, 3 + 1j])
-@pytest.mark.parametrize("default", ["float32", "bfloat16", "float64"])
-def test_a_python_number_is_one_under_a_transformation_too(make, number, default, x64):
-    with jnp.default_dtype(default if x64 else "float32"):
+@pytest.mark.parametrize(
+    ("x64", "default"),
+    [(False, "float32"), (True, "float32"), (True, "bfloat16"), (True, "float64")],
+)
+def test_a_python_number_is_one_under_a_transformation_too(make, number, x64, default):
+    with jax.enable_x64(x64), jnp.default_dtype(default):
         plain, traced = make(number), jnp.jit(make)(number)
         assert plain.dtype == traced.dtype
         np.testing.assert_allclose(

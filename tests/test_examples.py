@@ -1,12 +1,14 @@
-"""Every example runs, in a process of its own, as a user would run it."""
+"""Every example runs, in a process of its own, as a user would run it.
 
-import os
+Slow: an example trains networks. What XLA compiles for it is kept for the next run.
+"""
+
 import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from subprocesses import PYTHON, cache_variables, environment
 
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
@@ -15,12 +17,10 @@ EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 @pytest.fixture(scope="module", params=EXAMPLES, ids=lambda path: path.stem)
 def run(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param.stem)
-    drop = ("JAX_", "XLA_", "JFI_")
-    plain = {k: v for k, v in os.environ.items() if not k.startswith(drop)}
     done = subprocess.run(
-        [sys.executable, "-W", "error", request.param],
+        [*PYTHON, request.param],
         cwd=folder,
-        env={**plain, "COLUMNS": "100"},
+        env=environment({"COLUMNS": "100", **cache_variables()}, fresh=True),
         capture_output=True,
         text=True,
         check=False,

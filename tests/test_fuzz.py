@@ -16,8 +16,9 @@ from fuzzing.making import case
 from fuzzing.running import report, shrunk, verdict, workable
 
 
-# Most of the time is XLA compiling: some 0.2 seconds for each script.
-COUNTS = {"autojit": 70, "loops": 50, "writes": 60, "threads": 6}
+# Slow: each script is compiled, in some 0.2 seconds. What hundreds of them show is for
+# JFI_FUZZ; these show that the tools, and the fuzzing itself, still work.
+COUNTS = {"autojit": 28, "loops": 20, "writes": 24, "threads": 4}
 SHOWN = 3  # failures; more take long to make small, and say the same
 TOOLS = [*COUNTS, "writes in loops", "each autojit"]
 
@@ -41,7 +42,7 @@ def test_scripts_give_what_plain_python_gives(tool):
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_plain_python_agrees_with_itself(tool):
-    for seed in range(10_000, 10_010):
+    for seed in range(10_000, 10_005):
         script = workable(case(seed, tool))
         found = verdict(script, "fuzzing.plain")
         assert found.kind == "same", report(script, found)

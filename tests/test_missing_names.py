@@ -39,7 +39,7 @@ def values():
 
 
 @pytest.mark.parametrize(("module", "name", "line"), LINES, ids=IDS)
-def test_a_line_runs_and_is_in_the_message(x64, module, name, line):
+def test_a_line_runs_and_is_in_the_message(module, name, line):
     code, _, remark = line.partition("  # ")
     exec(code, values())
     with pytest.raises(AttributeError) as raised:

@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 import pytest
-from against_torch import assert_same, compare, compare_gradient, numbers
+from against_torch import assert_same, compare, compare_gradient, in_64_bits, numbers
 
 import jfi as jnp
 
@@ -68,6 +68,7 @@ def test_gelu_is_not_that_of_jax():
         jnp.gelu(1.0, approximate=True)
 
 
+@in_64_bits
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -102,12 +103,13 @@ def test_log_softmax(shape, dim):
     np.testing.assert_allclose(jnp.log_softmax(x, axis=0), jax.nn.log_softmax(x))
 
 
+@in_64_bits
 @pytest.mark.parametrize("dim", [0, 1, -1, (0, 2), (0, 1, 2)])
 @pytest.mark.parametrize("keepdim", [False, True])
 def test_logsumexp(dim, keepdim):
     x = numbers((2, 3, 4))
     compare(jnp.logsumexp, torch.logsumexp, x, dim, keepdim)
-    compare(jnp.logsumexp, torch.logsumexp, x, dim=dim, keepdim=keepdim)
+    compare(jnp.logsumexp, torch.logsumexp, x, dim=dim, keepdim=keepdim, jit=False)
     compare_gradient(
         lambda x: jnp.logsumexp(x, axis=dim, keepdims=keepdim),
         lambda x: torch.logsumexp(x, dim, keepdim),
@@ -124,6 +126,7 @@ def test_logsumexp_of_numbers_infinities_and_everything():
         jnp.logsumexp(X, 2)
 
 
+@in_64_bits
 @pytest.mark.parametrize("size", [0, 1, 5, 6, 7])
 @pytest.mark.parametrize("chunks", [1, 2, 3, 4, 9])
 def test_chunk(size, chunks):
@@ -148,6 +151,7 @@ def test_chunk_refuses():
 # ----------------------------------------------------------------------------- losses
 
 
+@in_64_bits
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 @pytest.mark.parametrize("weight", [None, WEIGHT])
 @pytest.mark.parametrize("label_smoothing", [0.0, 0.3])
@@ -172,6 +176,7 @@ def test_cross_entropy(reduction, weight, label_smoothing, ignore_index):
     )
 
 
+@in_64_bits
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 @pytest.mark.parametrize("label_smoothing", [0.0, 0.3])
 def test_cross_entropy_of_probabilities(reduction, label_smoothing):
@@ -221,6 +226,7 @@ def test_cross_entropy_under_vmap():
     )
 
 
+@in_64_bits
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_mse_loss(reduction, weighted):
@@ -314,6 +320,7 @@ def test_scatter_out_of_range():
         np.testing.assert_array_equal(left_out, jnp.scatter(X, 1, index[:, :1], 9.0))
 
 
+@in_64_bits
 @pytest.mark.parametrize(
     ("args", "error", "message"),
     [
@@ -361,6 +368,7 @@ def test_cdist_of_batches_and_coincident_points():
         np.testing.assert_array_equal(single, 0)
 
 
+@in_64_bits
 @pytest.mark.parametrize(
     ("args", "error", "message"),
     [
@@ -406,6 +414,7 @@ def test_solve_triangular_differentiates_and_refuses():
         jnp.linalg.solve_triangular(a, X)
 
 
+@in_64_bits
 @pytest.mark.parametrize("shape", [(3, 3), (2, 3, 3), (1, 1)])
 def test_matrix_exp(shape):
     x = numbers(shape) / 8

@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 import pytest
-from against_torch import assert_same, compare, compare_gradient, numbers
+from against_torch import assert_same, compare, compare_gradient, in_64_bits, numbers
 from hypothesis import given, settings, strategies as st
 
 import jfi as jnp
@@ -46,6 +46,7 @@ def test_gather(dtype, index_dtype, dim):
     compare(jnp.gather, torch.gather, x, dim, index)
 
 
+@in_64_bits
 @pytest.mark.parametrize(
     ("shape", "dim", "index_shape"),
     [
@@ -95,6 +96,7 @@ def test_gather_under_vmap():
     assert_same(rows, torch.gather(torch.from_numpy(x), 1, torch.from_numpy(index)))
 
 
+@in_64_bits
 @pytest.mark.parametrize("wrong", [-1, 3, 100, -4])
 @pytest.mark.parametrize("transform", [lambda f: f, jax.grad])
 def test_gather_refuses_an_index_out_of_range(wrong, transform):
@@ -130,6 +132,7 @@ def test_gather_out_of_range_takes_no_derivative():
     assert gradient.tolist() == [2.0, 0.0, 0.0]
 
 
+@in_64_bits
 @pytest.mark.parametrize(
     ("dim", "index", "error", "message"),
     [
@@ -173,6 +176,7 @@ def test_masked_fill(dtype, value):
     compare(jnp.masked_fill, torch.masked_fill, x, mask, value)
 
 
+@in_64_bits
 @pytest.mark.parametrize("dtype", ["float32", "float16", "complex64"])
 @pytest.mark.parametrize("value", [INF, -INF, NAN])
 def test_masked_fill_with_no_number(dtype, value):
@@ -188,6 +192,7 @@ def test_masked_fill_with_an_array(dtype, value_dtype):
     compare(jnp.masked_fill, torch.masked_fill, x, mask, value)
 
 
+@in_64_bits
 @pytest.mark.parametrize(
     ("shape", "mask_shape"),
     [((2, 3), (3,)), ((3,), (2, 3)), ((2, 3), (2, 1, 1)), ((), ()), ((0,), (0,))],
@@ -207,6 +212,7 @@ def test_masked_fill_derives_by_both():
     )
 
 
+@in_64_bits
 @pytest.mark.parametrize(
     ("dtype", "mask", "value", "error", "message"),
     [
@@ -281,10 +287,12 @@ def check_topk(x, k, dim=-1, largest=True, transform=lambda f: f):
 @pytest.mark.parametrize("dim", [0, -1])
 def test_topk(dtype, largest, dim):
     x = numbers((5, 6), dtype)
-    for k in (0, 1, 3, x.shape[dim]):
+    # Each k is compiled: the ends of what it may be for one dtype.
+    for k in (0, 1, 3, x.shape[dim]) if dtype == "float32" else (1, 3):
         check_topk(x, k, dim, largest, jax.jit if k == 3 else lambda f: f)
 
 
+@in_64_bits
 @pytest.mark.parametrize("largest", [True, False])
 @pytest.mark.parametrize(
     ("shape", "k", "dim"),
@@ -301,6 +309,7 @@ def test_topk_of_extreme_integers(dtype, largest):
     check_topk(np.array([0, info.min, info.max, 1], dtype), 3, 0, largest)
 
 
+@in_64_bits
 @settings(max_examples=20, deadline=None, derandomize=True)
 @given(data=st.data())
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
@@ -345,6 +354,7 @@ def test_topk_is_a_named_pair():
     assert jnp.topk(numbers((2, 3)), k=np.int64(2), dim=None).values.shape == (2, 2)
 
 
+@in_64_bits
 @pytest.mark.parametrize(
     ("x", "k", "dim", "error", "message"),
     [

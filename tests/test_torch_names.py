@@ -6,7 +6,7 @@ import jax
 import ml_dtypes
 import numpy as np
 import pytest
-from against_torch import assert_same, compare, compare_gradient, numbers
+from against_torch import assert_same, compare, compare_gradient, in_64_bits, numbers
 
 import jfi as jnp
 
@@ -41,6 +41,7 @@ def test_cat(dtype, dim):
     compare(jnp.cat, torch.cat, arrays, dim)
 
 
+@in_64_bits
 @pytest.mark.parametrize("dim", [0, 1])
 def test_cat_of_unequal_lengths(dim):
     other = (5, 3) if dim == 0 else (2, 5)
@@ -54,6 +55,7 @@ def test_cat_promotes(first, second):
     compare(jnp.cat, torch.cat, arrays, 0, jit=False)
 
 
+@in_64_bits
 @pytest.mark.parametrize(
     "shapes",
     [[(0,)], [(0,), (0,)], [(0,), (2, 3)], [(2, 3), (0,)], [(2, 3), (0,), (2, 1)]],
@@ -75,6 +77,7 @@ def test_cat_takes_lists_and_tuples_under_every_transformation():
     compare_gradient(lambda x, y: jnp.cat([x, y]), lambda *a: torch.cat(a), x, y)
 
 
+@in_64_bits
 @pytest.mark.parametrize(
     ("tensors", "dim", "error", "message"),
     [
@@ -115,6 +118,7 @@ def test_axis_means_dim():
     assert jnp.unsqueeze(x, axis=1).shape == (2, 1, 3)
 
 
+@in_64_bits
 @pytest.mark.parametrize(
     "call",
     [
@@ -153,6 +157,7 @@ def test_t_of_a_batch_swaps_the_last_two():
     np.testing.assert_array_equal(jnp.t(x), np.swapaxes(x, -1, -2))
 
 
+@in_64_bits
 @pytest.mark.parametrize("shape", SHAPES)
 def test_unsqueeze(shape):
     x = numbers(shape)
@@ -178,6 +183,7 @@ def test_ints_of_numpy_are_ints():
         jnp.unsqueeze(numbers(3), np.bool_(True))
 
 
+@in_64_bits
 @pytest.mark.parametrize("dims", [(0, 1, 2), (2, 0, 1), [-1, 0, -2], (2, 1, 0)])
 def test_permute(dims):
     compare(jnp.permute, torch.permute, numbers((2, 3, 4)), dims)
@@ -188,6 +194,7 @@ def test_permute_of_few_dimensions():
     compare(jnp.permute, torch.permute, numbers((0, 3)), (1, 0))
 
 
+@in_64_bits
 @pytest.mark.parametrize(
     ("dims", "error", "message"),
     [
@@ -204,6 +211,7 @@ def test_permute_refuses(dims, error, message):
         jnp.permute(numbers((2, 3)), dims)
 
 
+@in_64_bits
 @pytest.mark.parametrize("shape", SHAPES)
 def test_flatten(shape):
     x = numbers(shape)
@@ -243,6 +251,7 @@ def test_bmm_derives():
     compare_gradient(jnp.bmm, torch.bmm, numbers((2, 3, 4)), numbers((2, 4, 5)))
 
 
+@in_64_bits
 @pytest.mark.parametrize(
     ("left", "right", "error", "message"),
     [
@@ -329,12 +338,14 @@ def test_item_of_numbers_and_of_small_dtypes():
     assert np.isnan(jnp.item(np.full((1,), np.nan)))
 
 
+@in_64_bits
 @pytest.mark.parametrize(("shape", "size"), [((3,), 3), ((0,), 0), ((2, 2), 4)])
 def test_item_refuses_other_sizes(shape, size):
     with pytest.raises(ValueError, match=f"has {size} elements and not one.*x.tolist"):
         jnp.item(numbers(shape))
 
 
+@in_64_bits
 @pytest.mark.parametrize("name", ["item", "to_numpy"])
 @pytest.mark.parametrize("transform", [jax.jit, jax.grad, jax.vmap, jax.jacfwd])
 def test_reading_under_a_trace_is_refused(name, transform):
@@ -367,6 +378,7 @@ def test_to_numpy_copies_numpy_arrays_and_keeps_their_dtype():
     assert jnp.to_numpy(2.0).shape == ()
 
 
+@in_64_bits
 @pytest.mark.parametrize("name", ["t", "flatten", "item", "to_numpy"])
 def test_lists_are_refused(name):
     with pytest.raises(

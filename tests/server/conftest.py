@@ -9,7 +9,7 @@ import warnings
 from pathlib import Path
 
 import pytest
-from jfi_server.__main__ import ask
+from jfi_server.__main__ import ask, main
 from jfi_server.protocol import Status
 
 from jfi._errors import LocalFallbackWarning
@@ -48,7 +48,7 @@ class Server:
         return (self.folder / "log").read_text()
 
     def close(self):
-        self.command("stop")
+        main(["stop", "--dir", str(self.folder)])
         shutil.rmtree(self.folder)
 
 

@@ -1,0 +1,243 @@
+"""Classes that a function under `autojit` reads: changes of them are seen."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from autojitting import Box, Counted, Slotted, same
+
+from jfi import AutoJitError, autojit
+
+
+pytestmark = pytest.mark.usefixtures("way")
+
+
+# ---------------------------------------------------------------------- opened
+
+
+def test_classes_are_told_apart():
+    class One(Box):
+        k = 1
+
+    class Two(Box):
+        k = 2
+
+    f = autojit(lambda b: b.value * b.k)
+    assert [float(f(c(3.0))) for c in (One, Two, One)] == [3, 6, 3]
+
+
+def test_class_attributes_are_seen_when_they_change():
+    class Parent:
+        scale = 2
+        table = {"a": [1]}  # noqa: RUF012
+
+    class Child(Parent):
+        def __init__(self):
+            self.w = jnp.ones(2)
+
+    f = Counted(lambda m: m.w * m.scale * m.table["a"][0])
+    child = Child()
+    assert same(f(child), jnp.full(2, 2.0))
+    Parent.scale = 7
+    assert same(f(child), jnp.full(2, 7.0))
+    Child.scale = 2.5
+    assert same(f(child), jnp.full(2, 2.5))
+    Parent.table["a"][0] = 3
+    assert same(f(child), jnp.full(2, 7.5))
+    Child.scale = np.array([1.0, 2.0], "float32")
+    assert same(f(child), jnp.array([3.0, 6.0]))
+    Child.scale[0] = 4.0
+    assert same(f(child), jnp.array([12.0, 6.0]))
+    assert f.traces == 6
+
+
+def test_methods_that_change_are_seen():
+    def make(scale):
+        def rescale(by):
+            nonlocal scale
+            scale = by
+
+        class Local:
+            act = jnp.sin
+
+            def __init__(self):
+                self.w = jnp.ones(2)
+
+            def helper(self):
+                return scale
+
+            @property
+            def size(self):
+                return scale
+
+            def __call__(self):
+                return scale
+
+            @autojit
+            def step(self):
+                return self.w * self.helper() * self.size * self() * type(self).act(0.0)
+
+        return Local, rescale
+
+    Local, rescale = make(2.0)
+    assert same(Local().step(), jnp.zeros(2))
+    Local.act = jnp.cos
+    assert same(Local().step(), jnp.full(2, 8.0))
+    rescale(3.0)
+    assert same(Local().step(), jnp.full(2, 27.0))
+    Local.helper = lambda self: 1.0
+    assert same(Local().step(), jnp.full(2, 9.0))
+
+
+def test_special_methods_with_captured_values_that_change_are_seen():
+    def adder(k):
+        return lambda self, other: self.w + k * other
+
+    class Parent:
+        def __getitem__(self, i):
+            return self.w[i]
+
+    class Local(Parent):
+        __add__ = adder(1.0)
+        __mul__ = autojit(adder(2.0))
+
+        def __init__(self):
+            self.w = jnp.ones(2)
+
+        def __getitem__(self, i):
+            return super().__getitem__(i)
+
+    def doubled(self, i):
+        return super(Local, self).__getitem__(i) * 2
+
+    f = autojit(lambda a, x: (a + x) * a[0] + a * x)
+    assert same(f(Local(), 1.0), jnp.full(2, 5.0))
+    Local.__add__ = adder(2.0)
+    assert same(f(Local(), 1.0), jnp.full(2, 6.0))
+    Local.__getitem__ = doubled
+    assert same(f(Local(), 1.0), jnp.full(2, 9.0))
+    Local.__mul__ = autojit(adder(3.0))
+    assert same(f(Local(), 1.0), jnp.full(2, 10.0))
+
+
+def test_code_and_defaults_replaced_in_place_are_seen():
+    """As `%autoreload` does; the functions stay the same objects."""
+
+    class Local:
+        def __init__(self):
+            self.w = jnp.ones(2)
+
+        def helper(self, x, n=2, table={"k": 1}):  # noqa: B006
+            return x * n * table["k"]
+
+        @autojit
+        def step(self, x):
+            return self.w * self.helper(x)
+
+    local = Local()
+    assert same(local.step(1.0), jnp.full(2, 2.0))
+    Local.helper.__defaults__[1]["k"] = 5
+    assert same(local.step(1.0), jnp.full(2, 10.0))
+    Local.helper.__defaults__ = (3, {"k": 1})
+    assert same(local.step(1.0), jnp.full(2, 3.0))
+    Local.helper.__code__ = (lambda self, x, n, table: x + n).__code__
+    assert same(local.step(1.0), jnp.full(2, 4.0))
+
+
+def test_writes_to_classes_are_refused_and_undone():
+    class Counter:
+        calls = 0
+
+        @autojit
+        def step(self, x, dt):
+            Counter.calls += 1
+            Counter.fresh = x
+            return x if dt > 0 else -x
+
+    for _ in range(2):
+        with pytest.raises(AutoJitError, match=r"changes .*Counter\.calls, and"):
+            Counter().step(1.0, 2.0)
+        assert Counter.calls == 0
+        assert not hasattr(Counter, "fresh")
+
+
+def leave_in_list(model, x):
+    model.seen.append(x)
+
+
+def leave_in_dict(model, x):
+    model.table["last"] = model.table.pop("first") + x
+
+
+def leave_in_object(model, x):
+    model.config.value = [x]
+
+
+def leave_in_slot(model, x):
+    model.slotted.w = x
+    model.items.add(1)
+
+
+@pytest.mark.parametrize(
+    ("leave", "place"),
+    [
+        (leave_in_list, r"Model\.seen\[1\]"),
+        (leave_in_dict, r"Model\.table\['last'\]"),
+        (leave_in_object, r"Model\.config\.value\[0\]"),
+        (leave_in_slot, r"Model\.slotted\.w"),
+    ],
+)
+def test_data_left_in_what_a_class_holds_are_taken_back(leave, place):
+    class Model:
+        seen = ["first"]  # noqa: RUF012
+        table = {"first": 1}  # noqa: RUF012
+        config = Box(2)
+        slotted = Slotted(3)
+        items = set()  # noqa: RUF012
+
+        @autojit
+        def step(self, x):
+            leave(self, x)
+            return x
+
+    for _ in range(2):
+        with pytest.raises(AutoJitError, match=rf"changes .*{place}, and"):
+            Model().step(1.0)
+        assert (Model.seen, Model.table) == (["first"], {"first": 1})
+        assert (Model.config.value, Model.slotted.w, Model.items) == (2, 3, set())
+
+
+def test_data_left_in_a_class_before_an_exception_are_taken_back():
+    class Model:
+        seen = ["first"]  # noqa: RUF012
+
+        @autojit
+        def step(self, x):
+            self.seen.append(x)
+            raise KeyError("after")
+
+    for _ in range(2):
+        with pytest.raises(KeyError, match="after"):
+            Model().step(jnp.ones(2))
+        assert Model.seen == ["first"]
+
+
+def test_class_passed_as_a_setting():
+    class Config:
+        k = 2
+
+    f = autojit(lambda c, x: c.k * x)
+    assert f(Config, 1.0) == 2
+    Config.k = 3
+    assert f(Config, 1.0) == 3
+
+
+def test_a_counter_on_the_class_is_no_obstacle():
+    class Node:
+        ids = iter(range(100))
+        last = None
+
+        def __init__(self, w):
+            self.w, self.id = w, "same"
+            Node.last = self  # the class holds its instance, which names its class
+
+    assert autojit(lambda n: n.w * 2)(Node(1.0)) == 2

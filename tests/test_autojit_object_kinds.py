@@ -1,0 +1,268 @@
+"""Objects and containers as arguments of `autojit`: opened, and as they were."""
+
+import collections
+import dataclasses
+import functools
+import types
+import weakref
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import pytest
+from autojitting import Box, Colour, Counted, Pair, Slotted, same
+
+from jfi import AutoJitError, autojit
+
+
+pytestmark = pytest.mark.usefixtures("way")
+
+
+# ---------------------------------------------------------------------- opened
+
+
+@jax.tree_util.register_pytree_node_class
+class Registered:
+    def __init__(self, w, name, act):
+        self.w, self.name, self.act = w, name, act
+
+    def tree_flatten(self):
+        return (self.w, self.act), (self.name,)
+
+    @classmethod
+    def tree_unflatten(cls, aux, children):
+        return cls(children[0], aux[0], children[1])
+
+
+@functools.partial(
+    jax.tree_util.register_dataclass, data_fields=["w"], meta_fields=["n"]
+)
+@dataclasses.dataclass
+class RegisteredData:
+    w: object
+    n: object
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    w: object
+    mode: str = "a"
+
+
+class Base:
+    __slots__ = ("__hidden", "__special__", "w")
+
+    def __init__(self, w):
+        self.w, self.__hidden, self.__special__ = w, 3, 2
+
+    def total(self):
+        return self.w.sum() * self.__hidden * self.__special__
+
+
+class Derived(Base):
+    __slots__ = ("empty",)
+
+
+class Attributes(dict):
+    """The usual dict with attributes."""
+
+    def __init__(self, **kw):
+        super().__init__(**kw)
+        self.__dict__ = self
+
+
+class Stack(list):
+    def __init__(self, items, name):
+        super().__init__(items)
+        self.name = name
+
+
+@pytest.mark.parametrize(
+    ("make", "use"),
+    [
+        (lambda w: [w, "a"], lambda a: a[0].sum()),
+        (lambda w: (w, [w, None]), lambda a: a[1][0].sum()),
+        (lambda w: {"w": w, 3: {"k": "text"}}, lambda a: a["w"].sum() + len(a[3]["k"])),
+        (lambda w: Pair(w, "b"), lambda a: a.a.sum() * len(a.b)),
+        (lambda w: Registered(w, "n", jnp.sin), lambda a: a.act(a.w).sum()),
+        (lambda w: RegisteredData({"k": w}, 3), lambda a: a.w["k"].sum() * a.n),
+        (Frozen, lambda a: a.w.sum() if a.mode == "a" else 0),
+        (Slotted, lambda a: a.w.sum() if a.mode == "a" else 0),
+        (lambda w: types.SimpleNamespace(w=w), lambda a: a.w.sum()),
+        (Box, lambda a: a.value.sum()),
+        (lambda w: Box(Box([w])), lambda a: a.value.value[0].sum()),
+        (Derived, lambda a: a.total()),
+        (lambda w: functools.partial(jnp.add, w), lambda a: a(1.0).sum()),
+        (
+            lambda w: functools.partial(lambda u, *, v: u + v, v=w),
+            lambda a: a(1.0).sum(),
+        ),
+        (lambda w: jax.tree_util.Partial(jnp.add, w), lambda a: a(1.0).sum()),
+        (lambda w: Base(w).total, lambda a: a()),
+        (lambda w: lambda y: w.sum() * y, lambda a: a(2.0)),
+        (lambda w: lambda y, v=w: v.sum() * y, lambda a: a(2.0)),
+        (lambda w: lambda y, *, v=w: v.sum() * y, lambda a: a(2.0)),
+        (lambda w: Attributes(w=w, k=3), lambda a: a.w.sum() * a["k"]),
+        (lambda w: Stack([w], "a"), lambda a: a[0].sum() + len(a.name)),
+        (lambda w: collections.OrderedDict(b=w, a=1), lambda a: (list(a), a["b"])),
+        (
+            lambda w: collections.defaultdict(lambda: 5, b=w),
+            lambda a: (a.default_factory(), a["b"]),
+        ),
+        (lambda w: collections.deque([w], 4), lambda a: (a[0], a.maxlen)),
+        (lambda w: types.MappingProxyType({"w": w}), lambda a: a["w"]),
+        (lambda w: slice(None, None), lambda a: jnp.arange(3)[a]),
+    ],
+)
+def test_opened(make, use):
+    f = Counted(lambda a: use(a))
+    for k in range(3):
+        w = jnp.arange(3.0) + k
+        assert same(f(make(w)), use(make(w)))
+    assert f.traces == 1
+
+
+def test_registered_static_data_is_told_apart_by_type():
+    f = Counted(lambda a: a.w * (10 if a.n is True else a.n))
+    results = [float(f(RegisteredData(1.0, n))) for n in (1, True, 1, 2.0)]
+    assert results == [1, 10, 1, 2]
+
+
+def test_classes_of_registered_objects_and_named_tuples():
+    @jax.tree_util.register_pytree_node_class
+    class Tree(Registered):
+        scale = 2
+
+    class Point(NamedTuple):
+        a: object
+
+        def twice(self):
+            return self.a * 2
+
+    f = autojit(lambda r: r.w * r.scale)
+    assert f(Tree(1.0, "n", None)) == 2
+    Tree.scale = 3
+    assert f(Tree(1.0, "n", None)) == 3
+    g = autojit(lambda p: p.twice())
+    assert g(Point(1.0)) == 2
+    Point.twice = lambda self: self.a * 5
+    assert g(Point(1.0)) == 5
+
+
+def test_the_same_object_twice_is_one_object_inside():
+    f = Counted(lambda a, b: (a is b, a))
+    for make in (lambda: [1.0], lambda: {"a": 1}, lambda: Box(2), lambda: jnp.ones(2)):
+        x, y = make(), make()
+        assert f(x, x)[0] is True
+        assert f(x, y)[0] is False
+    g = autojit(lambda p: p.a is p.b[0])
+    box = Box(1.0)
+    assert g(Pair(box, [box])) is True
+    assert g(Pair(box, [Box(1.0)])) is False
+
+
+def test_cycles():
+    node = Box(None)
+    node.value, node.w = [node], jnp.ones(2)
+    assert autojit(lambda n: n.value[0] is n and n.value[0].w.sum() == 2)(node)
+
+    items = [1.0]
+    items.append(items)
+    assert autojit(lambda a: a[1][1][0] * 2)(items) == 2
+
+    table = {"w": 3.0}
+    table["self"] = (table,)
+    assert autojit(lambda d: d["self"][0]["w"] * 2)(table) == 6
+
+    around = ([2.0],)
+    around[0].append(around)
+    assert autojit(lambda t: t[0][1][0][0] * (t[0][1] is t))(around) == 2
+
+    class Parent:
+        pass
+
+    parent, child = Parent(), Parent()
+    parent.child, child.parent = child, weakref.ref(parent)
+    parent.w = jnp.ones(3)
+    assert autojit(lambda p: p.child.parent().w.sum())(parent) == 3
+
+
+def test_a_cycle_through_a_registered_class():
+    loop = Registered([1.0], "n", None)
+    loop.w.append(loop)
+    f = autojit(lambda a: a.w[1].w[0] * (a.w[1] is a))
+    assert [float(f(loop)) for _ in range(3)] == [1.0] * 3
+
+
+def test_long_chains():
+    chain = None
+    for k in range(3000):
+        chain = Box([float(k), chain])
+    assert autojit(lambda c: c.value[1].value[0])(chain) == 2998.0
+
+
+def test_objects_with_their_own_equality_are_settings_by_contents():
+    class Grid:
+        def __init__(self, n, spacing):
+            self.n, self.spacing = n, spacing
+
+        def __eq__(self, other):
+            return self.n == other.n
+
+        def __hash__(self):
+            return hash(self.n)
+
+    f = Counted(lambda x, g: x * g.n * {g: float(g.spacing)}[g])
+    assert f(1.0, Grid(2, 0.5)) == 1
+    assert f(1.0, Grid(2, 0.5)) == 1
+    assert f(1.0, Grid(2, 1.5)) == 3  # equal for the class, and not the same
+    assert f(1.0, Grid(True, 1.0)) == 1
+    grid = Grid(4, 1.0)
+    assert f(1.0, grid) == 4
+    grid.n = 5
+    assert f(1.0, grid) == 5
+    assert f.traces == 5
+
+
+def test_objects_as_keys_and_elements():
+    @dataclasses.dataclass(frozen=True)
+    class Name:
+        text: str
+
+    key = Box("a")
+    table = {key: 2.0, Name("b"): 3.0, Colour.RED: 4.0, (1, "x"): 5.0}
+
+    @autojit
+    def f(d, k, s):
+        return d[k] + d[Name("b")] + d[Colour.RED] + d[1, "x"] + (k in s)
+
+    assert f(table, key, {key, Name("b")}) == 15
+    assert f(table, key, frozenset({Name("b")})) == 14
+
+
+SENTINEL = Box.__new__(Box)
+
+
+PLAIN = object()
+
+
+def test_sentinels_keep_their_identity():
+    @autojit
+    def f(x, y=PLAIN, z=SENTINEL):
+        return x * (1 if y is PLAIN else 2) * (1 if z is SENTINEL else 3)
+
+    assert f(1.0) == 1
+    assert f(1.0, PLAIN, Box(1)) == 3
+    assert f(1.0, object(), SENTINEL) == 2
+
+
+def test_named_tuples_with_attributes():
+    class Point(Pair):  # has a `__dict__`, other than Pair itself
+        pass
+
+    f = autojit(lambda p: p.a * 2)
+    assert f(Point(1.0, 2)) == 2
+    marked = Point(1.0, 2)
+    marked.mark = 3
+    with pytest.raises(AutoJitError, match="a Point for p, an immutable value"):
+        f(marked)

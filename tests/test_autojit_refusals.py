@@ -1,0 +1,162 @@
+"""What `autojit` refuses, and what it says."""
+
+import functools
+import threading
+
+import numpy as np
+import pytest
+from autojitting import Box, Counted
+
+from jfi import AutoJitError, autojit
+from jfi._values import mark_static
+
+
+pytestmark = pytest.mark.usefixtures("way")
+
+
+# -------------------------------------------------------------------- refusals
+
+
+class Closing:
+    def __del__(self):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (
+            lambda: (k for k in ()),
+            r"an iterator for p\['v'\] \(a generator\), which can",
+        ),
+        (lambda: iter([1]), r"p\['v'\] = list\(p\['v'\]\)"),
+        (lambda: map(abs, [1]), r"\(a map\)"),
+        (lambda: np.array([None]), r"Python objects for p\['v'\]"),
+        (lambda: np.ma.masked_array([1.0]), r"a MaskedArray for p\['v'\]"),
+        (
+            lambda: np.random.default_rng(0),
+            r"random generator p\['v'\] \(a Generator\)",
+        ),
+        (lambda: __import__("random").Random(0), "whose draws would be constants"),
+        (lambda: [].append, "a method of a list"),
+        (lambda: {}.keys(), "a dict_keys for"),
+        (lambda: memoryview(b"a"), "memoryview for"),
+        (lambda: Closing(), "a Closing for .* __del__"),
+        (lambda: type("Metres", (float,), {})(1.0), "a Metres for .* attributes"),
+    ],
+)
+def test_refused_arguments(value, text):
+    @autojit
+    def solve(p):
+        return 1.0
+
+    made = value()
+    if type(made).__name__ == "Metres":
+        made.unit = "m"
+    for _ in range(2):
+        with pytest.raises(AutoJitError, match=text) as info:
+            solve({"v": made})
+        assert str(info.value).startswith("solve() got ")
+
+
+def test_refusals_name_the_place():
+    class Model:
+        def __init__(self):
+            self.w = {"a": [0, iter([])]}
+
+        @autojit
+        def step(self, *xs, **kw):
+            return 1.0 if self.w else 0.0
+
+    bad = iter([])
+    with pytest.raises(AutoJitError, match=r"self\.w\['a'\]\[1\]"):
+        Model().step()
+    model = Model()
+    model.w = None
+    with pytest.raises(AutoJitError, match=r"for xs\[1\] "):
+        model.step(1.0, bad)
+    with pytest.raises(AutoJitError, match=r"for k\[3\] "):
+        model.step(k={3: bad})
+    with pytest.raises(AutoJitError, match=r"for bad \("):
+        autojit(lambda: bad)()
+
+
+def test_torch_tensors_are_refused():
+    torch = pytest.importorskip("torch")
+    f = autojit(lambda m, x: x)
+    with pytest.raises(AutoJitError, match=r"jnp\.asarray\(m\)"):
+        f(torch.ones(2), 1.0)
+    with pytest.raises(AutoJitError, match=r"m\._parameters\['(weight|bias)'\]"):
+        f(torch.nn.Linear(1, 1), 1.0)
+
+
+def test_opaque_objects_are_settings_by_identity():
+    spatial = pytest.importorskip("scipy.spatial")
+    f = Counted(lambda tree, x: x * tree.n)
+    trees = [spatial.cKDTree(np.zeros((n, 2))) for n in (3, 4)]
+    assert [float(f(t, 1.0)) for t in trees * 2] == [3, 4, 3, 4]
+    assert f.traces == 2
+    lock = threading.Lock()
+    assert autojit(lambda lk, x: x * (lk is lock))(lock, 2.0) == 2
+
+
+def test_opaque_objects_that_can_be_written_are_refused():
+    class Handle(Exception):  # an exception can't be made empty, as a C++ object
+        value = property(lambda self: 1, lambda self, v: None)
+
+    with pytest.raises(AutoJitError, match="a tests Handle for h, whose contents"):
+        autojit(lambda h, x: x)(Handle(), 1.0)
+
+
+def test_marked_functions_pass_as_they_are():
+    net = iter([])  # what can't be opened
+
+    def host(x):
+        return x * (net is not None)
+
+    with pytest.raises(AutoJitError, match="an iterator for net"):
+        autojit(lambda x: host(x))(1.0)
+    mark_static(host)
+    assert autojit(lambda x: host(x))(1.0) == 1
+
+    @functools.wraps(host)  # copies the mark
+    def wrapper(x):
+        return host(x) * len(names)
+
+    names = ["a"]
+    f = autojit(lambda fn, x: fn(x))
+    assert f(wrapper, 1.0) == 1
+    names.append("b")
+    assert f(wrapper, 1.0) == 2
+
+
+@pytest.mark.parametrize(
+    ("fn", "text"),
+    [
+        (Box, "the class Box"),
+        (property(lambda self: 1), "@property first"),
+        (functools.cached_property(lambda self: 1), "cached_property"),
+        (3, r"got 3 \(a int\)"),
+        ("text", "'text'"),
+    ],
+)
+def test_refused_at_decoration(fn, text):
+    with pytest.raises(AutoJitError, match=text):
+        autojit(fn)
+
+
+def test_generators_and_coroutines_are_refused_at_decoration():
+    def generate():
+        yield 1
+
+    async def wait():
+        return 1
+
+    async def both():
+        yield 1
+
+    with pytest.raises(AutoJitError, match=r"generator function generate\(\)"):
+        autojit(generate)
+    for fn in (wait, both):
+        with pytest.raises(AutoJitError, match="async function"):
+            autojit(fn)
