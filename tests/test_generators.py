@@ -125,9 +125,7 @@ def test_every_function_is_a_method_with_its_signature_and_help(made, functions)
     for name, function in vars(functions).items():
         if callable(function) and name not in ("draw_between", "numbers"):
             method = getattr(g, name, None)
-            assert method is not None, (
-                f"{name} = _like(...) is not in _generator_objects.py"
-            )
+            assert method is not None, f"{name} is not in _generator_objects.py"
             assert inspect.signature(method) == inspect.signature(function)
             assert method.__doc__ == function.__doc__
 

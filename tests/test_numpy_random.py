@@ -7,11 +7,12 @@ import jax
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from jfi._numpy_random._drawing import NON_NEGATIVE, draws_floats
 
 import jfi as jnp
-from jfi import _numpy_random, random
+from jfi import random
+from jfi._random import numpy_style
 from jfi._random._documented import documented
+from jfi._random.numpy_style._drawing import NON_NEGATIVE, draws_floats
 
 
 # As numpy.random.Generator has them: the parameters, in its order.
@@ -268,7 +269,7 @@ def test_arguments_of_jax_random_need_a_key():
 # ---------------------------------------------------------------------- how it is shown
 
 DISTRIBUTIONS = {
-    name: value for name, value in vars(_numpy_random).items() if callable(value)
+    name: value for name, value in vars(numpy_style).items() if callable(value)
 }
 WITHOUT_KEYS = {**DISTRIBUTIONS, **{f"jfi.{n}": getattr(jnp, n) for n in TORCH}}
 
