@@ -3,9 +3,7 @@
 `_wrapper` is what users hold. A call is opened (`_opening`, in the `_modes` of its
 parameters) into a hashable graph (`_graphs`) of what its arguments are and what its
 code reads outside (`_reading`), and the arrays, which are traced. The nodes of the
-graph are of some kind: `_kinds`, and `_container_kinds`, `_function_kinds`,
-`_functools_kinds`, `_dispatch_kinds`, `_class_kinds`, `_object_kinds`, `_flax_kinds`,
-`_remembering`, `_outside_kinds`; `_classify` tells which. For each graph there is a
+graph are of some kind: the folder `kinds/`. For each graph there is a
 program (`_programs`). It runs the body on clones (`_rebuilding`), and gives back an
 outcome (`_outcomes`): the result, and what the body changed (`_changes`, `_effects`).
 

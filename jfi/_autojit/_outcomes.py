@@ -106,6 +106,9 @@ def _write_down(
     """
     if _depth(graph) > MAX_DEPTH:
         return None
+    # Three steps, as the text needs them: a text for each node that has no children;
+    # then, from the last to the first, texts for those that have; then a line for each
+    # change. Whatever has no text ends it: the graph is gone through at each call.
     leaves = itertools.count()
     texts: list[str] = []
     for i, (kind, part, _) in enumerate(graph):
@@ -120,6 +123,7 @@ def _write_down(
             names[f"c{i}"] = kind.make(part, ())
         else:
             texts.append("")
+    # What two parents share must stay one object: a text would make it twice.
     shared = [
         n for n, k in Counter(c for node in graph for c in node[2]).items() if k > 1
     ]

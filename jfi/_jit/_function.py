@@ -31,6 +31,10 @@ def jit(
     Returns:
         A function with the attributes of what `jax.jit` returns.
     """
+    # A call takes three steps at most: what is compiled for calls without draws; where
+    # that finds a draw (`FoundDraws`) or nothing is compiled yet, the programs are
+    # looked up (`found`); from then on a function that draws goes there at once. The
+    # two variables below save the look-up, which costs a tenth of a small call.
     refuse_no_function("jit", fun)
     jax.jit(referable(fun), **options)  # which refuses wrong options
     program: Compiled | None = None

@@ -48,6 +48,9 @@ class References:
 @functools.lru_cache(maxsize=4096)
 def references(code: CodeType) -> References:
     """Read the global names and imports off the bytecode."""
+    # `a.b.c` is LOAD_GLOBAL a, LOAD_ATTR b, LOAD_ATTR c: a chain is open as long as
+    # attributes follow. The syntax tree would be easier to read, and is not there for
+    # functions of notebooks and of `exec`.
     chains: list[tuple[str, ...]] = []
     imports: list[str] = []
     written: list[str] = []

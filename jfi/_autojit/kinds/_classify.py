@@ -167,7 +167,9 @@ def kind_of(x: Any) -> kinds.Kind:
 
 
 def _kind_of_value(x: Any) -> kinds.Kind | None:
-    """The kind of a value whose class alone does not tell it."""
+    """The kind of a value whose class alone does not decide it."""
+    # A list of tests and not a table: subclasses count, and the order matters. NumPy's
+    # scalars are also instances of float, enums of int, functions of jfi of Python's.
     if isinstance(x, (jax.Array, Tracer, jax.Ref)):
         _BUILTIN[type(x)] = ARRAY
         return ARRAY
@@ -251,7 +253,11 @@ def _kind_of_builtin(x: Any) -> kinds.Kind:
 
 
 def _kind_of_class(x: Any, cls: type) -> kinds.Kind:
-    """The kind of a value that its class tells (the value is an example)."""
+    """The kind of a value that its class decides (the value is an example)."""
+    # From the most special to the most general. What changes when it is read is refused
+    # first. Then come libraries that have rules of their own, what JAX takes apart by
+    # itself (its rules win, as they do under jax.jit), immutable builtins, library
+    # objects with a hash, and last all objects whose attributes can be opened.
     refuse_readers(x, cls)
     of_others = hasattr(cls, "__array__") and not is_user_module(cls.__module__)
     if of_others and hasattr(cls, "__setitem__"):  # a table of pandas

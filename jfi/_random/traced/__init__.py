@@ -1,4 +1,10 @@
-"""Random draws in code that JAX traces. Begin to read in `_draws.py`."""
+"""Random draws in code that JAX traces. Begin to read in `_draws.py`.
+
+`_sources` is what traced code draws from, `_finding` the signal that it draws,
+`_explicit` the way without undocumented JAX, `_policy` and `_refusals` what is warned
+of and refused. `_own_stream` runs functions on keys of their own, `_rows` does so for
+the rows of a batch, also in chunks.
+"""
 
 from ._draws import (
     Functional as Functional,
