@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 from .._errors import AutoJitError, UncompiledWarning
-from .._jax_internals import inner_jaxprs
+from .._jax_internals import calls_back
 from .._values import references, user_level
 from ._watching import uncompiled_because
 
@@ -86,21 +86,11 @@ def refusing_callbacks(block: Callable[..., Any]) -> Callable[..., Any]:
     jitted = jax.jit(block, inline=True)
 
     def refusing(*args: Any) -> Any:
-        if _calls_back(jitted.trace(*args).jaxpr.jaxpr):  # the call finds this trace
+        if calls_back(jitted.trace(*args).jaxpr.jaxpr):  # the call finds this trace
             raise CallsBackError
         return jitted(*args)
 
     return refusing
-
-
-def _calls_back(jaxpr: Any) -> bool:
-    """Whether a jaxpr, or one inside, has a callback."""
-    return any(
-        "callback" in equation.primitive.name
-        or equation.primitive.name == "debug_print"
-        or any(map(_calls_back, inner_jaxprs(equation)))
-        for equation in jaxpr.eqns
-    )
 
 
 _GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)

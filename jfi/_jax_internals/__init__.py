@@ -18,6 +18,8 @@ from ._call_stack import (
 )
 from ._compiling import cache_size as cache_size, on_compiled as on_compiled
 from ._effects import (
+    RefusedEffectsError as RefusedEffectsError,
+    calls_back as calls_back,
     communicates as communicates,
     exchanging_axes as exchanging_axes,
     inner_jaxprs as inner_jaxprs,
@@ -26,7 +28,11 @@ from ._effects import (
 )
 from ._ended_traces import forget_traces as forget_traces
 from ._key_state import JitKeyState as JitKeyState, jit_key_state as jit_key_state
-from ._loop_calls import linear_calls as linear_calls, ruled_calls as ruled_calls
+from ._loop_calls import (
+    linear_calls as linear_calls,
+    refuses_forward_mode as refuses_forward_mode,
+    ruled_calls as ruled_calls,
+)
 from ._numpy_names import (
     deprecated_numpy as deprecated_numpy,
     from_numpy as from_numpy,

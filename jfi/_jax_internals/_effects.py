@@ -32,6 +32,21 @@ def exchanging_axes(jaxpr: Any) -> frozenset[Any]:
     return _over_equations(jaxpr, exchanged)
 
 
+def calls_back(jaxpr: Any) -> bool:
+    """Whether a jaxpr calls back to Python, as `jax.debug.print` does."""
+    return any(
+        "callback" in equation.primitive.name
+        or equation.primitive.name == "debug_print"
+        or any(map(calls_back, inner_jaxprs(equation)))
+        for equation in jaxpr.eqns
+    )
+
+
+# What JAX raises for a conditional under `vmap` whose branches have effects, as draws
+# are to it. The class is all there is to know it by: the text differs by release.
+RefusedEffectsError = NotImplementedError
+
+
 def communicates(jaxpr: Any) -> bool:
     """Whether a jaxpr has a collective operation such as `psum`."""
     return any(

@@ -74,3 +74,8 @@ def _transposes(linear_call: Callable[..., Any]) -> bool:
 
     found = jax.jit(derivatives)(np.arange(1, 4, dtype=np.float32))
     return [x.tolist() for x in found] == [[1, 4, 9], [1, 2, 3], [4, 8, 12]]
+
+
+def refuses_forward_mode(error: TypeError) -> bool:
+    """Whether this is what JAX says to the `jvp` of a `custom_vjp` function."""
+    return "forward-mode" in str(error)

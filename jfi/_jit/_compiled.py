@@ -17,6 +17,7 @@ import numpy as np
 
 from .._arrays._float64 import checked
 from .._jax_internals import (
+    RefusedEffectsError,
     at_top_level,
     cache_size,
     forget_traces,
@@ -76,10 +77,10 @@ class Body:
         try:
             with tracing(refuses=True):
                 out = self.fun(*args, **kwargs)
-        except NotImplementedError:
+        except RefusedEffectsError:
             if not any_draws_traced():
                 raise
-            # What JAX says to a conditional under `vmap` that was traced before.
+            # A conditional under `vmap` that was traced before, with its draws.
             raise FoundDraws([source_of(current())]) from None
         if traced_sources():  # by code that was traced before
             raise FoundDraws(traced_sources())

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 
 from .._errors import LoopError
-from .._jax_internals import linear_calls, varying_axes
+from .._jax_internals import linear_calls, refuses_forward_mode, varying_axes
 from ._carry import kind_of
 from ._loop_forms import Bound, Loop, run_while
 from ._ruled_functions import (
@@ -81,7 +81,7 @@ def _reverse_only(loop: Loop) -> Callable[[Any, Any, Bound], tuple[Any, Any, Any
         try:
             return run(*args)
         except TypeError as error:
-            if "forward-mode" not in str(error):
+            if not refuses_forward_mode(error):
                 raise
             message = (
                 "In this release of JAX loops have no forward-mode derivative "

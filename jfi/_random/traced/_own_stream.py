@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 import jax
 
 from ..._jax_internals import (
+    RefusedEffectsError,
     at_top_level,
     forget_traces,
     hidden_state,
@@ -70,10 +71,10 @@ def _without_draws(run: Callable[[Keys | None], T], finds_draws: bool) -> T:
                 raise FoundDraws(function.sources)
         with tracing(refuses=True):
             return run(None)
-    except NotImplementedError:
+    except RefusedEffectsError:
         if not any_draws_traced():
             raise
-    # What JAX says to a conditional under `vmap` that draws and was traced before.
+    # A conditional under `vmap` that was traced before, with its draws.
     raise FoundDraws([source_of(current())])
 
 
