@@ -28,7 +28,7 @@ Python user would expect, so that either can be caught:
     ├── PlainJitWarning                     a program of plain JAX draws random numbers
     ├── RecompileWarning                    autojit compiles again and again
     ├── SlowCallWarning                     a large array is copied at each call
-    └── UncompiledWarning                   code reads what can't be watched
+    └── UncompiledWarning                   something runs uncompiled, and why
 """
 
 __all__ = [
@@ -152,16 +152,14 @@ class RecompileWarning(JfiWarning):
     """A function under `autojit` is compiled again and again for one value."""
 
 
-# The errors print, pickle and document as `jfi.AutoJitError`, where users find them.
-
-
 class SlowCallWarning(JfiWarning):
     """Compiled code reads a large NumPy array outside: it is copied at each call."""
 
 
 class UncompiledWarning(JfiWarning):
-    """A function is not compiled: it reads what can change without being seen."""
+    """Something runs uncompiled: it reads what changes unseen, calls back ..."""
 
 
+# The errors print, pickle and document as `jfi.AutoJitError`, where users find them.
 for _name in __all__:
     globals()[_name].__module__ = "jfi"
