@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, Protocol, TypeAlias, cast, overload
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from ..._errors import RandomError
 from ..._jax_internals import setting
+from ..._values import is_key
 
 
 Ours = ParamSpec("Ours")
@@ -55,7 +55,7 @@ def key_first(
         def either(*args: Any, **kwargs: Any) -> Any:
             if args and isinstance(args[0], jax.Array):
                 first = args[0]
-                if is_typed_key(first) or is_old_key(first):
+                if is_key(first) or is_old_key(first):
                     return as_in_jax(*args, **kwargs)
                 if _may_be_old_keys(first):
                     if not takes_arrays:
@@ -78,7 +78,7 @@ def key_by_name(ours: Callable[Ours, jax.Array]) -> Callable[Ours, jax.Array]:
 
     @functools.wraps(ours)
     def checked(*args: Ours.args, **kwargs: Ours.kwargs) -> jax.Array:
-        if args and (is_typed_key(args[0]) or is_old_key(args[0])):
+        if args and (is_key(args[0]) or is_old_key(args[0])):
             raise RandomError(
                 f"random.{name}() got a random key for "
                 f"{next(iter(own_names(ours)))}; jax.random has no {name}. "
@@ -89,11 +89,6 @@ def key_by_name(ours: Callable[Ours, jax.Array]) -> Callable[Ours, jax.Array]:
         return ours(*args, **kwargs)
 
     return checked
-
-
-def is_typed_key(x: Any) -> bool:
-    """Whether this is a random key of JAX, or an array of them."""
-    return isinstance(x, jax.Array) and jnp.issubdtype(x.dtype, jax.dtypes.prng_key)
 
 
 def own_names(function: Callable[..., Any]) -> tuple[str, ...]:
