@@ -1,7 +1,7 @@
 """Draws made in advance are those made singly, to the last bit.
 
-Run by `test_random_in_advance.py` in a process whose programs XLA compiles as for users:
-less work for XLA, as in the other tests, gives other last bits.
+Run by `test_random_in_advance.py` in a process in which XLA works as for users: less
+work for XLA, as in the other tests, gives other last bits.
 """
 
 import contextlib
