@@ -258,55 +258,68 @@ def where(x): return sorted(d.id for d in x.devices())
 """
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "assert where(jnp.zeros(3)) == [0] and not jnp.zeros(3).committed",
-        "x = jnp.zeros(3, device='cpu:1'); assert where(x) == [1] and x.committed",
-        "assert where(jnp.zeros(3) + jnp.zeros(3, device='cpu:1')) == [1]",
-        "jnp.set_default_device('cpu:1'); x = jnp.zeros(3); assert where(x) == [1]; "
-        "assert not x.committed; assert jnp.get_default_device() == second; "
-        "assert where(jnp.randn(3)) == [1]; assert where(jax.numpy.ones(2)) == [1]; "
-        "assert jnp.config().default_device == 'cpu:1'; "
-        "jnp.set_default_device(None); assert where(jnp.zeros(3)) == [0]",
-        "with jnp.default_device(second): assert where(jnp.eye(2)) == [1]\n"
-        "assert where(jnp.eye(2)) == [0]",
-        "s = NamedSharding(Mesh(np.array([first, second]), 'i'), P('i'))\n"
-        "for make in (jnp.zeros, jnp.ones, jnp.empty, jnp.randn, jnp.rand):\n"
-        "    assert where(make((4,), device=s)) == [0, 1], make\n"
-        "assert where(jnp.to(np.ones(4), s)) == [0, 1]",
-        "t = jnp.to({'a': np.ones(2), 'b': 'x', 'c': jnp.key(0)}, 'cpu:1')\n"
-        "assert where(t['a']) == [1] and t['b'] == 'x' and where(t['c']) == [1]",
-        "for make in (jnp.arange, jnp.eye, jnp.randperm):\n"
-        "    x = make(3, device='cpu:1'); assert where(x) == [1] and x.committed\n"
-        "for x in (jnp.linspace(0, 1, 3, device='cpu:1'), "
-        "jnp.logspace(0, 1, 3, device=second), jnp.array([1.0], device='cpu:1'), "
-        "jnp.asarray(np.ones(2), device='cpu:1'), jnp.full(2, 1.0, device='cpu:1'), "
-        "jnp.zeros_like(1.0, device='cpu:1'), jnp.normal(size=2, device='cpu:1'), "
-        "jnp.choice(5, device='cpu:1'), jnp.make_random_key(device='cpu:1')):\n"
-        "    assert where(x) == [1] and x.committed",
-        "f = jnp.jit(lambda x: x + jnp.ones(3, device='cpu:1'))\n"
-        "assert where(f(jnp.zeros(3, device='cpu:0'))) == [0]",
-        "x = jnp.zeros(2, device='cpu:0')\n"
-        "for make in (jnp.zeros, jnp.arange, jnp.eye, jnp.randn, lambda n, **k: "
-        "jnp.array([1.0, 2.0], **k), lambda n, **k: jnp.linspace(0, 1, n, **k)):\n"
-        "    f = lambda x: x + make(2, device='cpu:1', "
-        "**({'key': jnp.key(0)} if make is jnp.randn else {}))\n"
-        "    assert where(jnp.jit(f)(x)) == [0]",
-        "f = jnp.jit(lambda x: jnp.to(x, 'cpu:1'))\n"
-        "assert where(f(jnp.zeros(3, device='cpu:0'))) == [0]",
-        "jnp.manual_seed(0); a = jnp.randn(3); jnp.manual_seed(0)\n"
-        "assert (np.asarray(a) == np.asarray(jnp.randn(3, device='cpu:1'))).all()",
-        "jnp.manual_seed(0); a = jnp.randn(3); jnp.manual_seed(0)\n"
-        "with jnp.default_device('cpu:1'): b = jnp.randn(3)\n"
-        "assert (np.asarray(a) == np.asarray(b)).all()",
-    ],
-)
-def test_two_devices(code):
-    run_python(
-        TWO_DEVICES + code,
-        env={"XLA_FLAGS": "--xla_force_host_platform_device_count=2"},
-    )
+ON_TWO_DEVICES = [
+    "assert where(jnp.zeros(3)) == [0] and not jnp.zeros(3).committed",
+    "x = jnp.zeros(3, device='cpu:1'); assert where(x) == [1] and x.committed",
+    "assert where(jnp.zeros(3) + jnp.zeros(3, device='cpu:1')) == [1]",
+    "jnp.set_default_device('cpu:1'); x = jnp.zeros(3); assert where(x) == [1]; "
+    "assert not x.committed; assert jnp.get_default_device() == second; "
+    "assert where(jnp.randn(3)) == [1]; assert where(jax.numpy.ones(2)) == [1]; "
+    "assert jnp.config().default_device == 'cpu:1'; "
+    "jnp.set_default_device(None); assert where(jnp.zeros(3)) == [0]",
+    "with jnp.default_device(second): assert where(jnp.eye(2)) == [1]\n"
+    "assert where(jnp.eye(2)) == [0]",
+    "s = NamedSharding(Mesh(np.array([first, second]), 'i'), P('i'))\n"
+    "for make in (jnp.zeros, jnp.ones, jnp.empty, jnp.randn, jnp.rand):\n"
+    "    assert where(make((4,), device=s)) == [0, 1], make\n"
+    "assert where(jnp.to(np.ones(4), s)) == [0, 1]",
+    "t = jnp.to({'a': np.ones(2), 'b': 'x', 'c': jnp.key(0)}, 'cpu:1')\n"
+    "assert where(t['a']) == [1] and t['b'] == 'x' and where(t['c']) == [1]",
+    "for make in (jnp.arange, jnp.eye, jnp.randperm):\n"
+    "    x = make(3, device='cpu:1'); assert where(x) == [1] and x.committed\n"
+    "for x in (jnp.linspace(0, 1, 3, device='cpu:1'), "
+    "jnp.logspace(0, 1, 3, device=second), jnp.array([1.0], device='cpu:1'), "
+    "jnp.asarray(np.ones(2), device='cpu:1'), jnp.full(2, 1.0, device='cpu:1'), "
+    "jnp.zeros_like(1.0, device='cpu:1'), jnp.normal(size=2, device='cpu:1'), "
+    "jnp.choice(5, device='cpu:1'), jnp.make_random_key(device='cpu:1')):\n"
+    "    assert where(x) == [1] and x.committed",
+    "f = jnp.jit(lambda x: x + jnp.ones(3, device='cpu:1'))\n"
+    "assert where(f(jnp.zeros(3, device='cpu:0'))) == [0]",
+    "x = jnp.zeros(2, device='cpu:0')\n"
+    "for make in (jnp.zeros, jnp.arange, jnp.eye, jnp.randn, lambda n, **k: "
+    "jnp.array([1.0, 2.0], **k), lambda n, **k: jnp.linspace(0, 1, n, **k)):\n"
+    "    f = lambda x: x + make(2, device='cpu:1', "
+    "**({'key': jnp.key(0)} if make is jnp.randn else {}))\n"
+    "    assert where(jnp.jit(f)(x)) == [0]",
+    "f = jnp.jit(lambda x: jnp.to(x, 'cpu:1'))\n"
+    "assert where(f(jnp.zeros(3, device='cpu:0'))) == [0]",
+    "jnp.manual_seed(0); a = jnp.randn(3); jnp.manual_seed(0)\n"
+    "assert (np.asarray(a) == np.asarray(jnp.randn(3, device='cpu:1'))).all()",
+    "jnp.manual_seed(0); a = jnp.randn(3); jnp.manual_seed(0)\n"
+    "with jnp.default_device('cpu:1'): b = jnp.randn(3)\n"
+    "assert (np.asarray(a) == np.asarray(b)).all()",
+]
+EACH = """
+import traceback
+for code in {}:
+    try:
+        exec(code, {{**globals()}})
+    except Exception:
+        print(code, traceback.format_exc(), sep='\\n')
+    jnp.set_default_device(None)
+"""
+
+
+def test_two_devices():
+    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
+    failures = output_of(TWO_DEVICES + EACH.format(ON_TWO_DEVICES), env=flags)
+    assert not failures, failures
+
+
+def test_a_failure_on_two_devices_is_seen():
+    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
+    wrong = ["assert where(jnp.zeros(3)) == [1]"]
+    assert "AssertionError" in output_of(TWO_DEVICES + EACH.format(wrong), env=flags)
 
 
 def test_a_device_that_is_not_there_is_an_error_as_of_jax():
