@@ -4,6 +4,12 @@ Without 64-bit types JAX (to 0.12) remembers the 32-bit form of an array that a 
 has captured, and gives that again after the array was written to. Most code under
 autojit meets copies or data in any case. Methods of classes don't: they meet what
 classes and modules hold.
+
+    a = np.ones(3)  # float64
+    f = jax.jit(lambda x: a + x[0])
+    f(jnp.zeros(1))
+    a[:] = 5
+    f(jnp.zeros(2))  # traced again, and still 1: only another array is new to JAX
 """
 
 import contextlib

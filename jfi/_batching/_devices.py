@@ -56,7 +56,11 @@ class Spread(NamedTuple):
                 (numbers, list(rows)),
             )
         spec = PartitionSpec(names)
-        # Each device computes its own rows: XLA may not move data in between.
+        # Each device computes its own rows: XLA may not move data in between. With a
+        # sharding of the arguments alone, `jax.jit` would leave to XLA where each
+        # operation runs. `check_vma=False`: else JAX refuses loops of the user whose
+        # carry begins as a constant and takes in the row ("carry input and carry output
+        # must have equal types": float32[] becomes float32[]{V:rows}).
         shard_map: Any = jax.shard_map
         spread = shard_map(
             lambda numbers, rows: block(numbers, rows),

@@ -49,7 +49,8 @@ class Rows:
         self._size = choice.size
         self._axis_of = {i: a for i, a in enumerate(choice.axes) if a is not None}
         # JAX arrays: under jit, JAX 0.10 fails on a NumPy array that is batched over a
-        # function with custom_vjp ("non-canonical constant of type ndarray").
+        # function with custom_vjp ("non-canonical constant of type ndarray"), also on
+        # one of float32.
         values = arguments.values
         self._batched = [jnp.asarray(copied_if_numpy(values[i])) for i in self._axis_of]
 

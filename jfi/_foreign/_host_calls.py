@@ -11,6 +11,19 @@ type. A call under jit or another transformation is staged:
   as NumPy arrays.
 
 The function is always given copies: it may keep them or write into them.
+
+Things that don't work, and why (JAX 0.10.2, measured with one core):
+
+- `jax.pure_callback` on the CPU. It hands over JAX arrays (jax-ml/jax#21526); with
+  arguments of 4 to 16 MB, 10 of 12 runs hung in `np.asarray`. With two cores none did.
+- JAX inside the function. With 16 MB every kind of callback hangs: the function waits
+  for the thread that waits for it (jax-ml/jax#24255; more in jax-ml/jax#25861).
+- `jax_cpu_enable_async_dispatch=False`. It helps, but only if it is set before JAX has
+  looked for its devices.
+- `buffer_callback` elsewhere: "Buffer.__array__ is only supported on CPU"
+  (jax-ml/jax#38173).
+- Views in place of copies. The memory is valid during the call only: what a function
+  has kept reads as garbage later, and what it writes changes an array of JAX.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -151,6 +164,8 @@ class _HostCall:
     def __call__(self, *arguments: jax.Array) -> list[jax.Array]:
         if runs_now(arguments):
             return to_jax(self._run(*arguments), arguments)
+        # Not `vmap_method=` of `pure_callback`: with "expand_dims" nested batches have
+        # shapes like (1, 5, 3), with "sequential" each row is a host call of its own.
         staged = jax.custom_batching.custom_vmap(self._stage)
         staged.def_vmap(self._with_another_batch_axis)
         called: list[jax.Array] = staged(*arguments)

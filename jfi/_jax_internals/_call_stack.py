@@ -124,7 +124,11 @@ def in_uneven_loop() -> bool:
 
 
 def _ends_unevenly(rule: Mapping[str, Any]) -> bool:
-    """Whether it does, by the local variables of JAX's rule."""
+    """Whether it does, by the local variables of JAX's rule.
+
+    Nothing else says so where a draw in the loop is batched. Let through, the draw ends
+    in an AssertionError of JAX, once the whole program is lowered.
+    """
     if "pred_bat" in rule:
         return bool(rule["pred_bat"])
     # JAX batches the body first, and does it only once where the whole carry has rows:
@@ -142,6 +146,8 @@ def _ends_unevenly(rule: Mapping[str, Any]) -> bool:
 def condition_draws() -> bool:
     """Whether this is the body of a while loop whose condition draws, too."""
     for frame in _frames():
+        # JAX traces the condition first and the body in the same function, where the
+        # finished jaxpr of the condition is a local variable.
         if frame.f_code.co_name == "_create_jaxpr":
             condition = frame.f_locals.get("cond_jaxpr")
             kinds = {

@@ -3,6 +3,10 @@
 A finalizer of each value that a trace captured holds the trace, and its equations hold
 these values: a circle that no garbage collector sees (JAX 0.10.2 and 0.12.0). jfi ends
 traces of its own accord, at each first draw, so it has to let go of them.
+
+What can be reached from outside is the frames that the exception passed: a trace is a
+local variable of the function of JAX that made it. `gc.collect()` does not help: the
+finalizers are a root of their own. Nor does dropping the exception.
 """
 
 from collections.abc import Iterator
@@ -23,6 +27,7 @@ def forget_traces(error: BaseException) -> None:
     in_progress = set(map(id, _in_progress()))
     for frame in _passed(error):
         for trace in _made_in(frame, kind):
+            # The exception may be caught inside a trace that goes on after it.
             if id(trace) not in in_progress:
                 trace.frame.tracing_eqns.clear()
                 trace.frame.constvar_to_val.clear()

@@ -9,6 +9,22 @@ argument and result instead.
 Checked in JAX 0.10.2 and 0.12.0: `Ref`, `discharge_state` and the tables of rules named
 below are not documented. `hidden_state` proves this module at first use. Where it
 fails, jfi's own tools do without it, and plain JAX can't draw.
+
+Things that don't work, and why (JAX 0.10.2):
+
+- A plain `jax.Ref` for the state, which is how JAX's own `stateful_rng` does it
+  (jax-ml/jax#28845). A write to it under `vmap` raises, and so does a `cond` under
+  `vmap` (jax-ml/jax#39290). `addupdate` breaks under `grad`. A program that uses one
+  has no fast path in C++: 180 us a call in place of 9 us. A program that fails leaves
+  the Ref deleted, and every later draw raises "Array has been deleted".
+- A tracer of the key in a thread-local variable. JAX keeps the traces of inner
+  functions (a scan body at module level) and runs no Python the second time: the
+  trace has captured a dead tracer, or a key as a constant. It may capture a cell.
+- One cell of three words, key and count together. As the carry of a loop it makes a
+  scan of 1000 draws two to three times slower; and under `vmap` a while loop with
+  another end in each row passes silently if the batch has as many rows.
+- Finding out in the rule for types (`_type`) that something draws: JAX keeps its
+  answer, and does not call it again.
 """
 
 import functools
@@ -75,7 +91,11 @@ class Cell(core.Ref):
         return self.source.program_words() if self.shape else np.zeros((), np.uint32)
 
     def _replace_with(self, value: Any) -> None:
-        """Where JAX stores the state after an execution: each begins with a new one."""
+        """Where JAX stores the state after an execution: each begins with a new one.
+
+        Kept here, it would chain each execution to the one before, and a failed one
+        would spoil all that follow.
+        """
 
     def __repr__(self) -> str:
         return f"<random state of {self.source!r}>"
@@ -131,7 +151,9 @@ def _discharge(avals: Any, outs: Any, words: Any, count: Any, *, rules: Rules) -
 
 
 def _batch(axis: Any, cells: Any, _: Any, *, rules: Rules) -> Any:
-    # JAX asks this rule under every vmap, also where no argument is batched.
+    # JAX asks this rule under every vmap, also where no argument is batched. It does so
+    # for `fancy_primitive_batchers` alone: with `primitive_batchers` it asks only where
+    # an argument is batched, and cells never are, so all rows would get one key.
     return rules.rows(_next_key_p.bind(*cells, rules=rules), axis.size), 0
 
 
@@ -183,7 +205,14 @@ partial_eval.partial_eval_jaxpr_custom_rules[_next_key_p] = _remat
 def _discharge_custom_jvp(
     avals: Any, out_avals: Any, *args: Any, call_jaxpr: Any, **_: Any
 ) -> Any:
-    """What is left of a custom_jvp function after differentiation: a plain call."""
+    """What is left of a custom_jvp function after differentiation: a plain call.
+
+    Without this rule a custom_jvp function that draws raises under plain `jax.jit`: "No
+    state discharge rule implemented for primitive: custom_jvp_call"
+    (jax-ml/jax#27470; a rule was proposed in jax-ml/jax#13837). The derivative is
+    dropped, as by JAX's rule for custom_vjp, which holds that all differentiation has
+    happened by now (jax-ml/jax#31011). Where it has not, what is left refuses.
+    """
     cells = [isinstance(aval, AbstractRef) for aval in avals]
     discharged = discharge.discharge_state(call_jaxpr, should_discharge=cells)
     outs = _without_derivatives(discharged, args)

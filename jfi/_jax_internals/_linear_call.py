@@ -1,7 +1,15 @@
 """A call of a linear function that says what its transpose is.
 
-`jax.custom_derivatives.linear_call` is that, too, but `vmap` and second derivatives
-refuse it. Its derivatives are what JAX makes of a `custom_jvp` function in both modes.
+Its derivatives are what JAX makes of a `custom_jvp` function in both modes.
+
+Things that don't work, and why:
+
+- `custom_jvp` with a while loop as its tangent. JAX has to transpose the tangent for
+  reverse mode, and can't transpose a while loop (jax-ml/jax#18311).
+- `jax.custom_derivatives.linear_call`, which is given its transpose. `vmap` refuses it
+  ("Batching rule for 'linear_call' not implemented": jax-ml/jax#13283), and `jax.jvp`
+  of it ends in an empty AssertionError (JAX 0.10.2), so there is no Hessian.
+- `custom_vjp`, which has no forward mode. It is the way without this module.
 
 Checked in JAX 0.10.2 and 0.12.0: the tables of rules named at the end are not
 documented. `linear_calls` proves this module at first use, and loops do without it,

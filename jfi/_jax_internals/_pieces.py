@@ -145,6 +145,9 @@ def _hide(names: set[str]) -> None:
 def outside_of_tracing(test: Callable[[], T]) -> T:
     """The result of a test that runs outside every transformation: in a new thread.
 
+    A piece may be needed for the first time while JAX traces the user's code, and its
+    proof would be traced along. Another thread traces nothing.
+
     Raises:
         Exception: What the test raises.
     """

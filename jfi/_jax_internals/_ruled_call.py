@@ -1,7 +1,15 @@
 """A call of a function with rules of its own for `vmap` and for derivatives.
 
-`jax.custom_batching.custom_vmap` inside `jax.custom_jvp` is that, too, until JAX
-differentiates a scan around it: then it forgets the second, and fails in the first.
+Things that don't work, and why:
+
+- `jax.custom_batching.custom_vmap` alone. It has no reverse mode: "Linearization failed
+  to produce known values" (JAX 0.10.2; open in jax-ml/jax#9073).
+- `custom_vmap` around `custom_jvp`. Reverse mode fails in the same way. Under `vmap`
+  JAX differentiates the rule for rows, and the derivative given is lost.
+- `custom_vmap` inside `custom_jvp`. It is right until JAX differentiates a scan around
+  it: then JAX forgets the second, and fails in the first. A second derivative shows it:
+  `jax.vmap(jax.grad(jax.grad(f)))`, where f has the scan.
+- `custom_vjp` in place of `custom_jvp`: it has no forward mode, which Hessians need.
 
 Checked in JAX 0.10.2 and 0.12.0: the tables of rules named at the end are not
 documented. `ruled_calls` proves this module at first use.

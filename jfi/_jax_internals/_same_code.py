@@ -171,7 +171,10 @@ class _Writer:
 
 
 class _ByIdentity:
-    """An object that equals itself only."""
+    """An object that equals itself only.
+
+    Not its `id()`: after the object is gone, another one may have the same.
+    """
 
     def __init__(self, x: Any) -> None:
         self._x = x

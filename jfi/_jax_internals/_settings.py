@@ -123,7 +123,8 @@ def backend_started() -> bool:
     without="no warning where jfi is imported too late to choose the default device",
 )
 def backend_state() -> Callable[[], bool] | None:
-    # No public function tells without starting the backend.
+    # No public function tells without starting the backend: `jax.devices()` and
+    # `jax.default_backend()` start it, after which the choice of a device is too late.
     from jax._src.xla_bridge import backends_are_initialized
 
     started: Callable[[], Any] = backends_are_initialized

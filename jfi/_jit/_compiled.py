@@ -80,7 +80,13 @@ class Body:
         except RefusedEffectsError:
             if not any_draws_traced():
                 raise
+<<<<<<< HEAD
             # A conditional under `vmap` that was traced before, with its draws.
+=======
+            # What JAX says to a conditional under `vmap` that was traced before
+            # (jax-ml/jax#39290: "State effect not supported in vmap-of-cond"). Its
+            # Python does not run again, so no draw of it raises FoundDraws.
+>>>>>>> d7dc7f7baad5a7b927a07c7bb317ee5d9e12575f
             raise FoundDraws([source_of(current())]) from None
         if traced_sources():  # by code that was traced before
             raise FoundDraws(traced_sources())
@@ -195,6 +201,8 @@ class Compiled:
                 return self._draw_in(scope, args, kwargs)
         if setting("jax_disable_jit"):
             return self.body.fun(*args, **kwargs)
+        # The state goes in from Python's counter, and no state comes out: it would tie
+        # each call to the one before, and be lost where a call fails.
         first, *others = self.streams
         if others:
             return self._draw_from_many(args, kwargs)
@@ -279,7 +287,12 @@ def with_signature_of(
 
 
 def referable(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """A function in place of an object that JAX can't refer to weakly: it crashes."""
+    """A function in place of an object that JAX can't refer to weakly, or not hash.
+
+    JAX keeps what it compiled by a weak reference to the function. An object with
+    `__slots__`, or with `__eq__` and no `__hash__`, is a TypeError at its first call
+    (JAX 0.10.2), and was a crash before (jax-ml/jax#9541).
+    """
     try:
         weakref.ref(fun)
         hash(fun)

@@ -20,6 +20,9 @@ class OtherArraysError(Exception):
 class Jitted:
     """A function under `jax.jit`; another that has the same code shares its program.
 
+    JAX looks a program up by the function object alone: a lambda that is made anew is
+    compiled anew, whatever its code.
+
     The function is traced in any case: what it gives back may differ in all but the
     arrays, such as the order of the keys of a dict.
     """

@@ -2,8 +2,11 @@
 
 Where each row of a batch chooses a branch for itself, JAX runs all branches and
 selects. It first copies every operand for each row, also what the rows share, such as a
-matrix, so that no NaN of a branch not taken gets into a gradient (jax#1052). Here only
-gradients are held back, and what has none is not copied.
+matrix, so that no NaN of a branch not taken gets into a gradient: by a `select` between
+the operand and its `stop_gradient` (jax-ml/jax#5658, of the trick in jax-ml/jax#1052),
+which has as many rows as the predicate. Here only gradients are held back, and what has
+none is not copied. Without either, a plain `where` of the results, the gradient is NaN
+where the branch not taken is.
 """
 
 import functools

@@ -6,6 +6,10 @@ the carries that the first has stored: from the first step to the last (`_push`,
 mode) or from the last to the first (`_pull`, reverse mode). JAX is told that these two
 are each other's transpose. Derivatives of derivatives (Hessians) come from the same
 loops written as scans: slower, and right in all modes and to any order.
+
+That they are each other's transpose must be said: `_push` as the tangent of a plain
+`custom_jvp` fails in reverse mode, since JAX transposes it and can't transpose a while
+loop (jax-ml/jax#18311). `custom_vjp` with `_pull` has no forward mode.
 """
 
 import functools
@@ -59,7 +63,8 @@ def differentiable(loop: Loop) -> Callable[[Any, Any, Bound], tuple[Any, Any, An
         return with_zeros((out, (t_carry, t_ys, None)))
 
     # So that it returns symbolic zeros: the type of an array of zeros for an integer
-    # does not tell the shards of `shard_map` apart, and JAX refuses it there.
+    # does not tell the shards of `shard_map` apart, and JAX refuses it there ("tangent
+    # float0[], expecting tangent float0[]{V:i}"; as in jax-ml/jax#30531).
     run.defjvp(derivative, symbolic_zeros=True)
     return run
 

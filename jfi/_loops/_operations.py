@@ -129,7 +129,8 @@ def _operands(
 def _is_in_batch() -> bool:
     """Whether this is inside `vmap`, and makes no random draws.
 
-    Where jfi looks for draws JAX remembers the trace, which is then that of the call.
+    Answer as in the real run while jfi looks for draws, also past `functionalize`: JAX
+    keeps that trial trace, and gives it again as the trace of the call.
     """
     return is_under_vmap(until=_nothing if is_refusing() else functionalize)
 
@@ -168,7 +169,8 @@ def associative_scan(functions: tuple[Any], elems: Any, reverse: Any, axis: Any)
 def checkpoint(functions: tuple[Any], data: Any, static: Any, options: Any) -> Any:
     (fun,) = functions
 
-    # JAX 0.10 takes static arguments by position, or by name, but not by both.
+    # JAX 0.10 takes static arguments by position, or by name, but not by both: with
+    # `static_argnums=1` a call `f(x, n=2)` is a ValueError (jax-ml/jax#18405).
     @functools.wraps(fun, updated=())
     def of_data(data: Any) -> Any:
         by_position, by_name = ({**a, **b} for a, b in zip(data, static, strict=True))

@@ -36,13 +36,18 @@ def with_rules(
     if ruled_call is not None:
         ruled: Callable[..., Any] = ruled_call(run, rows, derivative, names)
         return ruled
+    # The order matters: `custom_vmap` has no reverse mode (jax-ml/jax#9073), so
+    # `custom_jvp` has to be around it. Around a scan that is not enough, see
+    # `_jax_internals/_ruled_call`.
     if not names:  # a documented rule for `vmap` is not told the name of its axis
         batchable: Any = custom_vmap(run)
         batchable.def_vmap(lambda size, *args: rows(size, {}, *args))
         run = batchable
     differentiable = jax.custom_jvp(run)
     # Symbolic zeros: the type of an array of zeros for an integer does not tell the
-    # shards of `shard_map` apart, and JAX refuses it there.
+    # shards of `shard_map` apart, and JAX refuses it there ("tangent float0[],
+    # expecting tangent float0[]{V:i}"): arrays of float0 are NumPy's, whose types name
+    # no axes. With shardings in place of shards it is jax-ml/jax#30531.
     differentiable.defjvp(
         lambda primals, tangents: with_zeros(derivative(primals, dense(tangents))),
         symbolic_zeros=True,

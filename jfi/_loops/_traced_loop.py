@@ -94,7 +94,8 @@ def _run(
     bound = Bound(jnp.int32(max_steps), traced_cond.consts)
     consts = traced_body.consts
     if any(map(is_ref, [*consts, *traced_cond.consts])):
-        # JAX has no rules for derivatives of calls that may change a captured Ref.
+        # JAX has no rules for derivatives of calls that may change a captured Ref: a
+        # custom_jvp function with one can't even be lowered (jax-ml/jax#27470).
         leaves, ys, length = run_while(loop, consts, leaves, (), bound)
     else:
         leaves, ys, length = differentiable(loop)(consts, leaves, bound)

@@ -146,8 +146,12 @@ def copied_if_numpy(x: Any) -> Any:
     """A NumPy array as a copy that nobody else writes into; all else as it is.
 
     JAX computes in the background, from the memory of a NumPy array: without a copy,
-    what the caller writes into it after the call can change the result. And it takes
-    the bytes of other machines for its own (JAX 0.10).
+    what the caller writes into it after the call can change the result. `device_put`
+    keeps that memory for good (jax-ml/jax#37830), but not that of a few numbers, so a
+    test needs a large array to see it.
+
+    And JAX takes the bytes of other machines for its own (0.10.2): `jax.jit` refuses
+    ">f4" at first, but what it has compiled for "<f4" runs on it, and 1.0 is 4.6e-41.
     """
     if not isinstance(x, np.ndarray):
         return x

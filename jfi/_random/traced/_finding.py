@@ -18,6 +18,8 @@ class FoundDraws(BaseException):
     """Stops a trace that turns out to draw.
 
     A BaseException, which user code lets pass; where it does not, `tracing` refuses it.
+    As an Exception it would end in the `except Exception` of user code, which would go
+    on without a number, and be compiled like that.
     """
 
     def __init__(self, sources: Sequence["StreamSource"]) -> None:

@@ -2,6 +2,10 @@
 
 JAX's `vmap`, `jacfwd`, `shard_map` and conditionals under `vmap` can't take mutable
 state. A function traced once more, with its state as an argument, they can.
+
+The rules of a draw can't help there (JAX 0.10.2). `jacfwd` is a `vmap` whose primal
+result must not be batched, which a draw in it is. A conditional with state in a batch
+is a NotImplementedError (jax-ml/jax#39290), and `shard_map` fails on a captured Ref.
 """
 
 from collections.abc import Callable
@@ -74,7 +78,9 @@ def _without_draws(run: Callable[[Keys | None], T], finds_draws: bool) -> T:
     except RefusedEffectsError:
         if not any_draws_traced():
             raise
-    # A conditional under `vmap` that was traced before, with its draws.
+    # What JAX says to a conditional under `vmap` that draws and was traced before
+    # (jax-ml/jax#39290). Which source it draws from is not said: the current one is
+    # tried, and `with_keys` names those that are missing.
     raise FoundDraws([source_of(current())])
 
 
