@@ -80,13 +80,9 @@ class Body:
         except RefusedEffectsError:
             if not any_draws_traced():
                 raise
-<<<<<<< HEAD
-            # A conditional under `vmap` that was traced before, with its draws.
-=======
             # What JAX says to a conditional under `vmap` that was traced before
             # (jax-ml/jax#39290: "State effect not supported in vmap-of-cond"). Its
             # Python does not run again, so no draw of it raises FoundDraws.
->>>>>>> d7dc7f7baad5a7b927a07c7bb317ee5d9e12575f
             raise FoundDraws([source_of(current())]) from None
         if traced_sources():  # by code that was traced before
             raise FoundDraws(traced_sources())
