@@ -136,7 +136,9 @@ def test_nothing_and_no_batch_are_refused():
 
 def test_marks_are_refused():
     trees = [{"x": np.float32(k), "Q": jnp.shared(np.eye(2))} for k in range(3)]
-    with pytest.raises(BatchError, match=r"got tree\['Q'\] marked as shared\.\nTake"):
+    with pytest.raises(
+        BatchError, match=r"got tree\['Q'\] marked as shared\.\nRemove the mark"
+    ):
         jnp.stack_trees(trees)
     with pytest.raises(BatchError, match="marked as batched"):
         jnp.unstack_tree({"x": jnp.batched(np.ones((3, 2)), axis=1)})

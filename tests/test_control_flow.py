@@ -772,7 +772,7 @@ REFUSED = [
     (lambda: jnp.scan(lambda c, x: (c, x), X), r"no length\.\nWrite scan\(f, init, l"),
     (
         lambda: jnp.scan(lambda c, x: (c, x), {"mode": "fast"}, length=2),
-        r"got a str for init\['mode'\]; only arrays .*\nTake it out of init",
+        r"got a str for init\['mode'\]; .* carries only arrays .*\nTake it out of init",
     ),
     (
         lambda: jnp.while_loop(lambda c: c, lambda c: c, X),

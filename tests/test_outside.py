@@ -263,3 +263,52 @@ def test_branches_in_a_loop_see_what_cannot_be_watched(module):
     assert [run(), run()] == [6.0] * 2
     module.GAIN = 2.0
     assert [run(), run()] == [12.0] * 2
+
+
+STEPS = """
+import jax
+import jfi as jnp
+
+gain = 1.0
+
+def step(carry, x):
+    {callback}
+    return carry + gain * x, None
+
+def run(x):
+    return jnp.scan(step, x, jnp.arange(3.0))[0]
+"""
+CALLBACKS = {"callback": "jax.debug.callback(lambda x: None, x)", "none": ""}
+CALLS = {
+    "eager": "run(0.0)",
+    "jit": "jnp.jit(run)(0.0)",
+    "vmap": "jnp.vmap(run)(jnp.zeros(2))[0]",
+    "grad": "jnp.value_and_grad(run)(0.0)[0]",
+    "progress": "jnp.scan(step, 0.0, jnp.arange(3.0), progress=True)[0]",
+}
+
+
+@UNCOMPILED
+@pytest.mark.parametrize("callback", CALLBACKS.values(), ids=CALLBACKS)
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_a_body_that_jax_traced_before_sees_global_variables_change(call, callback):
+    """JAX remembers the trace of a body by the function, whatever it reads."""
+    module = types.ModuleType("a_script")
+    exec(STEPS.format(callback=callback), vars(module))
+    results = []
+    for module.gain in (1.0, 2.0, 3.0, 1.0):
+        results.append(float(eval(call, vars(module))))
+    assert results == [3.0, 6.0, 9.0, 3.0]
+
+
+def test_a_body_whose_reads_stay_is_traced_once(capfd):
+    def step(carry, x):
+        print("traced")
+        return carry + x, None
+
+    jnp.scan(step, 0.0, jnp.arange(3.0), progress=True)
+    first = capfd.readouterr().out.count("traced")
+    for _ in range(3):
+        jnp.scan(step, 0.0, jnp.arange(3.0), progress=True)
+    assert first > 0
+    assert capfd.readouterr().out.count("traced") == 0

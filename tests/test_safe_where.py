@@ -106,7 +106,7 @@ def test_it_is_where_for_any_array(values):
         (lambda: jnp.safe_where(X, jnp.log, X), r"a mask of float32.*\nWrite a comp"),
         (
             lambda: jnp.safe_where(X > 0, jnp.log, jnp.ones((3, 2))),
-            r"mask of shape \(3,\), and x is an array of shape \(3, 2\)\.\nGive",
+            r"mask of shape \(3,\), and x is an array of shape \(3, 2\)\.\nPass",
         ),
         (
             lambda: jnp.safe_where(X > 0, jnp.sum, X),

@@ -7,6 +7,7 @@ these between two `jit(f)` is seen, which `jax.jit` does not see.
 """
 
 import contextlib
+import functools
 import hashlib
 import sys
 import types
@@ -43,6 +44,48 @@ def shared_program(fun: Callable[..., Any], options: Mapping[str, Any]) -> Compi
         return place.program(fun, options)
     except (_NotComparableError, TypeError):  # TypeError: of `weakref` and `hash`
         return Compiled(fun, options)
+
+
+def current_form(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that calls `fun`: another one whenever what `fun` reads has changed.
+
+    JAX remembers what it traced of the body of a loop by the function object alone: a
+    function of a module that reads a global variable would be stale.
+    """
+    try:
+        return _forms.get(fun, (), _Forms).form(fun)
+    except (_NotComparableError, TypeError):
+        return renewed(fun)
+
+
+def renewed(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """Another function object that calls `fun`."""
+
+    @functools.wraps(fun, updated=())
+    def new(*args: Any, **kwargs: Any) -> Any:
+        return fun(*args, **kwargs)
+
+    return new
+
+
+class _Forms:
+    """The functions that stand for one function, each in one state of what it reads."""
+
+    def __init__(self) -> None:
+        self._reader = _Reader()
+        self._forms: list[tuple[_State, Callable[..., Any]]] = []
+
+    def form(self, fun: Any) -> Callable[..., Any]:
+        """The one that stands for it now."""
+        now, find = self._reader.state_of(fun), weakly(fun)
+        for state, form in self._forms:
+            if state == now:
+                return form
+        self._reader.find_variables(fun)
+        state = self._reader.state_of(fun)
+        form = _named_as(fun, lambda *args, **kwargs: find()(*args, **kwargs))
+        self._forms = [*self._forms[1 - MAX_PROGRAMS :], (state, form)]
+        return form
 
 
 class _NotComparableError(Exception):
@@ -190,6 +233,11 @@ def _traced(fun: Any, known: _Known, reader: _Reader) -> Callable[..., Any]:
                 now = _state_now(reader, function)
                 known.state = now and now._replace(own=known.state.own)
 
+    return _named_as(fun, call)
+
+
+def _named_as(fun: Any, call: Callable[..., Any]) -> Callable[..., Any]:
+    """Let messages name a function by another one, which it does not keep alive."""
     named = with_signature_of(fun, call)
     named.__dict__.pop("__wrapped__")
     code = stand_in(fun)
@@ -205,6 +253,7 @@ def _state_now(reader: _Reader, fun: Any) -> _State | None:
 
 
 _places: PerFunction[_Place] = PerFunction()
+_forms: PerFunction[_Forms] = PerFunction()
 
 
 class _Global(NamedTuple):

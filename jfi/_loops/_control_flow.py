@@ -58,7 +58,9 @@ def scan(
         LoopError: `f` does not return the carry as it came, or rows don't fit.
     """
     settings = static(length), reverse, unroll, progress
-    out: tuple[Carry, Y] = run_loop(_operations.scan, (f,), (init, xs), settings)
+    out: tuple[Carry, Y] = run_loop(
+        _operations.scan, (f,), (init, xs), settings, compiles=not progress
+    )
     return out
 
 
@@ -149,6 +151,7 @@ def fori_loop(
         (body_fun,),
         (init_val, bounds),
         (known, unroll, progress),
+        compiles=not progress,
     )
     return out
 

@@ -16,6 +16,7 @@ from typing import Any
 import jax
 
 from .._autojit import Calls, UntracedError, UnwatchedError
+from .._autojit._shared_programs import current_form, renewed
 from .._autojit._unasked import (
     OPTIONS,
     Reasons,
@@ -23,6 +24,7 @@ from .._autojit._unasked import (
     with_variables,
 )
 from .._jax_internals import at_top_level, is_batched, is_staged, setting
+from .._random.traced import FoundDraws
 from .._random.traced._own_stream import in_stream
 from .._values import is_tracer, partition
 
@@ -41,6 +43,7 @@ def run_loop(
     *,
     choice: Any = None,
     streams: bool = True,
+    compiles: bool = True,
 ) -> Any:
     """Call `operation(functions, *data, *settings)`, compiled if eager code calls.
 
@@ -53,9 +56,10 @@ def run_loop(
         settings: Its other arguments.
         choice: What a branch is chosen by: a batch of it is left to JAX.
         streams: Whether its random draws must be brought in line with plain Python's.
+        compiles: Whether it may be compiled, as what calls back may not.
     """
     eager = at_top_level()
-    compiles = eager or not (is_staged() or is_batched(choice))
+    compiles &= eager or not (is_staged() or is_batched(choice))
     if compiles and not setting("jax_disable_jit"):
         program = _loop_of(operation, _written(functions))
         if program.compiles:
@@ -78,9 +82,9 @@ def _directly(
 
     def run() -> Any:
         if not anew:
-            return operation(functions, *data, *settings)
+            return operation(tuple(map(current_form, functions)), *data, *settings)
         with _anew():
-            return operation(tuple(map(_new, functions)), *data, *settings)
+            return operation(tuple(map(renewed, functions)), *data, *settings)
 
     return in_stream(run) if streams else run()
 
@@ -164,7 +168,8 @@ class _EagerLoop:
                 streams,
                 anew=is_unwatched or _is_anew(),
             )
-        self._reasons.tell(why)
+        if not isinstance(why, FoundDraws):
+            self._reasons.tell(why)
         self.compiles = is_unwatched  # what it reads may be another next time
         return out
 
@@ -174,23 +179,13 @@ operation: Any = None
 
 
 def _traced(functions: tuple[Any, ...], data: Any, settings: Any) -> Any:
-    fresh = [_new(function) for function in functions]
+    fresh = [renewed(function) for function in functions]
     tracers, rest = partition(data, is_tracer)
 
     def block(tracers: list[Any]) -> Any:
         return operation(fresh, *rest.filled(tracers), *settings)
 
     return refusing_callbacks(block)(tracers)
-
-
-def _new(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Another function object: JAX remembers traces by that, whatever has changed."""
-
-    @functools.wraps(function, updated=())
-    def new(*args: Any, **kwargs: Any) -> Any:
-        return function(*args, **kwargs)
-
-    return new
 
 
 @functools.lru_cache(MAX_PLACES)
