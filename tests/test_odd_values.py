@@ -162,6 +162,7 @@ TOOLS = {
 
 @pytest.mark.filterwarnings("ignore::jfi.LocalFallbackWarning")
 @pytest.mark.filterwarnings("ignore:.*matrix subclass is not the recommended")
+@pytest.mark.filterwarnings("ignore::jfi.UncompiledWarning")
 @pytest.mark.parametrize("tool", TOOLS)
 @pytest.mark.parametrize("name", VALUES)
 def test_the_numbers_of_plain_python_or_an_error(name, tool):

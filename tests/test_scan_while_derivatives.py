@@ -326,9 +326,9 @@ def test_a_body_with_a_gradient_of_its_own():
 @pytest.fixture
 def _without_rules():
     with _jax_internals.without("linear_calls", "ruled_calls"):
-        _programs._program_of.cache_clear()  # what is compiled with it, and without it
+        _programs._loop_of.cache_clear()  # what is compiled with it, and without it
         yield
-    _programs._program_of.cache_clear()
+    _programs._loop_of.cache_clear()
 
 
 @pytest.mark.usefixtures("_without_rules")

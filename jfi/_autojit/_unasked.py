@@ -14,8 +14,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from .._errors import AutoJitError, UncompiledWarning
+from .._errors import AutoJitError, RandomError, UncompiledWarning
 from .._jax_internals import calls_back
+from .._random.traced import FoundDraws
 from .._values import references, user_level
 from ._watching import uncompiled_because
 
@@ -49,6 +50,8 @@ class Reasons:
 
     def tell(self, error: Exception) -> None:
         """Warn that it runs uncompiled, if this is not known yet."""
+        if isinstance(error, (FoundDraws, RandomError, Warning)):
+            return  # how jfi finds draws, which are right; a warning made an error
         message = self._message(error)
         if message not in self._told:
             self._told.add(message)

@@ -24,7 +24,6 @@ from .._autojit._unasked import (
     with_variables,
 )
 from .._jax_internals import at_top_level, is_batched, is_staged, setting
-from .._random.traced import FoundDraws
 from .._random.traced._own_stream import in_stream
 from .._values import is_tracer, partition
 
@@ -168,8 +167,7 @@ class _EagerLoop:
                 streams,
                 anew=is_unwatched or _is_anew(),
             )
-        if not isinstance(why, FoundDraws):
-            self._reasons.tell(why)
+        self._reasons.tell(why)
         self.compiles = is_unwatched  # what it reads may be another next time
         return out
 
