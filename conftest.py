@@ -2,7 +2,7 @@
 
 Most of their time is XLA compiling programs that run once. What a test checks stays the
 same, but for the last bits of numbers, where XLA does less: tests of those have a
-process of their own. `JFI_TEST_CACHE= XLA_FLAGS= python -m pytest` leaves all of it out.
+process of their own. All of it is left out by `JFI_TEST_CACHE= XLA_FLAGS= pytest`.
 """
 
 import gc
