@@ -1,8 +1,8 @@
 """What makes the tests fast: a cache of compiled programs, and less work for XLA.
 
-Most of their time is XLA compiling programs that run once. What a test checks stays
-the same, but for the last bits of numbers, where XLA does less: tests of those have a
-process of their own. `JFI_TEST_CACHE= XLA_FLAGS= python -m pytest` is without all this.
+Most of their time is XLA compiling programs that run once. What a test checks stays the
+same, but for the last bits of numbers, where XLA does less: tests of those have a
+process of their own. All of it is left out by `JFI_TEST_CACHE= XLA_FLAGS= pytest`.
 """
 
 import gc

@@ -244,6 +244,28 @@ def test_mse_loss(reduction, weighted):
     compare_gradient(ours, theirs, X, y)
 
 
+@pytest.mark.parametrize("x64", [False], ids=["x32"], indirect=True)
+def test_eager_gradients_of_what_the_grids_compile():
+    """The grids run with 64-bit types, where gradients are compiled."""
+    square = numbers((3, 3)) / 8
+    classes = torch.tensor(CLASSES)
+    for ours, theirs, arrays in (
+        (lambda x: jnp.logsumexp(x, 0), lambda x: torch.logsumexp(x, 0), [X]),
+        (jnp.mse_loss, F.mse_loss, [X, numbers((4, 5), seed=3)]),
+        (jnp.norm, torch.norm, [X]),
+        (lambda x: jnp.norm(x, 3, -1), lambda x: torch.norm(x, 3, -1), [X]),
+        (
+            lambda x: jnp.cross_entropy(x, CLASSES, WEIGHT, label_smoothing=0.3),
+            lambda x: F.cross_entropy(
+                x, classes, torch.tensor(WEIGHT), label_smoothing=0.3
+            ),
+            [LOGITS],
+        ),
+    ):
+        compare_gradient(ours, theirs, *arrays)
+    compare_gradient(jnp.linalg.matrix_exp, torch.linalg.matrix_exp, square, atol=1e-4)
+
+
 def test_one_hot_is_that_of_jax():
     ours, theirs = jnp.one_hot(CLASSES, 3), jax.nn.one_hot(CLASSES, 3)
     np.testing.assert_array_equal(ours, theirs)
