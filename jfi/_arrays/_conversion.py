@@ -13,13 +13,7 @@ from .._jax_internals import Device
 from .._values import is_array, is_numeric
 from ._config import DTypeLike, dtype_of_jax, named_dtype
 from ._devices import DeviceLike
-from ._placement import (
-    is_narrowed,
-    narrowed,
-    place,
-    put,
-    refuse_wide_integers,
-)
+from ._placement import is_narrowed, narrowed, place, put, refuse_wide_integers
 from ._shared_arguments import LIKE_DATA, OutSharding, creates, plain
 
 

@@ -9,13 +9,7 @@ from jax.typing import ArrayLike
 from ._config import DTypeLike
 from ._devices import DeviceLike
 from ._placement import put, refuse_wide_integers
-from ._shared_arguments import (
-    FLOAT_LIKE_DATA,
-    LIKE_DATA,
-    OutSharding,
-    creates,
-    plain,
-)
+from ._shared_arguments import FLOAT_LIKE_DATA, LIKE_DATA, OutSharding, creates, plain
 
 
 @creates(LIKE_DATA, "start", "stop", "step")

@@ -17,12 +17,7 @@ import jax
 
 from .._autojit import Calls, UntracedError, UnwatchedError
 from .._autojit._shared_programs import current_form, renewed
-from .._autojit._unasked import (
-    OPTIONS,
-    Reasons,
-    refusing_callbacks,
-    with_variables,
-)
+from .._autojit._unasked import OPTIONS, Reasons, refusing_callbacks, with_variables
 from .._jax_internals import at_top_level, is_batched, is_staged, setting
 from .._random.traced._own_stream import in_stream
 from .._values import is_tracer, partition

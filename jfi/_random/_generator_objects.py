@@ -7,10 +7,7 @@ from typing import Concatenate, Final, ParamSpec, TypeVar
 
 import jax
 
-from . import (
-    numpy_style as _numpy_random,
-    torch_style as _torch_random,
-)
+from . import numpy_style as _numpy_random, torch_style as _torch_random
 from ._seeding import RngState, checked_seed, restart, set_state, state_of
 from ._streams import Stream, using
 

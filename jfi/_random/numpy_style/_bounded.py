@@ -10,24 +10,10 @@ from jax.typing import ArrayLike
 from ..._arrays._config import DTypeLike
 from ..._arrays._devices import DeviceLike
 from .._documented import documented
-from .._drawing import (
-    Key,
-    Size,
-    check_order,
-    float_for,
-)
-from ..torch_style import (
-    numbers,
-    uniform as between,
-)
+from .._drawing import Key, Size, check_order, float_for
+from ..torch_style import numbers, uniform as between
 from . import _samplers
-from ._drawing import (
-    ANY,
-    Bound,
-    drawn,
-    draws_floats,
-    given,
-)
+from ._drawing import ANY, Bound, drawn, draws_floats, given
 from ._key_first import key_first
 
 

@@ -11,23 +11,11 @@ from jax.typing import ArrayLike
 
 from ..._arrays._config import DTypeLike
 from ..._arrays._devices import DeviceLike
-from .. import _samplers as _distributions
+from .. import _distributions
+from .._distributions import widest_float
 from .._documented import documented
-from .._drawing import (
-    Key,
-    Size,
-    check,
-    draw,
-    float_for,
-    integer_for,
-    shape_of,
-)
-from .._samplers import widest_float
-from ..torch_style import (
-    draw_between,
-    numbers,
-    randint as draw_randint,
-)
+from .._drawing import Key, Size, check, draw, float_for, integer_for, shape_of
+from ..torch_style import draw_between, numbers, randint as draw_randint
 from . import _samplers
 from ._drawing import (
     CHANCE,
@@ -40,10 +28,7 @@ from ._drawing import (
     draws_integers,
     given,
 )
-from ._key_first import (
-    key_by_name,
-    key_first,
-)
+from ._key_first import key_by_name, key_first
 
 
 @key_first(jax.random.poisson)

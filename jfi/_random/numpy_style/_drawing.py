@@ -28,19 +28,8 @@ import numpy as np
 
 from ..._arrays._config import DTypeLike
 from ..._arrays._devices import DeviceLike
-from .._documented import (
-    F,
-    complete,
-)
-from .._drawing import (
-    Key,
-    Size,
-    check,
-    draw,
-    float_for,
-    integer_for,
-    shape_of,
-)
+from .._documented import F, complete
+from .._drawing import Key, Size, check, draw, float_for, integer_for, shape_of
 from ..torch_style import numbers
 from ._samplers import Sampler
 

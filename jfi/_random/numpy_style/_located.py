@@ -7,22 +7,12 @@ from jax.typing import ArrayLike
 
 from ..._arrays._config import DTypeLike
 from ..._arrays._devices import DeviceLike
-from .. import _samplers as _distributions
-from .._drawing import (
-    Key,
-    Size,
-)
+from .. import _distributions
+from .._drawing import Key, Size
 from . import _samplers
-from ._drawing import (
-    NON_NEGATIVE,
-    drawn,
-    draws_floats,
-)
+from ._drawing import NON_NEGATIVE, drawn, draws_floats
 from ._key_first import key_first
-from ._samplers import (
-    located,
-    scaled,
-)
+from ._samplers import located, scaled
 
 
 @key_first(jax.random.normal)

@@ -30,10 +30,7 @@ from ..torch_style import (
     randperm as draw_order,
 )
 from . import _samplers
-from ._key_first import (
-    key_by_name,
-    key_first,
-)
+from ._key_first import key_by_name, key_first
 
 
 @key_first(jax.random.choice)

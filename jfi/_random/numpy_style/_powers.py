@@ -7,21 +7,10 @@ from jax.typing import ArrayLike
 
 from ..._arrays._config import DTypeLike
 from ..._arrays._devices import DeviceLike
-from .._drawing import (
-    Key,
-    Size,
-)
+from .._drawing import Key, Size
 from . import _samplers
-from ._drawing import (
-    NON_NEGATIVE,
-    POSITIVE,
-    drawn,
-    draws_floats,
-)
-from ._key_first import (
-    key_by_name,
-    key_first,
-)
+from ._drawing import NON_NEGATIVE, POSITIVE, drawn, draws_floats
+from ._key_first import key_by_name, key_first
 
 
 @key_first(jax.random.generalized_normal)

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._samplers import poisson, spread, whole, widest_float
+from .._distributions import poisson, spread, whole, widest_float
 
 
 Shape = tuple[int, ...]

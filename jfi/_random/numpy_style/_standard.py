@@ -8,22 +8,9 @@ import numpy as np
 from ..._arrays._config import DTypeLike
 from ..._arrays._devices import DeviceLike
 from .._documented import documented
-from .._drawing import (
-    Key,
-    Size,
-    draw,
-    integer_for,
-    shape_of,
-)
-from ._drawing import (
-    drawn,
-    draws_floats,
-    draws_integers,
-)
-from ._key_first import (
-    key_by_name,
-    key_first,
-)
+from .._drawing import Key, Size, draw, integer_for, shape_of
+from ._drawing import drawn, draws_floats, draws_integers
+from ._key_first import key_by_name, key_first
 
 
 @key_by_name

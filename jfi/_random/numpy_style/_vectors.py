@@ -13,21 +13,9 @@ from jax.typing import ArrayLike
 from ..._arrays._config import DTypeLike
 from ..._arrays._devices import DeviceLike
 from .._documented import documented
-from .._drawing import (
-    Key,
-    Size,
-    count_from,
-    draw,
-    float_for,
-    shape_of,
-)
+from .._drawing import Key, Size, count_from, draw, float_for, shape_of
 from . import _samplers
-from ._drawing import (
-    ANY,
-    POSITIVE,
-    Bound,
-    given,
-)
+from ._drawing import ANY, POSITIVE, Bound, given
 from ._key_first import key_first
 
 

@@ -10,7 +10,7 @@ from jax.typing import ArrayLike
 
 from ..._arrays._config import DTypeLike
 from ..._arrays._devices import DeviceLike
-from .. import _samplers as _distributions
+from .. import _distributions
 from .._documented import documented
 from .._drawing import (
     Key,
@@ -24,10 +24,7 @@ from .._drawing import (
     shape_from,
     shape_of,
 )
-from ._parameters import (
-    dtype_like,
-    numbers,
-)
+from ._parameters import dtype_like, numbers
 
 
 @documented

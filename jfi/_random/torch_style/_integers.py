@@ -9,12 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from ..._arrays._config import (
-    DTypeLike,
-    named_dtype,
-)
+from ..._arrays._config import DTypeLike, named_dtype
 from ..._arrays._devices import DeviceLike
-from .. import _samplers as _distributions
+from .. import _distributions
 from .._documented import documented
 from .._drawing import (
     Key,
@@ -27,10 +24,7 @@ from .._drawing import (
     integer_for,
     shape_of,
 )
-from ._parameters import (
-    dtype_like,
-    numbers,
-)
+from ._parameters import dtype_like, numbers
 
 
 @documented

@@ -5,13 +5,9 @@ from __future__ import annotations
 import jax
 
 from ..._arrays._devices import DeviceLike
-from .. import _samplers as _distributions
+from .. import _distributions
 from .._documented import documented
-from .._drawing import (
-    Key,
-    count_from,
-    draw,
-)
+from .._drawing import Key, count_from, draw
 
 
 @documented
