@@ -103,13 +103,21 @@ def open_values(
     return found
 
 
-def variables_read(fn: Any) -> Iterator[tuple[dict[str, Any], str]]:
+def variables_read(
+    fn: Any, *, watched: bool = False
+) -> Iterator[tuple[dict[str, Any], str]]:
     """The global variables that a callable reads, each with its module's dict.
 
+    Args:
+        fn: The callable.
+        watched: Whether to refuse one that reads what can't be watched.
+
     Raises:
-        AutoJitError: It holds what can't be opened.
+        AutoJitError: It holds what can't be opened, or reads what can't be watched.
     """
     opened = open_values((fn,), lambda: ["", "function"], mode=Mode.FROZEN)
+    if watched and opened.read.unseen:
+        raise AutoJitError(f"It uses {', '.join(opened.read.unseen)}.")
     for (kind, part, _), x in zip(opened.graph, opened.objects, strict=True):
         if kind is VARIABLES:
             for name in (*part[1], *part[2]):

@@ -81,7 +81,7 @@ class _Forms:
         for state, form in self._forms:
             if state == now:
                 return form
-        self._reader.find_variables(fun)
+        self._reader.find_variables(fun, watched=True)
         state = self._reader.state_of(fun)
         form = _named_as(fun, lambda *args, **kwargs: find()(*args, **kwargs))
         self._forms = [*self._forms[1 - MAX_PROGRAMS :], (state, form)]
@@ -147,9 +147,14 @@ class _Reader:
         self._globals: dict[_Global, None] = {}  # a set in order
         self._ignored: set[Hashable] = set()
 
-    def find_variables(self, fun: Any) -> None:
-        """Find the global variables that it reads now, besides those known before."""
-        self._globals |= dict.fromkeys(_globals_read(fun))
+    def find_variables(self, fun: Any, *, watched: bool = False) -> None:
+        """Find the global variables that it reads now, besides those known before.
+
+        Raises:
+            _NotComparableError: It reads more than can be compared; if `watched`, also
+                where it reads what changes unseen, such as `os.environ`.
+        """
+        self._globals |= dict.fromkeys(_globals_read(fun, watched))
 
     def state_of(self, fun: Any) -> _State:
         """What it reads now.
@@ -279,9 +284,13 @@ class _Global(NamedTuple):
 _MISSING = "no such variable"
 
 
-def _globals_read(fun: Any) -> Iterator[_Global]:
+def _globals_read(fun: Any, watched: bool) -> Iterator[_Global]:
     own = getattr(_function_of(fun), "__globals__", None)
-    for variables, name in variables_read(fun):
+    try:
+        found = list(variables_read(fun, watched=watched))
+    except AutoJitError:
+        raise _NotComparableError from None
+    for variables, name in found:
         if variables is own:
             yield _Global(None, name)
             continue

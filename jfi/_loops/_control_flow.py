@@ -59,7 +59,7 @@ def scan(
     """
     settings = static(length), reverse, unroll, progress
     out: tuple[Carry, Y] = run_loop(
-        _operations.scan, (f,), (init, xs), settings, compiles=not progress
+        _operations.scan, (f,), (init, xs), settings, reports=bool(progress)
     )
     return out
 
@@ -151,7 +151,7 @@ def fori_loop(
         (body_fun,),
         (init_val, bounds),
         (known, unroll, progress),
-        compiles=not progress,
+        reports=bool(progress),
     )
     return out
 

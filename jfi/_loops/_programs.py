@@ -17,7 +17,13 @@ import jax
 
 from .._autojit import Calls, UntracedError, UnwatchedError
 from .._autojit._shared_programs import current_form, renewed
-from .._autojit._unasked import OPTIONS, Reasons, refusing_callbacks, with_variables
+from .._autojit._unasked import (
+    OPTIONS,
+    CallsBackError,
+    Reasons,
+    refusing_callbacks,
+    with_variables,
+)
 from .._jax_internals import at_top_level, is_batched, is_staged, setting
 from .._random.traced._own_stream import in_stream
 from .._values import is_tracer, partition
@@ -37,7 +43,7 @@ def run_loop(
     *,
     choice: Any = None,
     streams: bool = True,
-    compiles: bool = True,
+    reports: bool = False,
 ) -> Any:
     """Call `operation(functions, *data, *settings)`, compiled if eager code calls.
 
@@ -50,16 +56,18 @@ def run_loop(
         settings: Its other arguments.
         choice: What a branch is chosen by: a batch of it is left to JAX.
         streams: Whether its random draws must be brought in line with plain Python's.
-        compiles: Whether it may be compiled, as what calls back may not.
+        reports: Whether it calls back itself, to move a progress bar.
     """
     eager = at_top_level()
-    compiles &= eager or not (is_staged() or is_batched(choice))
+    compiles = eager or not (is_staged() or is_batched(choice))
     if compiles and not setting("jax_disable_jit"):
         program = _loop_of(operation, _written(functions))
         if program.compiles:
             if eager or not streams:
-                return program.run(functions, data, settings, streams)
-            return in_stream(lambda: program.run(functions, data, settings, streams))
+                return program.run(functions, data, settings, streams, reports)
+            return in_stream(
+                lambda: program.run(functions, data, settings, streams, reports)
+            )
     return _directly(operation, functions, data, settings, streams, anew=_is_anew())
 
 
@@ -141,6 +149,7 @@ class _EagerLoop:
         data: tuple[Any, ...],
         settings: tuple[Any, ...],
         streams: bool,
+        reports: bool,
     ) -> Any:
         """Run it with the variables that the functions read, or else as JAX does."""
         try:
@@ -162,7 +171,8 @@ class _EagerLoop:
                 streams,
                 anew=is_unwatched or _is_anew(),
             )
-        self._reasons.tell(why)
+        if not (reports and isinstance(why, CallsBackError)):
+            self._reasons.tell(why)
         self.compiles = is_unwatched  # what it reads may be another next time
         return out
 
