@@ -182,7 +182,7 @@ def tracing() -> Case:
             program.pure.lower()
         except FoundDraws as found:
             program.add(found)
-        origin, start = current().take(1)
+        origin, start = current().reserve(1)
         program._drawing.lower((origin.state(start),))
 
     key = jax.random.key(0)
