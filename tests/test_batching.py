@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from jfi import AmbiguousBatchError, BatchError, vmap_automatically
+from jfi import AmbiguousBatchError, BatchError, vmap, vmap_automatically
 
 
 # Warns that it runs uncompiled, as it should here: see test_unasked.py.
@@ -415,3 +415,14 @@ def test_a_size_whose_trial_needs_values_may_be_the_right_one():
     problem = {"x": jnp.ones((5, 2)), "y": jnp.ones((3, 2))}
     with pytest.raises(AmbiguousBatchError, match="more than one batch size: 3, 5"):
         vmap_automatically(solve, problem)
+
+
+def test_chunks_of_arguments_that_are_none_or_too_flat():
+    x = jnp.ones((6, 2))
+    for options in ({}, {"in_axes": (0, None)}):
+        out = vmap(lambda x, n: x + 1, **options, chunk_size=2)(x, None)
+        np.testing.assert_array_equal(out, x + 1)
+    with pytest.raises(
+        BatchError, match=r"in_axes= with 5 for an array of shape \(6, 2"
+    ):
+        vmap(lambda x: x, in_axes=5, chunk_size=2)(x)

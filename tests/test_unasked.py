@@ -76,3 +76,38 @@ def test_what_fails_in_any_case_is_told_by_its_error_alone():
 
 def test_what_is_compiled_says_nothing():
     assert uncompiled(scan_that(lambda x: None)) == []
+
+
+def test_a_progress_bar_is_no_reason_to_warn_inside_another_tool():
+    def total(x):
+        return jnp.scan(lambda c, y: (c + y, None), x, jnp.arange(3.0), progress=True)[
+            0
+        ]
+
+    xs = jnp.arange(2.0)
+    assert uncompiled(lambda: jnp.vmap_automatically(total, xs)) == []
+    assert uncompiled(lambda: jnp.map(total, xs)) == []
+
+
+def test_what_writes_global_variables_is_told_what_to_write():
+    code = "def solve(x):\n    global last\n    last = 1\n    return 2 * x"
+    names = {"__name__": "__main__"}
+    exec(code, names)
+    (message,) = uncompiled(lambda: jnp.map(names["solve"], jnp.arange(2.0)))
+    assert message.endswith("Return the values, and assign them outside.")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: jnp.scan(3, 0.0, jnp.arange(3.0)),
+        lambda: jnp.fori_loop(0, 3, None, 1.0),
+        lambda: jnp.switch(0, [3, 4], 1.0),
+    ],
+)
+def test_what_is_no_function_is_refused_by_jax(call):
+    with pytest.raises(
+        TypeError,
+        match=r"argument should be (a )?callable|argument should be a sequence",
+    ):
+        call()

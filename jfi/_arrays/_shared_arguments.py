@@ -79,6 +79,7 @@ def creates(rule: Rule, *data: str) -> Callable[[Function], Function]:
         at, places = names.index("dtype"), [(names.index(name), name) for name in data]
         # By hand in the most common case: half a microsecond is 5 % of an `asarray`.
         first, name = places[0] if len(places) == 1 else (0, names[0])
+        takes_device = "device" in names
         is_several, dtype_of = len(places) > 1, rule.dtype
 
         @functools.wraps(create)
@@ -95,7 +96,7 @@ def creates(rule: Rule, *data: str) -> Callable[[Function], Function]:
                     args = (*args[:at], dtype, *args[at + 1 :])
                 else:
                     kwargs["dtype"] = dtype
-            if kwargs.get("device") is not None:
+            if takes_device and kwargs.get("device") is not None:
                 kwargs["device"] = place(kwargs["device"], caller)
             return create(*args, **kwargs)
 

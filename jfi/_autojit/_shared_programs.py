@@ -7,7 +7,6 @@ these between two `jit(f)` is seen, which `jax.jit` does not see.
 """
 
 import contextlib
-import functools
 import hashlib
 import sys
 import types
@@ -20,7 +19,7 @@ import numpy as np
 from .._errors import AutoJitError
 from .._jit._compiled import Compiled, with_signature_of
 from .._jit._per_function import PerFunction, options_key, stand_in, weakly
-from .._values import Constant, WeakIdentity, identity, is_library
+from .._values import Constant, WeakIdentity, identity, is_library, is_small
 from . import Mode, contents_of, variables_read
 
 
@@ -42,57 +41,15 @@ def shared_program(fun: Callable[..., Any], options: Mapping[str, Any]) -> Compi
     try:
         place = _places.get(fun, options_key(options), _Place)
         return place.program(fun, options)
-    except (_NotComparableError, TypeError):  # TypeError: of `weakref` and `hash`
+    except (NotComparableError, TypeError):  # TypeError: of `weakref` and `hash`
         return Compiled(fun, options)
 
 
-def current_form(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that calls `fun`: another one whenever what `fun` reads has changed.
-
-    JAX remembers what it traced of the body of a loop by the function object alone: a
-    function of a module that reads a global variable would be stale.
-    """
-    try:
-        return _forms.get(fun, (), _Forms).form(fun)
-    except (_NotComparableError, TypeError):
-        return renewed(fun)
-
-
-def renewed(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """Another function object that calls `fun`."""
-
-    @functools.wraps(fun, updated=())
-    def new(*args: Any, **kwargs: Any) -> Any:
-        return fun(*args, **kwargs)
-
-    return new
-
-
-class _Forms:
-    """The functions that stand for one function, each in one state of what it reads."""
-
-    def __init__(self) -> None:
-        self._reader = _Reader()
-        self._forms: list[tuple[_State, Callable[..., Any]]] = []
-
-    def form(self, fun: Any) -> Callable[..., Any]:
-        """The one that stands for it now."""
-        now, find = self._reader.state_of(fun), weakly(fun)
-        for state, form in self._forms:
-            if state == now:
-                return form
-        self._reader.find_variables(fun, watched=True)
-        state = self._reader.state_of(fun)
-        form = _named_as(fun, lambda *args, **kwargs: find()(*args, **kwargs))
-        self._forms = [*self._forms[1 - MAX_PROGRAMS :], (state, form)]
-        return form
-
-
-class _NotComparableError(Exception):
+class NotComparableError(Exception):
     """Something can't be weakly referenced, hashed or looked into."""
 
 
-class _State(NamedTuple):
+class State(NamedTuple):
     """What a function reads besides its arguments. It keeps nothing alive.
 
     Attributes:
@@ -109,15 +66,15 @@ class _State(NamedTuple):
 class _Known:
     """The state that a program was traced for; None: its traces differ."""
 
-    def __init__(self, state: _State) -> None:
-        self.state: _State | None = state
+    def __init__(self, state: State) -> None:
+        self.state: State | None = state
 
 
 class _Place:
     """The programs of one function with some options. It keeps no function alive."""
 
     def __init__(self) -> None:
-        self._reader = _Reader()
+        self._reader = Reader()
         self._programs: list[tuple[_Known, Compiled]] = []
 
     def program(self, fun: Any, options: Mapping[str, Any]) -> Compiled:
@@ -140,7 +97,7 @@ class _Place:
         return made
 
 
-class _Reader:
+class Reader:
     """Looks at what a function reads."""
 
     def __init__(self) -> None:
@@ -151,22 +108,28 @@ class _Reader:
         """Find the global variables that it reads now, besides those known before.
 
         Raises:
-            _NotComparableError: It reads more than can be compared; if `watched`, also
+            NotComparableError: It reads more than can be compared; if `watched`, also
                 where it reads what changes unseen, such as `os.environ`.
         """
         self._globals |= dict.fromkeys(_globals_read(fun, watched))
 
-    def state_of(self, fun: Any) -> _State:
+    def state_of(self, fun: Any, *, most: int | None = None) -> State:
         """What it reads now.
 
+        Args:
+            fun: The function.
+            most: The largest number of objects to look at, None for any.
+
         Raises:
-            _NotComparableError: Something may change unseen, or is large.
+            NotComparableError: Something may change unseen, or is large.
         """
-        own = _key(_owner(fun))
-        around = _key(tuple(self._around(fun).values()))
+        values = tuple(self._around(fun).values())
+        if most is not None and not is_small((_owner(fun), values), most):
+            raise NotComparableError
+        own, around = _key(_owner(fun)), _key(values)
         classes = () if _CLASSES in self._ignored else own.of_classes
         code = getattr(_function_of(fun), "__code__", None)
-        return _State(
+        return State(
             own.own,
             (_without_references(code), classes, around.own, around.of_classes),
             own.arrays + around.arrays,
@@ -176,9 +139,9 @@ class _Reader:
         """The same of each variable around it; None for what can't be compared."""
         found: dict[Hashable, Any] = {}
         for name, value in self._around(fun).items():
-            with contextlib.suppress(_NotComparableError):
+            with contextlib.suppress(NotComparableError):
                 found[name] = _key((value,))
-        with contextlib.suppress(_NotComparableError):
+        with contextlib.suppress(NotComparableError):
             found[_CLASSES] = _key(_owner(fun)).of_classes
         return found
 
@@ -215,7 +178,7 @@ def _owner(fun: Any) -> tuple[Any, ...]:
     return (fun.__self__ if isinstance(fun, types.MethodType) else fun,)
 
 
-def _traced(fun: Any, known: _Known, reader: _Reader) -> Callable[..., Any]:
+def _traced(fun: Any, known: _Known, reader: Reader) -> Callable[..., Any]:
     """A function that calls `fun`, keeps its state, and does not keep it alive.
 
     It knows nothing of the programs, which hold it: a cycle would live on after `fun`.
@@ -238,10 +201,10 @@ def _traced(fun: Any, known: _Known, reader: _Reader) -> Callable[..., Any]:
                 now = _state_now(reader, function)
                 known.state = now and now._replace(own=known.state.own)
 
-    return _named_as(fun, call)
+    return named_as(fun, call)
 
 
-def _named_as(fun: Any, call: Callable[..., Any]) -> Callable[..., Any]:
+def named_as(fun: Any, call: Callable[..., Any]) -> Callable[..., Any]:
     """Let messages name a function by another one, which it does not keep alive."""
     named = with_signature_of(fun, call)
     named.__dict__.pop("__wrapped__")
@@ -251,14 +214,13 @@ def _named_as(fun: Any, call: Callable[..., Any]) -> Callable[..., Any]:
     return named
 
 
-def _state_now(reader: _Reader, fun: Any) -> _State | None:
-    with contextlib.suppress(_NotComparableError):
+def _state_now(reader: Reader, fun: Any) -> State | None:
+    with contextlib.suppress(NotComparableError):
         return reader.state_of(fun)
     return None
 
 
 _places: PerFunction[_Place] = PerFunction()
-_forms: PerFunction[_Forms] = PerFunction()
 
 
 class _Global(NamedTuple):
@@ -289,14 +251,14 @@ def _globals_read(fun: Any, watched: bool) -> Iterator[_Global]:
     try:
         found = list(variables_read(fun, watched=watched))
     except AutoJitError:
-        raise _NotComparableError from None
+        raise NotComparableError from None
     for variables, name in found:
         if variables is own:
             yield _Global(None, name)
             continue
         module = str(variables.get("__name__"))
         if vars(sys.modules.get(module, sys)) is not variables:
-            raise _NotComparableError
+            raise NotComparableError
         yield _Global(module, name)
 
 
@@ -327,13 +289,13 @@ def _key(values: tuple[Any, ...]) -> _Key:
     """The key of some values.
 
     Raises:
-        _NotComparableError: One may change unseen, or is large.
+        NotComparableError: One may change unseen, or is large.
     """
     try:
         # Not LOOKED_AT, which takes what it can't look into for a constant.
         opened = contents_of(values)
     except AutoJitError:
-        raise _NotComparableError from None
+        raise NotComparableError from None
     own: list[Any] = []
     of_classes: list[Any] = []
     arrays: list[WeakIdentity] = []
@@ -347,7 +309,7 @@ def _key(values: tuple[Any, ...]) -> _Key:
         elif isinstance(x, np.ndarray):
             size += x.nbytes
             if size > MAX_BYTES or x.dtype.hasobject:
-                raise _NotComparableError
+                raise NotComparableError
             digest = hashlib.blake2b(x.tobytes()).digest()  # the bytes may be many
             key = type(x), x.dtype, x.shape, digest
         else:
@@ -365,7 +327,7 @@ def _part(part: Any, x: Any) -> Any:
         return WeakIdentity(x), _without_references(part)
     except TypeError:
         if part == identity(x) and not isinstance(x, _OF_PYTHON):
-            raise _NotComparableError from None  # another may have its id
+            raise NotComparableError from None  # another may have its id
         return _without_references(part)
 
 
@@ -389,4 +351,4 @@ def _without_references(part: Any) -> Any:
     except TypeError:
         if is_library(type(part)) and isinstance(part, Hashable):
             return part
-        raise _NotComparableError from None
+        raise NotComparableError from None

@@ -16,6 +16,7 @@ import numpy as np
 
 from .._errors import AutoJitError, RandomError, UncompiledWarning
 from .._jax_internals import calls_back
+from .._optional._progress import ProgressBar
 from .._random.traced import FoundDraws
 from .._values import references, user_level
 from ._watching import uncompiled_because
@@ -37,6 +38,14 @@ def with_variables(
     return types.FunctionType(plain.__code__, module, name)
 
 
+# `bool(x)`, `int(x)`, `np.sin(x)`, `items[x]` of a traced value.
+NEEDS_VALUE = (
+    jax.errors.ConcretizationTypeError,
+    jax.errors.TracerArrayConversionError,
+    jax.errors.TracerIntegerConversionError,
+)
+
+
 class Reasons:
     """Why something runs uncompiled; each reason is told once.
 
@@ -50,8 +59,9 @@ class Reasons:
 
     def tell(self, error: Exception) -> None:
         """Warn that it runs uncompiled, if this is not known yet."""
-        if isinstance(error, (FoundDraws, RandomError, Warning)):
-            return  # how jfi finds draws, which are right; a warning made an error
+        # How jfi finds draws and bars, which are right; a warning made an error.
+        if isinstance(error, (FoundDraws, RandomError, MovesBarError, Warning)):
+            return
         message = self._message(error)
         if message not in self._told:
             self._told.add(message)
@@ -62,7 +72,7 @@ class Reasons:
             return uncompiled_because(str(error))
         if isinstance(error, CallsBackError):
             why = "calls back to Python, as jax.debug.print does"
-        elif isinstance(error, jax.errors.ConcretizationTypeError):
+        elif isinstance(error, NEEDS_VALUE):
             why = "has Python code that asks for the value of an array"
         else:
             seen = f"{type(error).__name__}: {error}".partition("\n")[0]
@@ -77,6 +87,10 @@ class CallsBackError(Exception):
     """What is being compiled calls back to Python."""
 
 
+class MovesBarError(CallsBackError):
+    """It does so to move a progress bar of jfi's."""
+
+
 def refusing_callbacks(block: Callable[..., Any]) -> Callable[..., Any]:
     """A function of arrays, for autojit, that refuses to call back to Python.
 
@@ -89,8 +103,9 @@ def refusing_callbacks(block: Callable[..., Any]) -> Callable[..., Any]:
     jitted = jax.jit(block, inline=True)
 
     def refusing(*args: Any) -> Any:
+        bars = ProgressBar.traced
         if calls_back(jitted.trace(*args).jaxpr.jaxpr):  # the call finds this trace
-            raise CallsBackError
+            raise MovesBarError if ProgressBar.traced > bars else CallsBackError
         return jitted(*args)
 
     return refusing

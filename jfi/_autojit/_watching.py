@@ -39,7 +39,10 @@ def refuse_unwatched(function: str, opened: Opened, *, writes: bool) -> None:
         UnwatchedError: It does.
     """
     if not writes and opened.read.writes():
-        raise GlobalWritesError(f"{function}() writes global variables")
+        raise GlobalWritesError(
+            f"{function}() writes global variables.\n"
+            "Return the values, and assign them outside."
+        )
     if opened.read.unseen:
         what = " and ".join(opened.read.unseen)
         error = UntracedError if opened.read.untraced else UnwatchedError

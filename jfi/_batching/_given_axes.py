@@ -45,10 +45,14 @@ def vmap_in_chunks(
     def mapped(*args: Any, **kwargs: Any) -> Any:
         call = args, kwargs
         spread = jax.tree.broadcast((axes_of_args, 0), call, is_leaf=_is_none)
-        axes = tuple(jax.tree.leaves(spread, is_leaf=_is_none))
+        values, all_axes = (
+            jax.tree.leaves(t, is_leaf=_is_none) for t in (call, spread)
+        )
+        pairs = zip(values, all_axes, strict=True)
+        axes = tuple(axis for x, axis in pairs if x is not None)
         arguments = Arguments([], call)
         pairs = zip(arguments.values, axes, strict=True)
-        sizes = {np.shape(x)[axis] for x, axis in pairs if axis is not None}
+        sizes = {_size(x, axis) for x, axis in pairs if axis is not None}
         if len(sizes) != 1:
             message = (
                 f"vmap() with chunk_size= got mapped arrays of {sorted(sizes)} rows.\n"
@@ -59,6 +63,14 @@ def vmap_in_chunks(
         return rows.in_parts(plan, None)
 
     return mapped
+
+
+def _size(x: Any, axis: int) -> int:
+    shape: tuple[int, ...] = np.shape(x)
+    if not -len(shape) <= axis < len(shape):
+        message = f"vmap() got in_axes= with {axis} for an array of shape {shape}."
+        raise BatchError(f"{message}\nWrite one of its axes, or None to share it.")
+    return shape[axis]
 
 
 def _is_none(x: Any) -> bool:

@@ -9,7 +9,7 @@ import jax
 from jax.tree_util import keystr
 
 from .._errors import BatchError
-from .._values import is_data, is_library, is_tracer
+from .._values import is_library, is_tracer
 from ._marks import ordered_as, outline
 from ._messages import unstackable
 
@@ -32,12 +32,12 @@ class Results:
         """The result for one row with None for what is no array."""
         found, structure = jax.tree_util.tree_flatten_with_path(one, is_leaf=_is_read)
         for path, leaf in found:
-            if not is_data(leaf) and id(leaf) not in self._inputs:
+            if not is_stackable(leaf) and id(leaf) not in self._inputs:
                 self._refuse_arrays_in(f"result{keystr(path)}", leaf)
         # Kept without its arrays, which are tracers: they end with the row's trace.
         self._outline, self._structure = outline(one), structure
-        self._leaves = [_STACKED if is_data(leaf) else leaf for _, leaf in found]
-        kept = [leaf if is_data(leaf) else None for _, leaf in found]
+        self._leaves = [_STACKED if is_stackable(leaf) else leaf for _, leaf in found]
+        kept = [leaf if is_stackable(leaf) else None for _, leaf in found]
         return jax.tree.unflatten(structure, kept)
 
     def around(self, stacked: Any) -> Any:
@@ -63,6 +63,15 @@ _STACKED = object()  # in place of an array
 def _is_read(leaf: Any) -> bool:
     """Whether it changes when it is read; JAX 0.10 warns of such leaves."""
     return isinstance(leaf, Iterator)
+
+
+def is_stackable(leaf: Any) -> bool:
+    """Whether JAX takes a result for an array: `is_data`, and arrays of any class."""
+    try:
+        jax.typeof(leaf)
+    except TypeError:
+        return False
+    return True
 
 
 def _holds_array(value: Any) -> bool:

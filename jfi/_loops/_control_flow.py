@@ -58,9 +58,7 @@ def scan(
         LoopError: `f` does not return the carry as it came, or rows don't fit.
     """
     settings = static(length), reverse, unroll, progress
-    out: tuple[Carry, Y] = run_loop(
-        _operations.scan, (f,), (init, xs), settings, reports=bool(progress)
-    )
+    out: tuple[Carry, Y] = run_loop(_operations.scan, (f,), (init, xs), settings)
     return out
 
 
@@ -151,7 +149,6 @@ def fori_loop(
         (body_fun,),
         (init_val, bounds),
         (known, unroll, progress),
-        reports=bool(progress),
     )
     return out
 

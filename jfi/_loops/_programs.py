@@ -16,10 +16,9 @@ from typing import Any
 import jax
 
 from .._autojit import Calls, UntracedError, UnwatchedError
-from .._autojit._shared_programs import current_form, renewed
+from .._autojit._current_forms import current_form, renewed
 from .._autojit._unasked import (
     OPTIONS,
-    CallsBackError,
     Reasons,
     refusing_callbacks,
     with_variables,
@@ -43,7 +42,6 @@ def run_loop(
     *,
     choice: Any = None,
     streams: bool = True,
-    reports: bool = False,
 ) -> Any:
     """Call `operation(functions, *data, *settings)`, compiled if eager code calls.
 
@@ -56,7 +54,6 @@ def run_loop(
         settings: Its other arguments.
         choice: What a branch is chosen by: a batch of it is left to JAX.
         streams: Whether its random draws must be brought in line with plain Python's.
-        reports: Whether it calls back itself, to move a progress bar.
     """
     eager = at_top_level()
     compiles = eager or not (is_staged() or is_batched(choice))
@@ -64,10 +61,8 @@ def run_loop(
         program = _loop_of(operation, _written(functions))
         if program.compiles:
             if eager or not streams:
-                return program.run(functions, data, settings, streams, reports)
-            return in_stream(
-                lambda: program.run(functions, data, settings, streams, reports)
-            )
+                return program.run(functions, data, settings, streams)
+            return in_stream(lambda: program.run(functions, data, settings, streams))
     return _directly(operation, functions, data, settings, streams, anew=_is_anew())
 
 
@@ -149,7 +144,6 @@ class _EagerLoop:
         data: tuple[Any, ...],
         settings: tuple[Any, ...],
         streams: bool,
-        reports: bool,
     ) -> Any:
         """Run it with the variables that the functions read, or else as JAX does."""
         try:
@@ -171,9 +165,8 @@ class _EagerLoop:
                 streams,
                 anew=is_unwatched or _is_anew(),
             )
-        if not (reports and isinstance(why, CallsBackError)):
-            self._reasons.tell(why)
         self.compiles = is_unwatched  # what it reads may be another next time
+        self._reasons.tell(why)
         return out
 
 

@@ -23,6 +23,8 @@ class ProgressBar:
         needed_by: The public name to tell where `tqdm` is not installed.
     """
 
+    traced = 0  # how often JAX traced a report, of any bar
+
     def __init__(self, title: str, needed_by: str) -> None:
         self._tqdm: Any = require("tqdm.auto", extra="progress", needed_by=needed_by)
         self._title = title
@@ -41,6 +43,7 @@ class ProgressBar:
 
         @jax.custom_batching.custom_vmap
         def report(done: Any, total: Any) -> tuple[()]:
+            ProgressBar.traced += 1
             jax.debug.callback(self._move, done, total)
             return ()
 

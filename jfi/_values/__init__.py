@@ -29,6 +29,7 @@ from ._data import (
     is_key as is_key,
     is_numeric as is_numeric,
     is_scalar as is_scalar,
+    is_small as is_small,
     is_tracer as is_tracer,
     odd_array as odd_array,
 )

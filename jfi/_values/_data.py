@@ -23,6 +23,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import ShapedArray, Tracer
 
+from ._classes import own_attributes
+
 
 def is_numeric(dtype: Any) -> bool:
     """Whether JAX computes with a NumPy dtype (numbers, bool, bfloat16, float8 ...)."""
@@ -140,6 +142,32 @@ def is_fixed(value: Any) -> bool:
     if type(value) is tuple:
         return all(map(is_fixed, value))
     return isinstance(value, _FIXED)
+
+
+def is_small(value: Any, most: int) -> bool:
+    """Whether a value holds few objects, and few bytes of NumPy arrays.
+
+    >>> is_small({"a": [1, 2]}, 10), is_small([0] * 20, 10), is_small(np.ones(9999), 10)
+    (True, False, False)
+    """
+    waiting, seen, size = [value], 0, 0
+    while waiting:
+        x = waiting.pop()
+        seen += 1
+        if isinstance(x, np.ndarray):
+            size += x.nbytes
+        elif isinstance(x, (list, tuple, set, frozenset, dict)):
+            if len(x) > most:
+                return False
+            waiting += x.values() if isinstance(x, dict) else x
+        elif not isinstance(x, _FIXED):
+            waiting += own_attributes(x).values()
+        if seen + len(waiting) > most or size > MOST_BYTES:
+            return False
+    return True
+
+
+MOST_BYTES = 2**16
 
 
 def copied_if_numpy(x: Any) -> Any:
