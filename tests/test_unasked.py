@@ -108,6 +108,6 @@ def test_what_writes_global_variables_is_told_what_to_write():
 def test_what_is_no_function_is_refused_by_jax(call):
     with pytest.raises(
         TypeError,
-        match=r"argument should be (a )?callable|argument should be a sequence",
+        match="argument should be",
     ):
         call()
