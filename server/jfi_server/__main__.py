@@ -1,157 +1,241 @@
-"""The command `jfi-server run|start|stop|status`."""
+"""The command `jfi-server start|stop|restart|status|list|clear|logs|run`."""
 
 import argparse
-import contextlib
+import json
 import logging
 import os
-import signal
-import subprocess
+import re
 import sys
-import time
 from pathlib import Path
+from typing import Any
 
-from jfi._errors import ServerError
+from . import control
+from .environment import digest, environment
+from .errors import ServerError
+from .folders import base_folder, server_folder, socket_path
+from .tables import ago, show, size, span
 
-from .paths import check_folder, create_folder, server_folder, socket_path
-from .protocol import Report, Request, Status, Stop
 
+_COMMANDS = """\
+start    start the server of this environment in the background
+stop     end it (--all: those of other environments, too)
+restart  end it and start it; what was loaded is loaded again
+status   the servers that run (exit code 1: none of this environment)
+list     the programs that it has loaded
+clear    let go of all programs; the store on disk keeps them
+logs     what it said
+run      serve in this terminal, until Ctrl-C
+"""
 
-_PATIENCE = 60.0  # seconds for a server to start: JAX may have to find a GPU first
+_SIZES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_SPANS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command; return what the shell gets: 0 for success."""
-    parser = argparse.ArgumentParser(
-        prog="jfi-server",
-        description="Keeps the functions of @jfi.persistent compiled between scripts.",
-    )
-    parser.add_argument(
-        "command",
-        choices=("run", "start", "stop", "status"),
-        help="run: serve in this terminal; start: in the background; stop; status",
-    )
-    parser.add_argument(
-        "--dir",
-        help="folder of the socket (default: $JFI_SERVER_DIR, else "
-        "$XDG_RUNTIME_DIR/jfi, else ~/.cache/jfi)",
-    )
-    chosen = parser.parse_args(arguments)
-    command = {"run": _run, "start": _start, "stop": _stop, "status": _status}
+    """Run the command; return what the shell gets.
+
+    Args:
+        arguments: The words after `jfi-server`; None takes those of this process.
+
+    Returns:
+        0 for success, 1 where no server runs, 2 for an error, which is printed.
+    """
+    chosen = _parser().parse_args(arguments)
     try:
-        return command[chosen.command](server_folder(chosen.dir))
+        base = base_folder(chosen.dir)
+        code: int = globals()[f"_{chosen.command}"](base, chosen)
     except ServerError as error:
         print(f"jfi-server: {error}", file=sys.stderr)  # noqa: T201
         return 2
-
-
-def _run(folder: Path) -> int:
-    from .server import run
-
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    run(folder)
-
-
-def _start(folder: Path) -> int:
-    create_folder(folder)
-    if (report := ask(folder, Status())) is not None:
-        _say(f"already running: process {report.pid}, {socket_path(folder)}")
+    except BrokenPipeError:  # jfi-server logs | head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 0
-    os.umask(0o077)
-    with open(folder / "log", "ab") as log:
-        # -P: the server must not import a file that lies where it was started.
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "jfi_server", "run", "--dir", str(folder)],
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-    end = time.monotonic() + _PATIENCE
-    while time.monotonic() < end:
-        if (report := ask(folder, Status())) is not None:
-            _say(f"started: process {report.pid}, {socket_path(folder)}")
-            return 0
-        # 2: another one that was started at the same time is ahead of it.
-        if process.poll() not in (None, 2):
-            break
-        time.sleep(0.05)
-    _say(f"the server did not start; see {folder / 'log'}")
-    return 1
+    return code
 
 
-def _stop(folder: Path) -> int:
-    pid = _peer(folder)
-    if pid is None and ask(folder, Status()) is None:
-        _say(f"not running in {folder}")
-        return 0
-    report = ask(folder, Stop())
-    if report is None and pid is not None:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGTERM)  # it is too busy to answer
-    end = time.monotonic() + _PATIENCE
-    while time.monotonic() < end:
-        if not socket_path(folder).exists():
-            _say(f"stopped: process {report.pid if report else pid}")
-            return 0
-        time.sleep(0.02)
-    _say(f"process {report.pid if report else pid} does not end: kill it")
-    return 1
-
-
-def _status(folder: Path) -> int:
-    report = ask(folder, Status())
-    if report is None:
-        _say(f"not running in {folder}")
-        return 1
-    _say(
-        f"running: process {report.pid}\n"
-        f"socket: {socket_path(folder)}\n"
-        f"uptime: {report.uptime:.0f} s\n"
-        f"functions: {report.functions}, compiled {report.compiled} times\n"
-        f"calls: {report.calls}"
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="jfi-server",
+        description="Keeps the programs of @jfi.persistent loaded between scripts.",
+        epilog=_COMMANDS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    names = [line.split()[0] for line in _COMMANDS.splitlines()]
+    add = parser.add_argument
+    add("command", choices=names, metavar="|".join(names))
+    add("--dir", help="folder of all servers (default: $JFI_SERVER_DIR, else "
+        "$XDG_RUNTIME_DIR/jfi, else ~/.cache/jfi)")  # fmt: skip
+    add("--idle-timeout", type=_seconds, metavar="TIME",
+        help="end after so long without a call: 90, 90s, 30m, 4h, 2d (default: 4h)")  # fmt: skip
+    add("--memory", type=_bytes, metavar="SIZE",
+        help="the most that loaded programs take: 500MB, 4GB (default: 4GB)")  # fmt: skip
+    add("--store", type=Path, metavar="DIR",
+        help="run programs of this store alone (default: of any the user's scripts name)")  # fmt: skip
+    add("--log-level", choices=("debug", "info", "warning", "error"), default="info")
+    add("--json", action="store_true", help="print JSON instead of text")
+    add("--all", action="store_true", help="stop: the servers of all environments")
+    return parser
+
+
+def _run(base: Path, chosen: argparse.Namespace) -> int:
+    import faulthandler
+
+    from .server import Options, run
+
+    logging.basicConfig(
+        level=chosen.log_level.upper(), format="%(asctime)s %(levelname)s %(message)s"
+    )
+    faulthandler.enable()  # native code that crashes leaves its place in the log
+    given = {
+        "store": chosen.store and chosen.store.expanduser().absolute(),
+        "memory": chosen.memory,
+        "idle_timeout": chosen.idle_timeout,
+    }
+    run(Options(base, **{k: v for k, v in given.items() if v is not None}))
+
+
+def _start(base: Path, chosen: argparse.Namespace) -> int:
+    options = [f"--log-level={chosen.log_level}"]
+    for name in ("idle_timeout", "memory"):
+        if (value := getattr(chosen, name)) is not None:
+            options.append(f"--{name.replace('_', '-')}={value}")
+    if chosen.store is not None:
+        options.append(f"--store={chosen.store.expanduser().absolute()}")
+    pid, new = control.start(base, options)
+    path = socket_path(server_folder(base, digest()))
+    text = f"{'started' if new else 'already running'}: process {pid}, {path}"
+    _say(chosen, {"pid": pid, "new": new, "socket": os.fspath(path)}, text)
     return 0
 
 
-def ask(folder: Path, request: Request) -> Report | None:
-    """Ask the server in a folder something; None where none answers.
+def _stop(base: Path, chosen: argparse.Namespace) -> int:
+    own = server_folder(base, digest())
+    folders = list(control.servers(base)) if chosen.all else [own]
+    stopped = [pid for folder in folders if (pid := control.stop(folder)) is not None]
+    lines = [f"stopped: process {pid}" for pid in stopped]
+    others = control.servers(base)
+    lines = lines or [f"not running in {own}"]
+    if others:
+        lines.append(
+            f"servers of other environments run: {len(others)}. To end them, too: "
+            "jfi-server stop --all"
+        )
+    _say(chosen, {"stopped": stopped, "others": len(others)}, "\n".join(lines))
+    return 0
 
-    Raises:
-        ServerError: The folder is open to other users: whoever answers may be one.
-    """
-    from .transport import Link
 
+def _restart(base: Path, chosen: argparse.Namespace) -> int:
+    control.stop(server_folder(base, digest()))
+    return _start(base, chosen)
+
+
+def _status(base: Path, chosen: argparse.Namespace) -> int:
+    own = server_folder(base, digest())
+    running = control.servers(base)
+    found = {folder: control.ask(folder, "status") for folder in running}
+    answers = [
+        {**(found[f] or {}), "pid": running[f], "folder": os.fspath(f), "own": f == own}
+        for f in sorted(running, key=lambda f: f != own)
+    ]
+    if chosen.json:
+        _say(chosen, answers, "")
+    elif not answers:
+        _say(chosen, None, f"not running in {own}")
+    else:
+        columns = ["server", ">pid", ">up", ">programs", ">bytes", ">calls", ">hits",
+                   ">running", "differs in"]  # fmt: skip
+        show(columns, [_status_row(answer) for answer in answers])
+        if own not in running:
+            _say(chosen, None, f"none of them is this environment's: {own}")
+    return 0 if own in running else 1
+
+
+def _status_row(answer: dict[str, Any]) -> list[str]:
+    name = Path(answer["folder"]).name
+    if "uptime" not in answer:
+        return [name, str(answer["pid"]), *["?"] * 6, "it does not answer"]
+    ours, theirs = environment(), answer["environment"]
+    different = [n for n in {**ours, **theirs} if ours.get(n) != theirs.get(n)]
+    return [
+        name,
+        str(answer["pid"]),
+        span(answer["uptime"]),
+        str(answer["programs"]),
+        size(answer["bytes"]),
+        str(answer["calls"]),
+        str(answer["hits"]),
+        str(answer["running"]),
+        ", ".join(f"{n}: {theirs.get(n, 'none')}" for n in different),
+    ]
+
+
+def _list(base: Path, chosen: argparse.Namespace) -> int:
+    answer = _ask_own(base, "list")
+    rows: list[dict[str, Any]] = answer["programs"]
+    if chosen.json:
+        _say(chosen, rows, "")
+        return 0
+    columns = ["function", "source", ">compiled in", ">calls", ">hits", ">bytes",
+               ">last used"]  # fmt: skip
+    cells = [
+        [
+            row["name"],
+            row["source"],
+            f"{row['seconds']:.1f} s",
+            str(row["calls"]),
+            str(row["hits"]),
+            size(row["bytes"]),
+            ago(row["used"]),
+        ]
+        for row in rows
+    ]
+    show(columns, cells)
+    return 0
+
+
+def _clear(base: Path, chosen: argparse.Namespace) -> int:
+    count = _ask_own(base, "clear")["count"]
+    _say(chosen, {"cleared": count}, f"let go of {count} programs")
+    return 0
+
+
+def _logs(base: Path, chosen: argparse.Namespace) -> int:
+    log = server_folder(base, digest()) / "log"
     try:
-        check_folder(folder)
-        link = Link(socket_path(folder))
-    except OSError:
-        return None
-    try:
-        reply = link.request(request, timeout=10)
-    except (EOFError, OSError):
-        return None
-    finally:
-        link.close()
-    return reply if isinstance(reply, Report) else None
+        text = log.read_text(errors="replace").rstrip()
+    except OSError as error:
+        raise ServerError(f"there is no log in {log} ({error.strerror})") from error
+    _say(chosen, text.splitlines(), text)
+    return 0
 
 
-def _peer(folder: Path) -> int | None:
-    from .transport import Link
-
-    try:
-        check_folder(folder)
-        link = Link(socket_path(folder))
-    except OSError:
-        return None
-    try:
-        return link.peer()
-    finally:
-        link.close()
+def _ask_own(base: Path, op: str) -> dict[str, Any]:
+    folder = server_folder(base, digest())
+    answer = control.ask(folder, op)
+    if answer is None:
+        raise ServerError(f"no server runs in {folder}. Start one: jfi-server start")
+    return answer
 
 
-def _say(text: str) -> None:
-    print(text, flush=True)  # noqa: T201
+def _say(chosen: argparse.Namespace, data: object, text: str) -> None:
+    print(json.dumps(data) if chosen.json else text, flush=True)  # noqa: T201
+
+
+def _bytes(text: str) -> int:
+    return int(_measured(text.upper(), _SIZES))
+
+
+def _seconds(text: str) -> float:
+    return _measured(text.lower(), _SPANS)
+
+
+def _measured(text: str, units: dict[str, int]) -> float:
+    """A number with a unit; argparse makes a message of the error."""
+    found = re.fullmatch(r"([0-9.]+)\s*([A-Za-z]*)", text)
+    if not found or found[2] not in units or found[1].count(".") > 1:
+        wanted = ", ".join(f"10{unit}" for unit in units if unit)
+        raise argparse.ArgumentTypeError(f"{text!r} is not like one of: {wanted}")
+    return float(found[1]) * units[found[2]]
 
 
 if __name__ == "__main__":

@@ -1,66 +1,125 @@
-"""Arrays on their way between processes: values, weak types, random keys, devices."""
+"""Arrays in messages: small ones as bytes of the frame, large ones in an arena.
 
-import functools
+In a message an array is `[dtype, shape, whether it is in the arena, offset]`.
+"""
+
+import math
+from collections.abc import Sequence
+from functools import cache
 from typing import Any, TypeAlias
 
-import jax
-import jax.numpy as jnp
+import ml_dtypes
 import numpy as np
 
-from jfi._jax_internals import Device
-
-from .protocol import NotServed
-
-
-Parts: TypeAlias = "tuple[np.ndarray[Any, Any], bool, Any, str | None]"
-"""Values, whether the type is weak, the kind of random key, the device committed to."""
+from .errors import BadMessageError
+from .transport import Link
 
 
-def take_apart(array: jax.Array) -> Parts:
-    """Turn an array into what can be pickled.
+Array: TypeAlias = np.ndarray[Any, Any]
+
+LARGE = 16 << 10
+"""Arrays of so many bytes go through the arena."""
+
+_MOST_INSIDE = 64 << 10  # bytes of all arrays in one frame: a socket holds so many
+_ALIGNMENT = 64  # bytes, with which XLA reads an array where it lies
+
+_OF_NUMPY = frozenset(
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 "
+    "float16 float32 float64 complex64 complex128".split()
+)
+
+
+def pack(arrays: Sequence[Array], link: Link) -> tuple[dict[str, Any], list[Any]]:
+    """Write arrays down for the other end of a link: one copy of each.
+
+    Args:
+        arrays: NumPy arrays of numbers, strided in any way.
+        link: Where they will be sent; its arena is written over.
+
+    Returns:
+        What the message says of them, and the bytes to send with it.
 
     Raises:
-        NotServed: The array is spread over several devices.
+        TypeError: An array holds no numbers.
+        OSError: There is no memory for the large ones.
     """
-    if len(array.sharding.device_set) > 1:
-        raise NotServed("an array is spread over several devices")
-    (device,) = array.sharding.device_set
-    place = name_of_device(device) if array.committed else None
-    if jnp.issubdtype(array.dtype, jax.dtypes.prng_key):
-        values = np.asarray(jax.random.key_data(array))
-        return values, False, jax.random.key_impl(array), place
-    return np.asarray(array), array.weak_type, None, place
+    chunks: list[Any] = []
+    layout: list[tuple[str, tuple[int, ...], bool, int]] = []
+    large: list[tuple[Array, int]] = []
+    inside = outside = 0
+    for array in arrays:
+        size = array.nbytes
+        if size >= LARGE or inside + size > _MOST_INSIDE:
+            layout.append((_name(array), array.shape, True, outside))
+            large.append((array, outside))
+            outside += size + -size % _ALIGNMENT
+        else:
+            layout.append((_name(array), array.shape, False, inside))
+            native = array if array.dtype.isnative else array.astype(array.dtype.name)
+            chunks.append(native.tobytes())
+            chunks.append(bytes(-size % 16))
+            inside += size + -size % 16
+    if not large:
+        return {"arrays": layout}, chunks
+    view = link.arena.reserve(outside)
+    for array, offset in large:
+        _at(view, _dtype(array.dtype.name), array.shape, offset)[...] = array
+    return {"arrays": layout, "arena": link.arena.name()}, chunks
 
 
-def put_together(
-    values: np.ndarray[Any, Any], weak: bool, key_kind: Any, place: str | None
-) -> jax.Array:
-    """Make the array again."""
-    array = jnp.asarray(values)
-    if key_kind is not None:
-        array = jax.random.wrap_key_data(array, impl=key_kind)
-    elif weak:
-        array = _weakly_typed(array.shape, array.dtype)(array)
-    if place is not None:
-        array = jax.device_put(array, device_named(place))
-    return array
+def unpack(message: dict[str, Any], body: memoryview, link: Link) -> list[Array]:
+    """Read arrays of a message, where they lie: no copy, not writable.
+
+    Raises:
+        BadMessageError: The message describes no arrays, or other bytes than came.
+    """
+    arena = link.theirs.view(message["arena"]) if "arena" in message else None
+    try:
+        return [
+            _at(arena if outside else body, _dtype(name), tuple(shape), offset)
+            for name, shape, outside, offset in message["arrays"]
+        ]
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise BadMessageError(f"no arrays: {type(error).__name__}: {error}") from error
 
 
-def name_of_device(device: Device) -> str:
-    """A device as `cpu:0`."""
-    return f"{device.platform}:{device.id}"
+def copied(array: Array) -> Array:
+    """A copy that XLA can read where it lies: it starts at a multiple of 64 bytes."""
+    memory = np.empty(array.nbytes + _ALIGNMENT, np.uint8)
+    start = -memory.__array_interface__["data"][0] % _ALIGNMENT
+    copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
 
 
-def device_named(name: str) -> Device:
-    """The device called `cpu:0`, or the first of those called `cpu`."""
-    kind, _, number = name.partition(":")
-    devices = jax.devices(kind)
-    found: Device = next((d for d in devices if str(d.id) == number), devices[0])
-    return found
+def _at(
+    memory: memoryview | None, dtype: "np.dtype[Any]", shape: Sequence[int], offset: int
+) -> Array:
+    if memory is None:
+        raise ValueError("an array is said to be in an arena, and none is named")
+    if any(length < 0 for length in shape) or offset < 0:
+        raise ValueError(f"shape {shape} at {offset}")
+    end = offset + math.prod(shape) * dtype.itemsize
+    if end > len(memory):
+        raise ValueError(f"shape {shape} of {dtype} at {offset} ends outside")
+    return np.frombuffer(memory[offset:end], np.uint8).view(dtype).reshape(shape)
 
 
-@functools.lru_cache(maxsize=256)
-def _weakly_typed(shape: tuple[int, ...], dtype: Any) -> Any:
-    """A compiled identity with a weakly typed result, which no public function has."""
-    weak = jax.ShapeDtypeStruct(shape, dtype, weak_type=True)
-    return jax.jit(lambda x: x).lower(weak).compile()
+def _name(array: Array) -> str:
+    name = array.dtype.name
+    try:
+        _dtype(name)
+    except ValueError:
+        raise TypeError(f"an array of {array.dtype} can't be sent") from None
+    return name
+
+
+@cache
+def _dtype(name: str) -> "np.dtype[Any]":
+    """The type of that name, of NumPy or of the types JAX adds (bfloat16 ...)."""
+    if name in _OF_NUMPY:
+        return np.dtype(name)
+    found = getattr(ml_dtypes, name, None)
+    if not (isinstance(found, type) and issubclass(found, np.generic)):
+        raise ValueError(f"{name!r} is no type of numbers")
+    return np.dtype(found)

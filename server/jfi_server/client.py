@@ -1,220 +1,269 @@
-"""The client's side: connections that are kept, and one call through them."""
+"""The client's side: kept connections, and one call through them.
 
-import atexit
+>>> from pathlib import Path
+>>> import numpy as np
+>>> client = Client(Path("/tmp/no-servers"), "0" * 64, store=Path("/tmp/store"))
+>>> client.run("a-key", [np.ones(3)])
+Traceback (most recent call last):
+    ...
+jfi_server.errors.ServerLost: no server runs in /tmp/no-servers/000000000000
+"""
+
 import os
-import pickle
 import threading
 import time
-from collections.abc import Callable
+import weakref
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from jfi._errors import ServerError
-from jfi_server.fingerprint import Identity
-
-from .environment import debugging, environment, settings
-from .errors import loads_error
-from .paths import check_folder, server_folder, socket_path
-from .payload import Registrations, dumps, dumps_program, loads
-from .protocol import Call, Hello, NotServed, Raised, Refused, Result, Unknown
-from .transport import Link
+from .arrays import Array, copied, pack, unpack
+from .errors import BadMessageError, NotKept, ServerError, ServerLost
+from .folders import check_folder, server_folder, socket_path
+from .transport import Link, connect
 
 
-_PATIENCE = 10.0  # seconds for a server to greet
-_PAUSE = 60.0  # seconds before one that did not is asked again
+_LISTEN = 1.0  # seconds without an answer before the server is asked for a sign of life
+_PATIENCE = 4.0  # seconds for that sign
+_PAUSE = 30.0  # seconds before a server that gave none is asked again
+_MOST_IDLE = 16  # connections
+_LARGEST_KEPT = 1 << 30  # bytes of the arenas of an idle connection
 
 
-def call(
-    fn: Callable[..., Any],
-    tree: Callable[[], Any],
-    identity: Identity,
-    traced: list[Any],
-    unchanged: Callable[[], bool],
-) -> Any:
-    """Have the server call a function.
+class Client:
+    """What runs programs by key in the server of one environment.
 
-    Args:
-        fn: The function.
-        tree: Makes `(args, kwargs)` with a hole for each traced leaf.
-        identity: Of the function together with its settings.
-        traced: The traced leaves.
-        unchanged: Tells whether the program still has that identity.
-
-    Returns:
-        What the function returns, in arrays of this process.
-
-    Raises:
-        NotServed: There is no server, or it can't take this call.
-        BaseException: What the function raised.
+    It may be used by many threads at once and in forked processes: each call has a
+    connection to itself, and a child opens its own.
     """
-    if (option := debugging()) is not None:
-        raise NotServed(f"{option} is on")
-    request = Call(identity.digest, settings(), _pickled(traced))
 
-    def defined() -> Call:
-        definition = _defined(request, fn, tree, identity)
-        # Else the server would keep, for ever, another program under this name.
-        if not unchanged():
-            raise NotServed("it was changed by another thread during the call")
-        return definition
+    def __init__(self, folder: Path, environment_digest: str, store: Path) -> None:
+        """Nothing is connected before the first call.
 
-    reply = _exchange(request, defined)
-    if isinstance(reply, Result):
-        return _read(lambda: loads(reply.value, identity.shared))
-    if isinstance(reply, Raised):
-        raise _read(lambda: loads_error(reply.error, identity.shared))
-    if isinstance(reply, Refused):
-        raise NotServed(reply.reason, for_ever=reply.for_ever)
-    raise NotServed(f"the server answered {type(reply).__name__}")
-
-
-def _exchange(request: Call, define: Callable[[], Call]) -> Any:
-    """Send a call, and the program where the server does not know it."""
-    for last in (False, True):
-        link, fresh = _pool.take()
-        try:
-            reply = link.request(request)
-            if isinstance(reply, Unknown):
-                reply = link.request(define())
-        except (EOFError, OSError) as error:
-            link.close()
-            if fresh or last:
-                raise NotServed("the server ended during the call") from error
-            # Links that were kept may all be to a server that was ended since.
-            _pool.close()
-        except (
-            BaseException
-        ):  # Ctrl-C: the answer would be taken for that of a later call
-            link.close()
-            raise
-        else:
-            _pool.give(link)
-            return reply
-    raise AssertionError
-
-
-def _defined(
-    request: Call, fn: Callable[..., Any], tree: Callable[[], Any], identity: Identity
-) -> Call:
-    try:
-        args, kwargs = tree()
-        definition = dumps_program(
-            (fn, args, kwargs, identity.shared, Registrations(identity.shared))
-        )
-    except NotServed:
-        raise
-    except Exception as error:
-        raise NotServed(
-            f"it can't be pickled ({type(error).__name__}: {error})", for_ever=True
-        ) from error
-    libraries = tuple(sorted(identity.libraries.items()))
-    return Call(request.key, request.settings, request.traced, definition, libraries)
-
-
-def _pickled(traced: list[Any]) -> bytes:
-    try:
-        return dumps(traced)
-    except pickle.PicklingError as error:
-        raise NotServed(f"its arguments can't be pickled ({error})") from error
-
-
-def _read(load: Callable[[], Any]) -> Any:
-    try:
-        return load()
-    except Exception as error:
-        raise NotServed(
-            f"the answer could not be read ({type(error).__name__}: {error})"
-        ) from error
-
-
-class _Pool:
-    """Idle connections of this process: each thread takes one for each call."""
-
-    def __init__(self) -> None:
+        Args:
+            folder: The base folder of the servers (`folders.base_folder()`).
+            environment_digest: Of this process (`environment.digest()`).
+            store: The folder of the store in which the keys are.
+        """
+        self.folder = server_folder(folder, environment_digest)
+        self.store = store
+        self._socket = os.fspath(self.folder / "socket")
         self._lock = threading.Lock()
         self._idle: list[Link] = []
-        self._folder: Path | None = None
-        # The server whose environment differs, by its socket, and how it differs.
-        self._unlike: tuple[object, str] | None = None
-        # The server that did not answer, by its socket, and when to try again.
-        self._silent: tuple[object, float] | None = None
+        self._links: weakref.WeakSet[Link] = weakref.WeakSet()
+        # A server that did not answer: its socket, until when to leave it, and why.
+        self._avoided: tuple[tuple[int, int], float, str] | None = None
+        _clients.add(self)
 
-    def take(self) -> tuple[Link, bool]:
-        """A connection, and whether it is a new one."""
+    def run(
+        self, key: str, arrays: Sequence[Array], timeout: float | None = None
+    ) -> list[Array]:
+        """Run the program of a key.
+
+        Args:
+            key: Names the program in the store.
+            arrays: What it takes.
+            timeout: The most seconds to wait for the result; None waits for as long as
+                the server shows signs of life.
+
+        Returns:
+            What it returns, in memory of this process.
+
+        Raises:
+            NotKept: The server has no such program.
+            ServerLost: No server can run it.
+            TypeError: An array holds no numbers.
+        """
+        end = None if timeout is None else time.monotonic() + timeout
+        for last in (False, True):
+            link = self._take()
+            try:
+                found = self._run(link, key, arrays, end)
+            except (EOFError, ConnectionError) as error:
+                link.close()
+                if last:
+                    raise ServerLost("the server ended during the call") from error
+                # Kept connections are to a server that ended, or that began anew: all
+                # of them are closed. Programs have no effects: this one can run again.
+                self.close()
+            except BlockingIOError:
+                link.close()
+                raise self._silent() from None
+            except (BadMessageError, OSError) as error:
+                link.close()
+                raise ServerLost(f"the connection broke ({error})") from error
+            # Ctrl-C, too: the answer would be taken for that of a later call.
+            except BaseException:
+                link.close()
+                raise
+            else:
+                self._give(link)
+                return _result(found, key)
+        raise AssertionError
+
+    def load(self, key: str) -> None:
+        """Have the server load a program from the store, while this process goes on.
+
+        Raises:
+            ServerLost: There is no server.
+        """
+        link = self._take()
         try:
-            folder = server_folder()
-        except ServerError as error:
-            raise NotServed(str(error)) from error
-        with self._lock:
-            if folder == self._folder and self._idle:
-                return self._idle.pop(), False
-        self.close()
-        link = self._connect(folder)
-        with self._lock:
-            self._folder = folder
-        return link, True
-
-    def give(self, link: Link) -> None:
-        with self._lock:
-            self._idle.append(link)
+            link.send({"op": "load", "key": key})
+            self._await(link, None)
+            link.receive()
+        except (BadMessageError, EOFError, OSError) as error:
+            link.close()
+            raise ServerLost(f"the connection broke ({error})") from error
+        except BaseException:
+            link.close()
+            raise
+        self._give(link)
 
     def close(self) -> None:
+        """Close the connections that are idle."""
         with self._lock:
             idle, self._idle = self._idle, []
         for link in idle:
             link.close()
 
-    def forked(self) -> None:
-        """In a child: its parent goes on using the connections, and holds the lock."""
+    def after_fork(self) -> None:
+        """In a child: close its copies of the connections, which are its parent's."""
         self._lock = threading.Lock()
-        idle, self._idle = self._idle, []
-        for link in idle:
-            link.abandon()
+        self._idle = []
+        for link in list(self._links):
+            link.close()
 
-    def _connect(self, folder: Path) -> Link:
+    def _run(
+        self, link: Link, key: str, arrays: Sequence[Array], end: float | None
+    ) -> tuple[dict[str, Any], list[Array]]:
+        sent, chunks = pack(arrays, link)
+        link.send({"op": "run", "key": key, **sent}, chunks)
+        self._await(link, end)
+        message, body = link.receive()
+        if message.get("is") != "result":
+            return message, []
+        # Copied: the next answer is written over this one.
+        return message, [copied(array) for array in unpack(message, body, link)]
+
+    def _await(self, link: Link, end: float | None) -> None:
+        """Wait for an answer, as long as the server lives."""
+        while True:
+            left = _LISTEN if end is None else min(_LISTEN, end - time.monotonic())
+            if link.wait(max(left, 0.0)):
+                return
+            if end is not None and time.monotonic() >= end:
+                raise ServerLost("the server took longer than the timeout")
+            self._check_alive()
+
+    def _check_alive(self) -> None:
         try:
-            path = socket_path(folder)
-            stat = os.stat(path)
-            check_folder(folder)
+            link = connect(self._socket, _PATIENCE)
+        except (BlockingIOError, TimeoutError):
+            raise self._silent() from None
+        except OSError:
+            return  # it ends: the call's own connection will tell
+        try:
+            link.send({"op": "ping"})
+            if not link.wait(_PATIENCE):
+                raise self._silent()
+        except (EOFError, OSError):
+            return
+        finally:
+            link.close()
+
+    def _take(self) -> Link:
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+        return self._connected()
+
+    def _give(self, link: Link) -> None:
+        if link.arena.size + link.theirs.size <= _LARGEST_KEPT:
+            with self._lock:
+                if len(self._idle) < _MOST_IDLE:
+                    self._idle.append(link)
+                    return
+        link.close()
+
+    def _connected(self) -> Link:
+        which = self._which()
+        if which is None:
+            raise ServerLost(f"no server runs in {self.folder}")
+        if self._avoided is not None:
+            avoided, until, reason = self._avoided
+            if avoided == which and time.monotonic() < until:
+                raise ServerLost(reason)
+        try:
+            check_folder(self.folder)
+            link = connect(socket_path(self.folder), _PATIENCE)
         except ServerError as error:
-            raise NotServed(str(error)) from error
+            raise ServerLost(str(error).rstrip(".")) from error
+        except (BlockingIOError, TimeoutError):
+            raise self._silent() from None
+        except (FileNotFoundError, ConnectionError):
+            raise self._avoid(f"no server runs in {self.folder}") from None
         except OSError as error:
-            raise _no_server(folder) from error
-        which = (folder, stat.st_ino, stat.st_mtime_ns)
-        if self._unlike is not None and self._unlike[0] == which:
-            raise NotServed(self._unlike[1])
-        silent = f"the server in {folder} does not answer"
-        which_silent, until = self._silent or (None, 0.0)
-        if which_silent == which and time.monotonic() < until:
-            raise NotServed(silent)
+            raise self._avoid(f"no server can be reached ({error})") from error
+        self._links.add(link)
         try:
-            link = Link(path)
-        except OSError as error:
-            raise _no_server(folder) from error
-        try:
-            reply = link.request(Hello(environment()), timeout=_PATIENCE)
-        except TimeoutError as error:
+            self._greet(link)
+        except BaseException:
             link.close()
-            self._silent = (which, time.monotonic() + _PAUSE)
-            raise NotServed(silent) from error
-        except (EOFError, OSError) as error:
-            link.close()
-            raise _no_server(folder) from error
-        if isinstance(reply, Refused):
-            link.close()
-            advice = "restart it here: jfi-server stop; jfi-server start"
-            self._unlike = (which, f"{reply.reason}; {advice}")
-            raise NotServed(self._unlike[1])
+            raise
         return link
 
+    def _greet(self, link: Link) -> None:
+        """Agree on the store."""
+        try:
+            link.send({"op": "hello", "store": os.fspath(self.store)})
+            if not link.wait(_PATIENCE):
+                raise self._silent()
+            message, _ = link.receive()
+        except BlockingIOError:
+            raise self._silent() from None
+        except (BadMessageError, EOFError, OSError) as error:
+            raise ServerLost(f"the connection broke ({error})") from error
+        if message.get("is") != "ok":
+            raise self._avoid(str(message.get("reason", "the server refused")))
 
-def _no_server(folder: Path) -> NotServed:
-    return NotServed(
-        f"no compilation server is running in {folder}. Start one: jfi-server start"
-    )
+    def _which(self) -> tuple[int, int] | None:
+        """Tells a server's socket from that of the next server."""
+        try:
+            found = os.stat(self._socket)
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns
+
+    def _silent(self) -> ServerLost:
+        return self._avoid(f"the server in {self.folder} does not answer")
+
+    def _avoid(self, reason: str) -> ServerLost:
+        """Leave this very server alone for a while; return the error to raise."""
+        self.close()
+        which = self._which()
+        if which is not None:
+            self._avoided = which, time.monotonic() + _PAUSE, reason
+        return ServerLost(reason)
 
 
-_pool = _Pool()
-atexit.register(_pool.close)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.forked)
+def _result(found: tuple[dict[str, Any], list[Array]], key: str) -> list[Array]:
+    message, arrays = found
+    match message.get("is"):
+        case "result":
+            return arrays
+        case "unknown":
+            raise NotKept(key)
+        case _:
+            raise ServerLost(str(message.get("reason", "the server could not run it")))
+
+
+_clients: weakref.WeakSet[Client] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for client in list(_clients):
+        client.after_fork()
+
+
+os.register_at_fork(after_in_child=_after_fork)

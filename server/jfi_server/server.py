@@ -1,77 +1,123 @@
-"""The server's process: one socket, a thread for each client, an end by request."""
+"""The server's process: one socket, a thread for each connection, an end at any time.
 
+JAX is imported in the background: the server answers at once, and a program waits for
+it.
+"""
+
+import contextlib
 import fcntl
+import importlib
 import logging
 import os
 import signal
 import socket
+import sys
 import threading
-from collections.abc import Callable
+import time
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from jfi._errors import ServerError
-
-from .paths import create_folder, socket_path
+from . import _memory
+from .environment import digest
+from .errors import ServerError
+from .folders import create_folder, server_folder, socket_path, unusable
+from .programs import Hosted, Program, Programs
+from .service import Service
+from .transport import Link
+from .watch import Calls, watch
 
 
 _log = logging.getLogger("jfi-server")
 
+# File descriptors of the lock and the socket, for the process that takes over.
+_INHERITED = "JFI_SERVER_INHERITED"
 
-def run(folder: Path) -> NoReturn:
-    """Serve until a signal or a client ends it. The process ends with it.
+
+@dataclass(frozen=True)
+class Options:
+    """How a server is to run.
+
+    Attributes:
+        folder: The base folder of all servers.
+        store: The only store to serve; None serves the store each client names.
+        memory: The most bytes of loaded programs.
+        idle_timeout: Seconds without a call after which the server ends.
+    """
+
+    folder: Path
+    store: Path | None = None
+    memory: int = 4 << 30
+    idle_timeout: float = 4 * 3600.0
+
+
+def run(options: Options, hosted: Hosted | None = None) -> NoReturn:
+    """Serve until a signal or idleness ends it. The process ends with it.
+
+    Args:
+        options: How to run.
+        hosted: Loads programs; None takes those of `jfi.persistent`.
 
     Raises:
-        ServerError: Another server runs in this folder, or the folder is not safe.
+        ServerError: Another server of this environment runs, or the folder is not safe.
     """
     os.umask(0o077)
+    create_folder(options.folder)
+    folder = server_folder(options.folder, digest())
     create_folder(folder)
     path = socket_path(folder)
-    lock = _take_lock(folder)
-    signal.signal(signal.SIGTERM, _end)
-    signal.signal(signal.SIGINT, _end)
-    try:
+    lock, listener = _taken_over() or _taken(folder)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, partial(_end_by_signal, path))
+    if listener is None:
         listener = _listen(path)
-        try:
-            # Not before the lock: importing JAX and finding its devices takes seconds.
-            from .service import Service
-            from .transport import serve
+    _log.info("process %d serves %s", os.getpid(), path)
 
-            service = Service(stop=_end_soon)
-            listener.listen(128)
-            _log.info("process %d serves %s", os.getpid(), path)
-            _accept(listener, lambda client: serve(client, service.answer))
-        finally:
-            path.unlink(missing_ok=True)
-    except _Ended:
-        _log.info("process %d ends", os.getpid())
-        logging.shutdown()
-    os.close(lock)
-    # A thread may be compiling: the interpreter would wait for it, or crash in it.
-    os._exit(0)
+    calls = Calls()
+    changed = partial(_memory.remember, folder)
+    programs = Programs(hosted or _hosted, options.memory, changed)
+    service = Service(programs, calls, options.store)
+    begin_anew = partial(_begin_anew, lock, listener)
+    watched = (calls, folder / "log", options.idle_timeout, begin_anew)
+    _thread(watch, *watched, partial(_end, path))
+    _thread(_warm_up, programs, _memory.remembered(folder), hosted is None)
+    _accept(listener, service)
 
 
-class _Ended(BaseException):
-    """A signal asked the server to end."""
+def _warm_up(programs: Programs, names: list[_memory.Name], with_jax: bool) -> None:
+    if with_jax:
+        jax: Any = importlib.import_module("jax")
+        importlib.import_module("jfi")
+        jax.devices()
+    programs.load_again(names)
 
 
-def _end(number: int, frame: FrameType | None) -> NoReturn:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the socket is removed in peace
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    raise _Ended
+def _hosted(store: Path, key: str) -> Program:
+    # By name: the command and the clients must not import JAX.
+    module: Any = importlib.import_module("jfi._persistent")
+    program: Program = module.hosted(store, key)
+    return program
 
 
-def _end_soon() -> None:
-    """End, once the client that asked has had time to get its answer."""
-    timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGTERM))
-    timer.daemon = True
-    timer.start()
+def _taken_over() -> tuple[int, socket.socket | None] | None:
+    """The lock and the socket of the process that this one has taken the place of."""
+    inherited = os.environ.pop(_INHERITED, None)
+    if inherited is None:
+        return None
+    lock, listener = map(int, inherited.split())
+    os.set_inheritable(lock, False)
+    os.set_inheritable(listener, False)
+    return lock, socket.socket(fileno=listener)
 
 
-def _take_lock(folder: Path) -> int:
+def _taken(folder: Path) -> tuple[int, None]:
     """Hold a lock for as long as this process lives: one server for a folder."""
-    lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise unusable(folder, error) from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -80,26 +126,67 @@ def _take_lock(folder: Path) -> int:
             f"a server is already running in {folder}. "
             "To start another one, end it first: jfi-server stop"
         ) from error
-    return lock
+    return lock, None
 
 
 def _listen(path: Path) -> socket.socket:
-    path.unlink(
-        missing_ok=True
-    )  # of a server that was killed: the lock says it is gone
+    # That of a server which was killed: the lock says that it is gone.
+    path.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    listener.bind(str(path))
+    try:
+        listener.bind(str(path))
+    except OSError as error:
+        raise unusable(path.parent, error) from error
+    listener.listen(128)
     return listener
 
 
-def _accept(
-    listener: socket.socket, serve: Callable[[socket.socket], None]
-) -> NoReturn:
+def _accept(listener: socket.socket, service: Service) -> NoReturn:
+    """Take connections, whatever becomes of them."""
     while True:
         try:
             client, _ = listener.accept()
         except OSError as error:  # too many open files: they will be fewer
             _log.warning("could not accept a client: %s", error)
-            threading.Event().wait(0.1)
+            time.sleep(0.1)
             continue
-        threading.Thread(target=serve, args=(client,), daemon=True).start()
+        try:
+            with client:
+                link = Link(client)
+            _thread(service.serve, link)
+        except (OSError, RuntimeError) as error:  # another user, too many threads
+            _log.warning("a client is refused: %s", error)
+
+
+def _thread(target: Any, *args: Any) -> None:
+    threading.Thread(target=target, args=args, daemon=True).start()
+
+
+def _end_by_signal(path: Path, number: int, frame: FrameType | None) -> NoReturn:
+    _end(path, signal.Signals(number).name)
+
+
+def _end(path: Path, reason: str) -> NoReturn:
+    """End at once, wherever the threads are.
+
+    Nothing is waited for: a program may run, or the interpreter's own end would crash
+    in it. Not by the log's handlers: a signal may come while this thread holds a lock.
+    """
+    with contextlib.suppress(OSError):
+        os.write(2, f"process {os.getpid()} ends: {reason}\n".encode())
+    with contextlib.suppress(OSError):
+        os.unlink(path)
+    os._exit(0)
+
+
+def _begin_anew(lock: int, listener: socket.socket) -> NoReturn:
+    """Start the same command in this process; clients wait at the socket meanwhile."""
+    _log.warning("a program runs on for nobody: process %d begins anew", os.getpid())
+    # A GPU's memory is held by open files, which the new program must not have.
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            os.set_inheritable(int(name), int(name) <= 2)
+    for fd in (lock, listener.fileno()):
+        os.set_inheritable(fd, True)
+    os.environ[_INHERITED] = f"{lock} {listener.fileno()}"
+    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])

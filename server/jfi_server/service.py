@@ -1,268 +1,161 @@
-"""The server's table of programs, and how it answers a request."""
+"""What a server answers: messages in, messages out."""
 
-import importlib
+import logging
 import os
-import pickle
+import re
 import threading
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-import jax
-import numpy as np
-
-from jfi._errors import FingerprintError
-from jfi._values import library_version
-from jfi_server.fingerprint import identify
-
-from .call_parts import bind
-from .environment import applied, difference, environment, settings
-from .errors import SURROUNDINGS, dumps_error
-from .payload import dumps, loads
-from .protocol import (
-    Call,
-    Hello,
-    NotServed,
-    Raised,
-    Refused,
-    Reply,
-    Report,
-    Request,
-    Result,
-    Settings,
-    Status,
-    Stop,
-    Unknown,
-    Welcome,
-    decode,
-    encode,
-)
+from .environment import digest, environment
+from .errors import BadMessageError
+from .programs import Programs
+from .transport import Link
+from .watch import Calls
 
 
-_MOST_PROGRAMS = 512
-_MOST_SHAPES = 64
+_log = logging.getLogger("jfi-server")
+
+# It becomes the name of a file in the store.
+_KEY = re.compile(r"[A-Za-z0-9_-]{1,200}")
+
+Answer = tuple[dict[str, Any], list[Any]]
+
+
+@dataclass
+class Caller:
+    """A connection, and the store whose keys come over it."""
+
+    link: Link
+    store: str | None = None
 
 
 class Service:
-    """One table for all clients, each of which has a thread here.
+    """Answers the messages of all connections, each in a thread of its own."""
 
-    Args:
-        stop: Called when a client asks the server to end.
-    """
+    def __init__(self, programs: Programs, calls: Calls, store: Path | None) -> None:
+        """Take the parts together.
 
-    def __init__(self, stop: Callable[[], None]) -> None:
-        self._stop = stop
+        Args:
+            programs: What can be run.
+            calls: Keeps account of what runs.
+            store: The only store to serve; None serves the store each client names.
+        """
+        self._programs, self._calls, self._store = programs, calls, store
+        self._started = time.time()
         self._environment = environment()
-        self._started = time.monotonic()
-        self._programs: OrderedDict[str, ServedProgram] = OrderedDict()
-        self._lock = threading.Lock()
-        self._calls = 0
+        self._answers: dict[str, Callable[[Caller, dict[str, Any], Any], Answer]] = {
+            "ping": self._ping, "hello": self._hello, "run": self._run,
+            "load": self._load, "status": self._status, "list": self._list,
+            "clear": self._clear,
+        }  # fmt: skip
 
-    def answer(self, frame: bytes) -> bytes:
-        """Answer one message; whatever goes wrong is an answer too."""
+    def serve(self, link: Link) -> None:
+        """Answer a connection until its client hangs up, or sends no message."""
+        caller = Caller(link)
         try:
-            reply = self._reply(decode(frame))
-            return encode(reply)
-        except NotServed as reason:
-            return encode(Refused(str(reason), reason.for_ever))
+            while True:
+                message, body = link.receive()
+                answer = self._answers.get(str(message.get("op")))
+                if answer is None:
+                    raise BadMessageError(f"no request: {str(message)[:80]}")
+                reply, chunks = answer(caller, message, body)
+                link.send(reply, chunks)
+        except (EOFError, ConnectionError):
+            pass
+        except (BadMessageError, OSError) as error:
+            _log.warning("process %d is dropped: %s", link.pid, str(error)[:200])
+        except Exception:
+            _log.exception("process %d is dropped", link.pid)
+        finally:
+            link.close()
+
+    def _ping(self, caller: Caller, message: dict[str, Any], body: Any) -> Answer:
+        return {"is": "ok"}, []
+
+    def _hello(self, caller: Caller, message: dict[str, Any], body: Any) -> Answer:
+        store = message.get("store")
+        if not isinstance(store, str) or not os.path.isabs(store):
+            raise BadMessageError(f"{store!r} is no folder")
+        if self._store is not None and os.fspath(self._store) != store:
+            reason = f"the server runs programs of {self._store} alone, not of {store}"
+            return {"is": "refused", "reason": reason}, []
+        caller.store = store
+        return {"is": "ok"}, []
+
+    def _run(self, caller: Caller, message: dict[str, Any], body: Any) -> Answer:
+        # Here, so that the command's own requests need no NumPy.
+        from .arrays import pack, unpack
+
+        name = _name(caller, message)
+        link = caller.link
+        arrays = unpack(message, body, link)
+        self._calls.count()
+        try:
+            entry = self._programs.get(name)
+            if link.hung_up():  # while it was loaded: nobody wants the result
+                raise EOFError
+            self._programs.count(entry)
+            with self._calls.running(link):
+                results = entry.program.run(arrays)
+            about, chunks = pack(results, link)
+        except KeyError:
+            return {"is": "unknown"}, []
+        except EOFError:
+            raise
+        # A program holds no code of the user's: whatever happens is the server's own.
         except BaseException as error:
-            return encode(
-                Refused(f"the server failed with {type(error).__name__}: {error}")
-            )
+            reason = f"{type(error).__name__}: {error}"[:2000]
+            _log.warning("%s failed: %s", name[1], reason)
+            return {"is": "failed", "reason": f"the server failed ({reason})"}, []
+        else:
+            return {"is": "result", **about}, chunks
 
-    def _reply(self, request: Request | Reply) -> Reply:
-        if isinstance(request, Hello):
-            differs = difference(request.environment, self._environment)
-            return Welcome() if differs is None else Refused(differs)
-        if isinstance(request, Call):
-            return self._call(request)
-        if isinstance(request, Status):
-            return self._report()
-        if isinstance(request, Stop):
-            self._stop()
-            return self._report()
-        raise NotServed(
-            f"the server does not know the request {type(request).__name__}"
-        )
+    def _load(self, caller: Caller, message: dict[str, Any], body: Any) -> Answer:
+        name = _name(caller, message)
+        self._calls.count()
+        threading.Thread(target=self._load_now, args=(name,), daemon=True).start()
+        return {"is": "ok"}, []
 
-    def _report(self) -> Report:
-        with self._lock:
-            programs = list(self._programs.values())
-        return Report(
-            pid=os.getpid(),
-            uptime=time.monotonic() - self._started,
-            functions=len(programs),
-            compiled=sum(program.compiled for program in programs),
-            calls=self._calls,
-        )
-
-    def _call(self, request: Call) -> Reply:
-        program = self._program(request)
-        if program is None:
-            return Unknown()
-        with applied(request.settings):
-            _check_settings(request.settings, settings())
-            traced = loads(request.traced)
-            try:
-                value = program.run(request.settings, traced)
-            except _FunctionRaised as raised:
-                return program.raised(raised.error)
-            with self._lock:
-                self._calls += 1
-            try:
-                return Result(dumps(value, program.shared))
-            except pickle.PicklingError as error:
-                raise NotServed(f"its result has {error}", for_ever=True) from error
-
-    def _program(self, request: Call) -> "ServedProgram | None":
-        with self._lock:
-            program = self._programs.get(request.key)
-            if program is None and request.definition is not None:
-                program = ServedProgram(request.definition, request.libraries)
-                self._programs[request.key] = program
-                if len(self._programs) > _MOST_PROGRAMS:
-                    self._programs.popitem(last=False)
-            if program is not None:
-                self._programs.move_to_end(request.key)
-            return program
-
-
-class ServedProgram:
-    """A function with its settings, compiled once for each kind of arrays.
-
-    Attributes:
-        shared: Classes and functions that the client has under the same numbers.
-        compiled: How often it was compiled.
-    """
-
-    def __init__(
-        self, definition: bytes, libraries: tuple[tuple[str, str], ...]
-    ) -> None:
-        self.shared: tuple[object, ...] = ()
-        self.compiled: int = 0
-        self._definition, self._libraries = definition, libraries
-        self._run: Callable[[list[Any]], Any] | None = None
-        self._reached: object = None
-        self._refusal = ""
-        self._by_shapes: OrderedDict[object, Any] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def run(self, options: Settings, traced: list[Any]) -> Any:
-        """Run on these arrays; of many threads that ask at once, one compiles."""
-        kind = (options, tuple(map(_kind, traced)))
-        executable = self._by_shapes.get(kind)
-        if executable is None:
-            with self._lock:
-                executable = self._by_shapes.get(kind)
-                if executable is None:
-                    executable = self._compile(traced)
-                    self._by_shapes[kind] = executable
-                    if len(self._by_shapes) > _MOST_SHAPES:
-                        self._by_shapes.popitem(last=False)
-        with _function_runs():
-            return jax.block_until_ready(executable(traced))
-
-    def raised(self, error: BaseException) -> Reply:
-        """The answer when the function has raised."""
-        if isinstance(error, SURROUNDINGS):
-            raise NotServed(f"it raised {type(error).__name__} in the server ({error})")
-        data = dumps_error(error, self.shared)
-        if data is None:
-            raise NotServed(f"it raised {type(error).__name__}, which can't be sent")
-        return Raised(data)
-
-    def _compile(self, traced: list[Any]) -> Any:
-        if self._refusal:
-            raise NotServed(self._refusal, for_ever=True)
+    def _load_now(self, name: tuple[str, str]) -> None:
         try:
-            run = self._run or self._load()
-            before, options = self._state(), settings()
-            with _function_runs():
-                trace = jax.jit(run).trace(traced)
-            if trace.jaxpr.effects:
-                raise NotServed(
-                    "it draws random numbers, prints, calls back or reads a Ref when "
-                    "it runs, which has to happen here",
-                    for_ever=True,
-                )
-            # Arrays and lists that it wrote to while it was traced are the server's.
-            if self._state() != before or settings() != options:
-                raise NotServed(
-                    "it writes to variables outside, which has to happen here",
-                    for_ever=True,
-                )
-        except NotServed as refusal:
-            self._refusal = str(refusal) if refusal.for_ever else ""
-            raise
-        with _function_runs():
-            executable = trace.lower().compile()
-        self.compiled += 1
-        return executable
-
-    def _load(self) -> Callable[[list[Any]], Any]:
-        for top, version in self._libraries:
-            with suppress(ImportError):
-                importlib.import_module(top)  # its version may be known to it alone
-            ours = library_version(top)
-            if ours != version:
-                raise NotServed(
-                    f"the server has {top} {ours!r}, this process {version!r}; "
-                    "restart it: jfi-server stop; jfi-server start",
-                )
-        try:
-            fn, args, kwargs, self.shared, registrations = loads(self._definition)
-            registrations.apply(self.shared)
-            leaves, structure = jax.tree.flatten((args, kwargs))
-        except NotServed:
-            raise
+            self._programs.get(name)
         except Exception as error:
-            raise NotServed(
-                f"the server could not read it ({type(error).__name__}: {error})",
-                for_ever=True,
-            ) from error
-        self._reached = (fn, structure, tuple(leaves))
-        self._run = bind(fn, structure, tuple(leaves))
-        return self._run
+            _log.warning("%s is not loaded: %s: %s", name[1], type(error).__name__, error)
 
-    def _state(self) -> str:
-        try:
-            return identify(self._reached, in_process=True).digest
-        except FingerprintError as error:
-            raise NotServed(f"the server can't identify it: {error}") from error
+    def _status(self, caller: Caller, message: dict[str, Any], body: Any) -> Answer:
+        count, size = self._programs.total()
+        return {
+            "is": "status",
+            "pid": os.getpid(),
+            "environment": self._environment,
+            "digest": digest(self._environment),
+            "store": None if self._store is None else os.fspath(self._store),
+            "uptime": time.time() - self._started,
+            "programs": count,
+            "bytes": size,
+            "loads": self._programs.loads,
+            "hits": self._programs.hits,
+            "calls": self._calls.total,
+            "running": self._calls.now,
+            "idle": self._calls.idle(),
+        }, []
 
+    def _list(self, caller: Caller, message: dict[str, Any], body: Any) -> Answer:
+        # A frame holds so many: those used last.
+        return {"is": "list", "programs": self._programs.rows()[:5000]}, []
 
-class _FunctionRaised(Exception):  # noqa: N818 - the user's error is inside
-    def __init__(self, error: BaseException) -> None:
-        super().__init__()
-        self.error = error
-
-
-@contextmanager
-def _function_runs() -> Generator[None]:
-    """What is raised here is the function's, to be raised in the client."""
-    try:
-        yield
-    except BaseException as error:
-        raise _FunctionRaised(error) from error
+    def _clear(self, caller: Caller, message: dict[str, Any], body: Any) -> Answer:
+        return {"is": "ok", "count": self._programs.clear()}, []
 
 
-def _kind(value: Any) -> object:
-    """What decides whether an executable fits: shape, dtype, weak type, device."""
-    if isinstance(value, jax.Array):
-        place = value.sharding if value.committed else None
-        weak = getattr(value, "weak_type", False)  # random keys have none
-        return value.shape, value.dtype, weak, place
-    if isinstance(value, (np.ndarray, np.generic)):
-        return value.shape, value.dtype
-    return type(value)
-
-
-def _check_settings(theirs: Settings, ours: Settings) -> None:
-    for (name, their), (_, our) in zip(theirs, ours, strict=True):
-        if their != our:
-            raise NotServed(
-                f"{name} is {their!s} in this process and {our!s} in the server; "
-                "restart it with the same setting"
-            )
+def _name(caller: Caller, message: dict[str, Any]) -> tuple[str, str]:
+    key = message.get("key")
+    if not isinstance(key, str) or not _KEY.fullmatch(key):
+        raise BadMessageError(f"{str(key)[:80]!r} is no key")
+    if caller.store is None:
+        raise BadMessageError("a key came before the store it is of")
+    return caller.store, key

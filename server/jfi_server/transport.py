@@ -1,166 +1,133 @@
-"""Frames of bytes over rpyc: one handler of our own, and nothing else to reach.
+"""Messages between two processes of one user, over a unix socket.
 
-rpyc's remote objects, attribute access, calls and pickling are not served. Its
-compression (slow for arrays), its copying of large writes, and its limit of 30 seconds
-for an answer are left out.
+A message is a frame of `multiprocessing.connection`: the length of a header, the header
+in JSON, and bytes that it describes. JSON makes no objects but numbers, texts, lists
+and dictionaries, so nothing that comes in can run.
 """
 
 import contextlib
+import json
 import os
+import select
 import socket
 import struct
-from collections.abc import Callable
+from collections.abc import Sequence
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from rpyc.core import consts
-from rpyc.core.channel import Channel
-from rpyc.core.protocol import Connection
-from rpyc.core.service import Service
-from rpyc.core.stream import SocketStream
-from rpyc.utils.factory import connect_channel
-
-from .protocol import NotServed, Reply, Request, decode, encode
+from .arenas import Arena, PeerArena
+from .errors import BadMessageError
 
 
-_HANDLE_MESSAGE = 100  # rpyc's own handlers have lower numbers
+LARGEST_FRAME = 16 << 20
+"""In bytes. A frame that says it is longer is refused before memory is taken for it."""
 
-
-class _Stream(SocketStream):  # type: ignore[misc]
-    __slots__ = ()
-
-    def socket(self) -> socket.socket:
-        """The socket.
-
-        Raises:
-            EOFError: It is closed.
-        """
-        if self.closed:
-            raise EOFError("the connection is closed")
-        return cast("socket.socket", self.sock)
-
-    def write(self, data: bytes) -> None:
-        try:
-            self.socket().sendall(data)
-        except OSError as error:
-            self.close()
-            raise EOFError(error) from error
-
-    def read(self, count: int) -> Any:
-        buffer = bytearray(count)
-        view, done = memoryview(buffer), 0
-        while done < count:
-            try:
-                received = self.socket().recv_into(view[done:])
-            except OSError as error:
-                self.close()
-                raise EOFError(error) from error
-            if not received:
-                self.close()
-                raise EOFError("the connection was closed")
-            done += received
-        return bytes(buffer)
-
-
-class _Connection(Connection):  # type: ignore[misc]
-    @classmethod
-    def _request_handlers(cls) -> dict[int, Callable[..., Any]]:
-        own = super()._request_handlers()
-        kept = {code: own[code] for code in (consts.HANDLE_PING, consts.HANDLE_CLOSE)}
-        return kept | {_HANDLE_MESSAGE: cls._handle_message}
-
-    def _handle_message(self, frame: bytes) -> bytes:
-        root: Any = self._local_root
-        answer: bytes = root.answer(frame)
-        return answer
-
-
-class _Client(Service):  # type: ignore[misc]
-    _protocol = _Connection
-
-    def answer(self, frame: bytes) -> bytes:
-        raise NotServed("a client answers no requests")
-
-
-class _Server(Service):  # type: ignore[misc]
-    _protocol = _Connection
-
-    def __init__(self, answer: Callable[[bytes], bytes]) -> None:
-        self.answer = answer
-
-
-_abandoned: list[object] = []
+_LENGTH = struct.Struct("<I")
+_CREDENTIALS = struct.Struct("3i")
+_TIME = struct.Struct("ll")
+_write_json = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
 class Link:
-    """The client's end of one connection. One thread at a time may use it."""
+    """One end of a connection, with an arena each way. For one thread at a time."""
 
-    def __init__(self, path: Path, *, timeout: int = 10) -> None:
-        """Connect to the socket at a path.
-
-        Raises:
-            OSError: Nobody listens there.
-        """
-        self._stream = _Stream.unix_connect(str(path), timeout=timeout)
-        self._stream.socket().settimeout(None)
-        channel = Channel(self._stream, compress=False)
-        self._connection = _connect(channel, _Client())
-
-    def request(self, message: Request, *, timeout: float | None = None) -> Reply:
-        """Send a message and wait for the answer, for as long as it takes.
+    def __init__(self, sock: socket.socket) -> None:
+        """Take over a connected socket.
 
         Raises:
-            EOFError: The server is gone.
-            TimeoutError: There was no answer within `timeout` seconds.
+            PermissionError: A process of another user is at the other end.
         """
-        frame = encode(message)
-        pending = self._connection.async_request(
-            _HANDLE_MESSAGE, frame, timeout=timeout
-        )
-        answer: Any = pending.value
-        return cast("Reply", decode(answer))
+        self.pid = _peer(sock)
+        self.arena = Arena()
+        self.theirs = PeerArena(self.pid)
+        # A string: before Python 3.14 the class takes no parameters.
+        self._connection: "Connection[Any, Any]" = Connection(sock.detach())  # noqa: UP037
+        self._arrival = select.poll()
+        self._arrival.register(self._connection.fileno(), select.POLLIN)
+        self._end = select.poll()
+        self._end.register(self._connection.fileno(), select.POLLRDHUP)
 
-    def peer(self) -> int | None:
-        """The process id of the server, where the system tells it."""
-        credentials = _credentials(self._stream.socket())
-        return credentials and credentials[0]
+    def send(self, message: dict[str, Any], chunks: Sequence[Any] = ()) -> None:
+        """Send a message, and bytes that it describes.
+
+        Raises:
+            BadMessageError: It is too long.
+            OSError: The other end is gone, or takes nothing.
+        """
+        header = _write_json(message).encode()
+        # The bytes start at a multiple of 16, so that arrays in them are aligned.
+        header += b" " * (-(len(header) + _LENGTH.size) % 16)
+        frame = b"".join((_LENGTH.pack(len(header)), header, *chunks))
+        if len(frame) > LARGEST_FRAME:
+            raise BadMessageError(f"a message of {len(frame)} bytes is too long")
+        self._connection.send_bytes(frame)
+
+    def receive(self) -> tuple[dict[str, Any], memoryview]:
+        """Wait for a message; return it with the bytes that it describes.
+
+        Raises:
+            BadMessageError: Something else came.
+            EOFError: The other end is gone.
+            OSError: It is gone, or announced a frame that is too long.
+        """
+        frame = memoryview(self._connection.recv_bytes(LARGEST_FRAME))
+        try:
+            (length,) = _LENGTH.unpack_from(frame)
+            start = _LENGTH.size + length
+            message: Any = json.loads(bytes(frame[_LENGTH.size : start]))
+        except (struct.error, ValueError, RecursionError) as error:
+            raise BadMessageError(f"no message: {error}") from error
+        if not isinstance(message, dict):
+            raise BadMessageError(f"a message is not {type(message).__name__}")
+        return message, frame[start:]
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for something to receive; return whether it came."""
+        return bool(self._arrival.poll(seconds * 1000))
+
+    def hung_up(self) -> bool:
+        """Whether the other end is gone."""
+        return bool(self._end.poll(0))
 
     def close(self) -> None:
-        """Hang up at once: rpyc's own close would wait for the server to answer."""
-        self._stream.close()
-        with contextlib.suppress(EOFError, OSError):
+        """Hang up."""
+        with contextlib.suppress(OSError):
             self._connection.close()
-
-    def abandon(self) -> None:
-        """Close this process's copy of a connection which belongs to its parent."""
-        # rpyc's close would shut it down for the parent too, or wait for a lock which
-        # no thread of this process will release: so the connection is not collected.
-        _abandoned.append(self._connection)
-        if not self._stream.closed:
-            os.close(self._stream.socket().detach())
+        self.arena.close()
+        self.theirs.close()
 
 
-def serve(sock: socket.socket, answer: Callable[[bytes], bytes]) -> None:
-    """Answer the frames of one connection until it ends; other users' are refused."""
-    credentials = _credentials(sock)
-    if credentials is not None and credentials[1] != os.getuid():
-        sock.close()
-        return
-    channel = Channel(_Stream(sock), compress=False)
-    with contextlib.suppress(EOFError, OSError):
-        _connect(channel, _Server(answer)).serve_all()
+def connect(path: str | Path, patience: float) -> Link:
+    """Connect to the socket at a path.
+
+    Args:
+        path: Where a server listens.
+        patience: Seconds after which a write or a read that has begun is given up.
+
+    Returns:
+        The client's end.
+
+    Raises:
+        OSError: Nobody listens there, or nobody accepts in time.
+    """
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
+        sock.settimeout(patience)
+        sock.connect(os.fspath(path))
+        sock.settimeout(None)
+        limit = _TIME.pack(int(patience), int(patience % 1 * 1e6))
+        # A stopped server must not hold a client that is in the middle of a frame.
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
+        return Link(sock)
 
 
-def _connect(channel: Channel, service: Service) -> Connection:
-    # rpyc says that it wants a class here; it takes an instance as well.
-    return cast("Connection", connect_channel(channel, cast("Any", service)))
-
-
-def _credentials(sock: socket.socket) -> tuple[int, int] | None:
-    """The process id and user id of the peer, where the system tells them."""
-    option = getattr(socket, "SO_PEERCRED", None)
-    if option is None:
-        return None
-    fields = struct.Struct("3i")
-    pid, uid, _ = fields.unpack(sock.getsockopt(socket.SOL_SOCKET, option, fields.size))
-    return pid, uid
+def _peer(sock: socket.socket) -> int:
+    """The process id at the other end, which must be this user's."""
+    found = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    pid, uid, _ = _CREDENTIALS.unpack(found)
+    if uid != os.getuid():
+        raise PermissionError(f"a process of another user (uid {uid}) is there")
+    if pid == 0:
+        raise PermissionError("a process of another container is there")
+    return pid

@@ -1,20 +1,38 @@
-"""Where the server's socket lies: in a folder that nobody else can enter."""
+"""Where a server's files lie: in a folder that nobody else can enter.
+
+Each environment (see `environment`) has a folder of its own in the base folder, with
+
+    socket   where the server listens
+    lock     held by the server's process for as long as it lives
+    log      what it says, bounded
+    loaded   the keys of what it has loaded, for the next server
+"""
 
 import os
 import stat
 from pathlib import Path
 
-from jfi._errors import ServerError
+from .errors import ServerError
 
 
-_LONGEST_SOCKET_PATH = 100  # Linux allows 107 bytes, macOS 103
+_LONGEST_SOCKET_PATH = 107  # bytes, on Linux
 
 
-def server_folder(chosen: str | None = None) -> Path:
-    """The folder chosen, or `$JFI_SERVER_DIR`, or a runtime or cache folder.
+def base_folder(chosen: str | None = None) -> Path:
+    """The folder of all servers of this user.
+
+    Args:
+        chosen: The folder the user asked for; None takes `$JFI_SERVER_DIR`, else
+            `$XDG_RUNTIME_DIR/jfi`, else `~/.cache/jfi`.
+
+    Returns:
+        The folder, which need not exist.
 
     Raises:
         ServerError: The user has no home folder to put it in.
+
+    >>> base_folder("/tmp/servers")
+    PosixPath('/tmp/servers')
     """
     chosen = chosen or os.environ.get("JFI_SERVER_DIR")
     runtime = os.environ.get("XDG_RUNTIME_DIR")
@@ -29,6 +47,11 @@ def server_folder(chosen: str | None = None) -> Path:
             f"there is no home folder for {chosen or 'this user'}. "
             "Choose a folder: export JFI_SERVER_DIR=/tmp/jfi-$UID"
         ) from error
+
+
+def server_folder(base: Path, digest: str) -> Path:
+    """The folder of the server of one environment."""
+    return base / digest[:12]
 
 
 def socket_path(folder: Path) -> Path:
@@ -56,18 +79,24 @@ def create_folder(folder: Path) -> None:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise ServerError(
-            f"the folder {folder} can't be created ({error.strerror}). "
-            "Choose another: export JFI_SERVER_DIR=~/.jfi"
-        ) from error
+        raise unusable(folder, error) from error
     check_folder(folder)
+
+
+def unusable(folder: Path, error: OSError) -> ServerError:
+    """The error for a folder in which nothing can be written."""
+    return ServerError(
+        f"nothing can be written in the folder {folder} ({error.strerror}). "
+        "Choose another: export JFI_SERVER_DIR=~/.jfi"
+    )
 
 
 def check_folder(folder: Path) -> None:
     """Make sure that a folder is this user's, and closed to everybody else.
 
     Raises:
-        ServerError: It is not: whoever can write there could run code as this user.
+        ServerError: It is not: whoever can write there could answer for the server.
+        FileNotFoundError: There is no such folder.
     """
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode):
