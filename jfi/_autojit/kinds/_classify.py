@@ -42,6 +42,7 @@ from . import (
     _objects as objects,
     _remembering as remembering,
     _variables as outside,
+    _wrappers as wrappers,
 )
 from ._functools import PartialKind
 from ._refusals import contents_change, refuse_readers
@@ -62,6 +63,7 @@ NAMED_TUPLE = containers.NamedTupleKind()
 PYTREE = objects.PytreeKind()
 FUNCTION = functions.FunctionKind()
 AUTOJITTED = functions.AutojittedKind()
+WRAPPER = wrappers.WrapperKind()
 CLASS = classes.ClassKind()
 PARTIAL = PartialKind()
 CACHED = remembering.CachedKind()
@@ -219,6 +221,8 @@ def _kind_of_odd_array(x: np.ndarray[Any, Any]) -> kinds.Kind:
 def _kind_of_function(fn: types.FunctionType) -> kinds.Kind:
     if functions.is_autojitted(fn):
         return AUTOJITTED
+    if wrappers.is_wrapper(fn):
+        return WRAPPER
     if dispatch.is_dispatched(fn):
         return dispatch.DISPATCHED
     if fn.__dict__.get(STATIC_MARK) is fn.__code__:
