@@ -144,4 +144,3 @@ _CACHE_SETTINGS: dict[str, Any] = {
     "jax_persistent_cache_min_compile_time_secs": 0,
     "jax_persistent_cache_min_entry_size_bytes": -1,
 }
-

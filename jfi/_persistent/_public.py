@@ -155,7 +155,7 @@ def _check_options(mode: object, timeout: object, returns: object) -> None:
         )
 
 
-def enable_cache(dir: str | os.PathLike[str] | None = None) -> None:  # noqa: A002
+def enable_cache(dir: str | os.PathLike[str] | None = None) -> None:
     """Keep all that is compiled on disk, so that the next run compiles nothing.
 
     Call it once, before anything is compiled. What jfi compiles (`autojit`, batches,

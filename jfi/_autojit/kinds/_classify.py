@@ -39,6 +39,7 @@ from . import (
     _dispatch as dispatch,
     _flax as flax,
     _functions as functions,
+    _known_arrays as known,
     _objects as objects,
     _remembering as remembering,
     _variables as outside,
@@ -51,10 +52,10 @@ from ._refusals import contents_change, refuse_readers
 ARRAY = kinds.ArrayKind()
 SCALAR = kinds.ScalarKind()
 INTEGER = kinds.IntegerKind()
-KNOWN_ARRAY = kinds.KnownArrayKind()
+KNOWN_ARRAY = known.KnownArrayKind()
 NUMBER = kinds.NumberKind()  # a frozen scalar
 VALUE = kinds.ValueKind()
-STATIC_ARRAY = kinds.StaticArrayKind()
+STATIC_ARRAY = known.StaticArrayKind()
 ITSELF = kinds.IdentityKind()
 LIST = containers.ListKind()
 DICT = containers.DictKind()
