@@ -223,7 +223,7 @@ class Client:
         except BlockingIOError:
             raise self._silent() from None
         except (BadMessageError, EOFError, OSError) as error:
-            raise ServerLost(f"the connection broke ({error})") from error
+            raise ServerLost(f"the server in {self.folder} ended") from error
         if message.get("is") != "ok":
             raise self._avoid(str(message.get("reason", "the server refused")))
 

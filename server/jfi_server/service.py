@@ -124,7 +124,7 @@ class Service:
         try:
             self._programs.get(name)
         except Exception as error:
-            _log.warning("%s is not loaded: %s: %s", name[1], type(error).__name__, error)
+            _log.warning("%s is not loaded: %r", name[1], error)
 
     def _status(self, caller: Caller, message: dict[str, Any], body: Any) -> Answer:
         count, size = self._programs.total()

@@ -125,6 +125,7 @@ def connect(path: str | Path, patience: float) -> Link:
 def _peer(sock: socket.socket) -> int:
     """The process id at the other end, which must be this user's."""
     found = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    pid: int
     pid, uid, _ = _CREDENTIALS.unpack(found)
     if uid != os.getuid():
         raise PermissionError(f"a process of another user (uid {uid}) is there")
