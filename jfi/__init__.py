@@ -162,6 +162,9 @@ if _typing.TYPE_CHECKING:
         while_loop as while_loop,
     )
     from ._persistent import (
+        CacheReport as CacheReport,
+        cache_report as cache_report,
+        enable_cache as enable_cache,
         persistent as persistent,
         persistent_call as persistent_call,
     )
@@ -238,6 +241,7 @@ else:
         {
             "AdvancedAutoJIT": "_autojit",
             "AutoJIT": "_autojit",
+            "CacheReport": "_persistent",
             "Generator": "_random._generator_objects",
             "HaikuNetwork": "_foreign._haiku",
             "KDTree": "_foreign.kdtree",
@@ -250,8 +254,10 @@ else:
             "autojit": "_autojit",
             "auto_vmap": "_batching",
             "batched": "_batching",
+            "cache_report": "_persistent",
             "checkpoint": "_loops",
             "cond": "_loops",
+            "enable_cache": "_persistent",
             "fori_loop": "_loops",
             "from_haiku": "_foreign._haiku",
             "from_torch": "_foreign.torch",

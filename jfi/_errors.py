@@ -36,6 +36,7 @@ __all__ = [
     "AutoJitError",
     "AutoJitOptionError",
     "BatchError",
+    "CacheWarning",
     "CallbackError",
     "DefaultsError",
     "DerivativeError",
@@ -130,6 +131,10 @@ class ServerError(JfiError, RuntimeError):
 
 class JfiWarning(UserWarning):
     """Base of every warning of jfi."""
+
+
+class CacheWarning(JfiWarning):
+    """The store of compiled programs can't be used, or holds something damaged."""
 
 
 class Float64Warning(JfiWarning):

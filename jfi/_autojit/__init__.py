@@ -14,7 +14,7 @@ remembered (`_still`). `_calls` tries that first. `_varying` tells which capture
 numbers of an eager loop are constants. `_messages` holds what is refused, in the
 user's words, `_watching` what can't be watched, `_history` why a function was
 compiled, `_ahead` what is made of it ahead of time; `_options` and `_shardings` hold
-what users may ask for.
+what users may ask for; `_keeping` is where programs are kept for other processes.
 """
 
 from ._calls import Calls as Calls

@@ -16,6 +16,7 @@ from .._values import copied_if_numpy, function_name
 from ._effects import EffectsError
 from ._graphs import Opened
 from ._history import History, has_run
+from ._keeping import Keeper, Kept, Place, RetakenError, keeper_of_all
 from ._layout_table import Layouts
 from ._layouts import MAX_NODES, write_down
 from ._messages import needed_numbers, rewrite_for_user, used_after_all
@@ -44,6 +45,7 @@ class Calls:
         fn: The function.
         given: The options of `autojit`.
         varying: Parameters whose floats are settings until they change.
+        keeper: Keeps what is compiled; None: who keeps all, if somebody does.
 
     Attributes:
         parameters: Those of its signature; a call has one value for each.
@@ -59,8 +61,9 @@ class Calls:
         fn: Callable[..., Any],
         given: Mapping[str, Any],
         varying: Collection[str] = (),
+        keeper: Keeper | None = None,
     ) -> None:
-        self._varying = varying
+        self._varying, self._keeper = varying, keeper
         self._find_fn: Callable[[], Any] = lambda: fn
         self.given: dict[str, Any] = dict(given)
         self.parameters: list[Parameter] = parameters_of(fn, named_in(given))
@@ -75,7 +78,7 @@ class Calls:
         self._numbers = Numbers()
         self.recognise: Callable[..., Any] = self.run
         self._function = CompiledBody(
-            self._names(), self._call, self.history, self._failed
+            self._names(), self._call, self.history, self._failed, self._keep
         )
         # After the arguments come the modules that code imports when it runs.
         modes = map(self._mode, self.parameters)
@@ -170,10 +173,13 @@ class Calls:
                 self._assume(error)
                 return self.perform(args, act, abstract=abstract)
             except Exception as error:
-                numbers = needed_numbers(error, opened) if self.retries(error) else ()
+                retries = self.retries(error)
+                numbers = needed_numbers(error, opened) if retries else ()
                 if numbers or not (program.succeeded or program.refused):
                     self.programs.drop(opened.graph)
-                if not numbers:
+                if numbers:
+                    program.note_numbers(numbers)
+                else:
                     rewrite_for_user(error, opened, self._names())
                     raise
                 frozen |= frozenset(numbers)
@@ -226,7 +232,19 @@ class Calls:
         """Whether an error came from tracing, so that nothing has run yet."""
         last = getattr(self._failure, "last", None)
         self._failure.last = None  # its traceback holds the arguments
-        return error is last or isinstance(error, (FoundDraws, OtherArraysError))
+        retaken = FoundDraws, OtherArraysError, RetakenError
+        return error is last or isinstance(error, retaken)
+
+    def _keep(self, opened: Opened) -> Kept | None:
+        keeper = self._keeper or keeper_of_all()
+        if keeper is None:
+            return None
+        parameters = [(p.name, p.kind.name) for p in self.parameters]
+        modes = [mode.name for mode in self._modes]
+        around = parameters, modes, self._spread, dict(self.options.jit)
+        code = getattr(self.fn, "__code__", None)
+        source = f"{code.co_filename}:{code.co_firstlineno}" if code else ""
+        return keeper.keep(Place(self.history.function, source, opened, around))
 
     def _failed(self, error: Exception) -> None:
         self._failure.last = error

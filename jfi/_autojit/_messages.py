@@ -15,6 +15,7 @@ from .._advice import advice, has_advice, mark_advised
 from .._errors import AutoJitError, JfiError
 from .._values import function_name, is_user_frame
 from ._graphs import Graph, Opened, paths, place
+from ._keeping import NumbersError
 from ._modes import Mode
 from ._varying import varying
 from .kinds._classify import ARRAY, SCALAR
@@ -80,6 +81,8 @@ def needed_numbers(error: Exception, opened: Opened) -> list[int]:
     JAX names them; what Python says of `(0.1).is_integer()` or of `table[str(x)]`, and
     what the user's own code says after a check with `isinstance(x, float)`, does not.
     """
+    if isinstance(error, NumbersError):
+        return error.nodes
     nodes = opened.leaf_nodes()
     named = _named_leaves(error)
     if isinstance(error, JfiError):

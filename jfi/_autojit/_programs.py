@@ -23,6 +23,7 @@ from ._effects import (
 from ._fresh_arrays import fresh_arrays
 from ._graphs import Graph, Opened
 from ._history import History
+from ._keeping import Kept, RetakenError
 from ._layout_table import Layout
 from ._messages import change_refused
 from ._outcomes import take_apart
@@ -40,7 +41,7 @@ class NotTracedError(Exception):
     """The body is run although nothing is traced: `jax.disable_jit()` is on."""
 
 
-class UnreadError(Exception):
+class UnreadError(RetakenError):
     """The body used an attribute that no code seemed to read."""
 
 
@@ -52,12 +53,14 @@ class CompiledBody(NamedTuple):
         call: Calls it, with itself and one value for each parameter.
         history: Why it was compiled.
         failed: Is told of an error while it was traced.
+        keep: What keeps the program of an opened call; None if nothing does.
     """
 
     names: Sequence[str]
     call: Callable[[Sequence[Any]], Any]
     history: History
     failed: Callable[[Exception], None]
+    keep: Callable[[Opened], Kept | None]
 
 
 class Program:
@@ -93,7 +96,14 @@ class Program:
                 raise
 
         traced.__name__ = traced.__qualname__ = function.names[0]
-        self._compile = functools.partial(Compiled, traced, options, Jitted)
+        self._kept = function.keep(opened)
+        self._compile = functools.partial(
+            Compiled,
+            traced,
+            options,
+            self._kept.jit if self._kept else Jitted,
+            self._kept.jit_drawing if self._kept else None,
+        )
         self.compiled: Compiled = self._compile()
 
     def run(self, *leaves: Any) -> Any:
@@ -180,6 +190,11 @@ class Program:
     def _refuse(self, what: str) -> None:
         self.refused = stale(self._function.names[0], what)
         raise UntracedError(self.refused)
+
+    def note_numbers(self, nodes: Collection[int]) -> None:
+        """The trace that has just failed needs the values of some numbers."""
+        if self._kept:
+            self._kept.note_numbers(nodes)
 
     def forget(self) -> None:
         """Let no layout use it any longer."""

@@ -176,7 +176,7 @@ def autojit(fn: Any = None, /, **options: Any) -> Any:  # noqa: D417 - see overl
     refuse_uncompilable(fn)
     if is_autojitted(fn):
         fn = fn.__wrapped__
-    return _wrap(_calls_of(fn, options))
+    return wrap(_calls_of(fn, options))
 
 
 if not TYPE_CHECKING:
@@ -217,7 +217,7 @@ def _is_of_class_in_making(fn: types.FunctionType) -> bool:
 _shared: PerFunction[Calls] = PerFunction()
 
 
-def _wrap(calls: Calls) -> types.FunctionType:
+def wrap(calls: Calls) -> types.FunctionType:
     """A plain function with the signature of the original: fast, and a method too."""
     name = function_name(calls.fn)
     if not name.isidentifier() or keyword.iskeyword(name):
@@ -356,13 +356,13 @@ class _Filler:
     """Lets the empty copy of a wrapper call a function, with some options."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
-        self._options = dict(options)
+        self.options = dict(options)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Filler) and self._options == other._options
+        return isinstance(other, _Filler) and self.options == other.options
 
     def __hash__(self) -> int:
         return hash(frozenset(self._options))
 
     def __call__(self, shell: types.FunctionType, fn: Callable[..., Any]) -> None:
-        _connect(shell, Calls(fn, self._options))
+        _connect(shell, Calls(fn, self.options))

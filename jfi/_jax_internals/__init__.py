@@ -27,6 +27,12 @@ from ._effects import (
     names_of_axes as names_of_axes,
 )
 from ._ended_traces import forget_traces as forget_traces
+from ._executables import (
+    compiled_anew as compiled_anew,
+    deserialized as deserialized,
+    serialized as serialized,
+    use_jax_cache as use_jax_cache,
+)
 from ._key_state import JitKeyState as JitKeyState, jit_key_state as jit_key_state
 from ._loop_calls import (
     linear_calls as linear_calls,

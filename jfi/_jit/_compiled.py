@@ -112,6 +112,7 @@ class Compiled:
         fun: The function.
         options: Those of `jax.jit`.
         jit: What compiles it, given a function and options.
+        jit_drawing: What compiles it for calls that draw; it gets the body, too.
 
     Attributes:
         body: What is compiled.
@@ -124,6 +125,7 @@ class Compiled:
         fun: Callable[..., Any],
         options: Mapping[str, Any],
         jit: Callable[[Callable[..., Any], Mapping[str, Any]], Any] = _jit,
+        jit_drawing: Callable[..., Any] | None = None,
     ) -> None:
         fun = referable(fun)
         body = Body(fun)
@@ -132,7 +134,10 @@ class Compiled:
         self.pure: Any = checked(jit(pure, options))
         self.plain: Any = jax.jit(fun, **options)
         drawing = with_signature_of(fun, body.with_state, "_jfi_state")
-        self._drawing: Any = checked(jit(drawing, _shifted(options)))
+        if jit_drawing is None:
+            self._drawing: Any = checked(jit(drawing, _shifted(options)))
+        else:
+            self._drawing = checked(jit_drawing(drawing, _shifted(options), body))
         if isinstance(options.get("in_shardings"), jax.sharding.Sharding):
             # One for all arguments: they come as one, beside that of the state.
             self._drawing = _with_one_sharding(body.with_state, options)

@@ -5,6 +5,7 @@ from the same part and new children. Kinds of values that Python code can change
 place make an empty shell first and fill it later, so that cycles can be rebuilt.
 """
 
+import sys
 import types
 from collections.abc import Callable, Collection, Iterable, Sequence, Sized
 from typing import Any, NamedTuple, TypeAlias
@@ -49,6 +50,10 @@ class RefusedError(Exception):
     """A value that can't be an argument; `{path}` in the text stands for its place."""
 
 
+class UnportableError(Exception):
+    """A value means something in this process alone, or at this moment."""
+
+
 class ReaderError(RefusedError):
     """The same, of a value that changes when it is read."""
 
@@ -86,6 +91,17 @@ class Kind:
     def unread(self, part: Any, read: Read) -> Collection[int]:
         """Which children no code reads, of those that are only looked at."""
         return ()
+
+    def portable(self, part: Any) -> Any:
+        """The part without identities: what it says in another process, too.
+
+        It is made of plain values, code and classes, which go by their names (what they
+        hold are nodes of their own), and of objects that are told by what they are.
+
+        Raises:
+            UnportableError: There is no such thing.
+        """
+        return part
 
     def stays(self, part: Any) -> bool:
         """Whether this value stays what it is, if those of its kind do."""
@@ -257,6 +273,9 @@ class ConstantKind(Kind):
     def make(self, part: Any, children: Sequence[Any]) -> Any:
         return part.value
 
+    def portable(self, part: Any) -> Any:
+        return part.value
+
 
 class HashableKind(ConstantKind):
     """A static value of JAX, such as a compiled function: by its own equality."""
@@ -335,6 +354,10 @@ class SentinelKind(IdentityKind):
         source.require(f"not getattr({name}, '__dict__', None)")
         return [*super().guard(source, name, part, n), f"type({name})"]
 
+    def portable(self, part: Any) -> Any:
+        variables = vars(sys.modules[type(part.value).__module__])
+        return sorted(name for name, x in variables.items() if x is part.value)
+
 
 class OfUsersClassKind(ConstantKind):
     """A value of a user's class derived from a number or text, and its class."""
@@ -362,6 +385,9 @@ class StaticArrayKind(Kind):
     def make(self, part: Any, children: Sequence[Any]) -> Any:
         return part.value.copy()
 
+    def portable(self, part: Any) -> Any:
+        return part.value
+
 
 class KnownArrayKind(Kind):
     """A JAX array that is declared to be static: by contents."""
@@ -376,6 +402,9 @@ class KnownArrayKind(Kind):
         return Constant(key, x), ()
 
     def make(self, part: Any, children: Sequence[Any]) -> Any:
+        return part.value
+
+    def portable(self, part: Any) -> Any:
         return part.value
 
 

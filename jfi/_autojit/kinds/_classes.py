@@ -83,6 +83,18 @@ class ClassKind(Kind):
     def make(self, part: Any, children: Sequence[Any]) -> Any:
         return part[0].value
 
+    def portable(self, part: Any) -> Any:
+        constant, names, _ = part
+        cls: type = constant.value
+        plain = [
+            (base, name, type(value), [(f.__code__, f.__defaults__) for f in functions])
+            for (base, name), value in sorted(class_data(cls).items(), key=_by_name)
+            if (functions := _functions_behind(value))
+            and (base, name) not in names
+            and not _is_function_of_library(base, value)
+        ]
+        return cls, type(cls), cls.__mro__, names, plain
+
     def contents(self, x: Any) -> Split:
         data = class_data(x)
         return tuple(data), tuple(data.values())
@@ -152,6 +164,11 @@ class ClassKind(Kind):
                 for function in _functions_behind(value):
                     found.append(functools.partial(_CODE, function))
         return Watches(sized=sized, calls=found)
+
+
+def _by_name(item: tuple[tuple[type, str], Any]) -> tuple[str, str]:
+    (base, name), _ = item
+    return base.__qualname__, name
 
 
 _bases_of = operator.attrgetter("__mro__")

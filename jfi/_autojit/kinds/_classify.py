@@ -86,7 +86,7 @@ SENTINEL = kinds.SentinelKind()
 REMEMBERING = remembering.RememberingKind()
 HASHABLE = kinds.HashableKind()
 
-_BUILTIN: dict[type, kinds.Kind] = {
+BUILTIN: dict[type, kinds.Kind] = {
     **dict.fromkeys((str, int, bool, bytes, type(None)), VALUE),
     **dict.fromkeys((type(...), type(NotImplemented)), ITSELF),
     **dict.fromkeys((float, complex), SCALAR),
@@ -152,7 +152,7 @@ def kind_of(x: Any) -> kinds.Kind:
     if cls is objects.Unread:
         objects.touch()
         raise kinds.RefusedError("an attribute for {path} that is not read")
-    kind = _BUILTIN.get(cls) or _by_class.get(cls)
+    kind = BUILTIN.get(cls) or _by_class.get(cls)
     if kind is None:
         kind = _kind_of_value(x)
     if kind is None:
@@ -171,7 +171,7 @@ def _kind_of_value(x: Any) -> kinds.Kind | None:
     # A list of tests and not a table: subclasses count, and the order matters. NumPy's
     # scalars are also instances of float, enums of int, functions of jfi of Python's.
     if isinstance(x, (jax.Array, Tracer, jax.Ref)):
-        _BUILTIN[type(x)] = ARRAY
+        BUILTIN[type(x)] = ARRAY
         return ARRAY
     if is_array(x):
         return ARRAY
@@ -265,7 +265,7 @@ def _kind_of_class(x: Any, cls: type) -> kinds.Kind:
     of_flax = flax.kind_of_flax(cls)
     if of_flax is not None:
         return of_flax
-    base = _builtin_base(cls)
+    base = builtin_base(cls)
     root = cls.__module__.partition(".")[0]
     if isinstance(x, tuple) and hasattr(cls, "_fields"):
         return _kind_of_subclass(x, cls)
@@ -309,11 +309,11 @@ def _is_node(x: Any) -> bool:
         return True
 
 
-def _builtin_base(cls: type) -> kinds.Kind | None:
+def builtin_base(cls: type) -> kinds.Kind | None:
     """The kind of the items of a list, dict or set subclass."""
     if issubclass(cls, collections.OrderedDict):
         return containers.DictKind(collections.OrderedDict)
-    return next((_BUILTIN[b] for b in (dict, list, set) if issubclass(cls, b)), None)
+    return next((BUILTIN[b] for b in (dict, list, set) if issubclass(cls, b)), None)
 
 
 def _kind_of_subclass(x: Any, cls: type) -> kinds.Kind:
@@ -347,7 +347,7 @@ def _clonable(cls: type) -> bool:
 
 def _is_sentinel(x: Any, cls: type) -> bool:
     """Whether an object without contents is a named constant, told by `is`."""
-    if own_attributes(x) or objects.slots(cls) or _builtin_base(cls):
+    if own_attributes(x) or objects.slots(cls) or builtin_base(cls):
         return False
     module = sys.modules.get(cls.__module__)
     return module is not None and any(v is x for v in vars(module).values())

@@ -99,6 +99,10 @@ class PlainKind(Kind):
             return fn
         return in_module(fn, code, variables)
 
+    def portable(self, part: Any) -> Any:
+        code, constant, names, own = part
+        return code, constant.value.__globals__.get("__name__"), names, own
+
     def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
         return ("", ".__defaults__", ".__kwdefaults__", "")[k + 1 - part[3]]
 
@@ -179,6 +183,10 @@ class FunctionKind(Kind):
         clone.__annotations__ = annotations
         return clone
 
+    def portable(self, part: Any) -> Any:
+        code, constant, *rest = part
+        return code, constant.value[0].get("__name__"), rest
+
     def cells(self, part: Any) -> int:
         return int(part[3] + part[4])
 
@@ -244,6 +252,9 @@ class BodyKind(FunctionKind):
 
     def make(self, part: Any, children: Sequence[Any]) -> Any:
         return super().make(part[0], children)
+
+    def portable(self, part: Any) -> Any:
+        return super().portable(part[0]), part[1]
 
     def cells(self, part: Any) -> int:
         return super().cells(part[0])
@@ -323,6 +334,10 @@ class AutojittedKind(Kind):
 
     def make(self, part: Any, children: Sequence[Any]) -> Any:
         return types.FunctionType(part[0], {"__builtins__": builtins})
+
+    def portable(self, part: Any) -> Any:
+        template, fill, named = part
+        return template, fill.options, named is not None
 
     def fill(self, shell: Any, part: Any, children: Sequence[Any]) -> None:
         part[1](shell, children[0])

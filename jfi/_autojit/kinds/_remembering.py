@@ -33,7 +33,15 @@ from ..._values import (
 )
 from .._modes import PASSED, Mode
 from .._reading import LRU_CACHED, Read
-from ._base import Expression, IdentityKind, Kind, RefusedError, Source, Split
+from ._base import (
+    Expression,
+    IdentityKind,
+    Kind,
+    RefusedError,
+    Source,
+    Split,
+    UnportableError,
+)
 
 
 class Remembered(NamedTuple):
@@ -166,6 +174,10 @@ class RememberingKind(IdentityKind):
     def make(self, part: Any, children: Sequence[Any]) -> Any:
         constant, passed = part
         return Remembering(constant.value) if passed else constant.value
+
+    def portable(self, part: Any) -> Any:
+        name = function_name(part[0].value)
+        raise UnportableError(f"it calls {name}(), which remembers its results")
 
     def guard(
         self, source: Source, name: str, part: Any, n: int

@@ -14,7 +14,15 @@ from typing import Any
 from ..._values import Constant, identity, is_user_function, is_user_module
 from .._modes import KEYS, Mode
 from .._reading import Read
-from ._base import MISSING, Expression, Kind, Source, Split, Watches
+from ._base import (
+    MISSING,
+    Expression,
+    Kind,
+    Source,
+    Split,
+    UnportableError,
+    Watches,
+)
 
 
 class Variables:
@@ -90,6 +98,14 @@ class VariablesKind(Kind):
 
     def fill(self, shell: Any, part: Any, children: Sequence[Any]) -> None:
         shell.update(zip(part[1], children, strict=True))
+
+    def portable(self, part: Any) -> Any:
+        constant, present, absent, written, effects = part
+        if effects:
+            raise UnportableError(
+                f"it changes {effects[0]} when it is compiled, and not at each call"
+            )
+        return constant.value.get("__name__"), present, absent, written
 
     def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
         return str(part[1][k])
@@ -173,6 +189,9 @@ class ModuleKind(Kind):
         if variables is vars(part.value):
             return part.value
         return _ModuleCopy(part.value.__name__, variables)
+
+    def portable(self, part: Any) -> Any:
+        return part.value.__name__
 
     def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
         return ""

@@ -3,7 +3,6 @@
 import copyreg
 import functools
 import hashlib
-import threading
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable
@@ -17,14 +16,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from jfi._errors import FingerprintError
-from jfi._values import constant, token
+from ..._errors import FingerprintError
+from ..._values import constant, token
 
 
 _CONSTANTS = (type(None), bool, int, float, complex, str, bytes, type(...))
 _CONTAINERS = (list, dict, set, frozenset, MappingProxyType)
-# Locks and the like: they decide nothing, and hold within one process.
-_HARMLESS = (type(threading.Lock()), type(threading.RLock()), weakref.ref)
 
 
 class Walk(ABC):
@@ -35,13 +32,11 @@ class Walk(ABC):
 
     Attributes:
         parts: The tokens so far.
-        in_process: They are for this process only: locks are taken as they are.
         trail: The way from the root to what is being walked over, for messages.
     """
 
-    def __init__(self, root_name: str, in_process: bool) -> None:
+    def __init__(self, root_name: str) -> None:
         self.root_name = root_name
-        self.in_process = in_process
         self.parts: list[bytes] = []
         self.trail: list[str] = []
         self._numbers: dict[int, int] = {}
@@ -107,9 +102,6 @@ class Walk(ABC):
     def instance(self, value: Any) -> None:
         """Add an object by its class and attributes, or by what pickle would write."""
         kind = type(value)
-        if self.in_process and isinstance(value, _HARMLESS):
-            self.put("this one", str(id(value)))
-            return
         try:
             reduce = copyreg.dispatch_table.get(kind)
             reduced: Any = reduce(value) if reduce else value.__reduce_ex__(4)
@@ -157,7 +149,7 @@ class Walk(ABC):
         present: dict[str, Any] = getattr(value, "__dict__", {})
         rest = {name: part for name, part in present.items() if name not in kept}
         for name in rest:
-            if not self.in_process and not _is_cached(kind, name):
+            if not _is_cached(kind, name):
                 raise self.refusal(
                     f"reaches {self.place() or 'an argument'}.{name}, which "
                     f"{kind.__qualname__}.__getstate__ leaves out",
@@ -193,7 +185,7 @@ class Walk(ABC):
         """The elements of a set in an order that does not depend on the hash seed."""
         digests: list[tuple[str, object]] = []
         for item in items:
-            alone = type(self)(self.root_name, self.in_process)
+            alone = type(self)(self.root_name)
             alone.add(item)
             digests.append((alone.digest(), item))
         return [item for _, item in sorted(digests, key=lambda pair: pair[0])]

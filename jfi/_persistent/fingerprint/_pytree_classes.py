@@ -1,4 +1,4 @@
-"""How the user's pytree classes are registered, and registering their copies."""
+"""How the user's pytree classes are registered with JAX."""
 
 import dataclasses
 import weakref
@@ -34,25 +34,6 @@ def registration(cls: type) -> Registration | None:
         raise LookupError(cls.__qualname__)
     _known[cls] = found
     return found
-
-
-def register(cls: type, how: Registration) -> None:
-    """Register a copy of a class as the original was.
-
-    Raises:
-        LookupError: Something else has registered the copy, and otherwise.
-    """
-    kind, data, meta = how
-    if registration(cls) is not None:
-        pass  # by its metaclass, when the copy was made
-    elif kind == "dataclass":
-        jax.tree_util.register_dataclass(cls, data_fields=data, meta_fields=meta)
-    elif kind == "keys":
-        jax.tree_util.register_pytree_with_keys_class(cls)
-    else:
-        jax.tree_util.register_pytree_node_class(cls)
-    if registration(cls) != how:
-        raise LookupError(cls.__qualname__)
 
 
 def _blank(cls: type) -> Any:

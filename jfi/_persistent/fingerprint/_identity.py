@@ -13,16 +13,15 @@ import functools
 import sys
 import types
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 import jax
 
-from jfi._errors import FingerprintError
-from jfi._jax_internals import Device, WholeStructure, jit_options, pytree_node
-from jfi._jit._function import is_jitted, options_of
-from jfi._values import (
+from ..._errors import FingerprintError
+from ..._jax_internals import Device, WholeStructure, jit_options, pytree_node
+from ..._jit._function import is_jitted, options_of
+from ..._values import (
     code_digest,
     is_user_code,
     is_user_module,
@@ -61,26 +60,10 @@ _CLASS_OWN = frozenset(
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Identity:
-    """What a walk found.
-
-    Attributes:
-        digest: Equal for what does the same, in every process.
-        shared: The classes and functions that were reached, in the order of the walk:
-            equal digests number them equally.
-        libraries: Version of each installed library that was reached.
-    """
-
-    digest: str
-    shared: tuple[object, ...]
-    libraries: dict[str, str]
-
-
 def fingerprint(fn: Callable[..., object]) -> str:
     """Tell the identity of a function, which holds in other processes too.
 
-    >>> from jfi_server.fingerprint import fingerprint
+    >>> from jfi._persistent.fingerprint import fingerprint
     >>> def area(r): return 3 * r**2
     >>> before = fingerprint(area)
     >>> def area(r):
@@ -102,45 +85,46 @@ def fingerprint(fn: Callable[..., object]) -> str:
         FingerprintError: It uses something that exists in this process alone (a lock,
             an open file, a generator), or that differs at each call (the clock).
     """
-    return identify(fn).digest
+    walk = ProgramWalk(_call_name(fn))
+    walk.look_at(fn)
+    return walk.digest()
 
 
-def identify(root: object, *, in_process: bool = False) -> Identity:
-    """Walk over all that an object reaches.
+class ProgramWalk(Walk):
+    """A walk that knows what programs are made of.
 
-    Args:
-        root: A function, or a tuple of it and its static arguments.
-        in_process: The digest is for this process only: locks are taken as they are.
-
-    Raises:
-        FingerprintError: Something can't be told apart from its like elsewhere.
+    Attributes:
+        shared: The user's classes and functions that were reached, in the order of the
+            walk: equal digests number them equally.
+        libraries: Version of each installed library that was reached.
     """
-    walk = _ProgramWalk(_call_name(root), in_process)
-    try:
-        walk.add(root)
-    except FingerprintError:
-        raise
-    except RecursionError as error:
-        raise walk.refusal(
-            "reaches data nested too deeply to be identified",
-            "Keep them in arrays, or in flatter lists and dicts.",
-        ) from error
-    except Exception as error:  # an object that does not bear to be looked at
-        raise walk.refusal(
-            f"reaches {walk.place() or 'an argument'}, which can't be read "
-            f"({type(error).__name__}: {error})",
-            "Do without it in the function.",
-        ) from error
-    return Identity(walk.digest(), tuple(walk.shared), walk.libraries)
 
-
-class _ProgramWalk(Walk):
-    """A walk that knows what programs are made of."""
-
-    def __init__(self, root_name: str, in_process: bool) -> None:
-        super().__init__(root_name, in_process)
+    def __init__(self, root_name: str) -> None:
+        super().__init__(root_name)
         self.shared: list[object] = []
         self.libraries: dict[str, str] = {}
+
+    def look_at(self, root: object) -> None:
+        """Add all that an object reaches.
+
+        Raises:
+            FingerprintError: Something can't be told apart from its like elsewhere.
+        """
+        try:
+            self.add(root)
+        except FingerprintError:
+            raise
+        except RecursionError as error:
+            raise self.refusal(
+                "reaches data nested too deeply to be identified",
+                "Keep them in arrays, or in flatter lists and dicts.",
+            ) from error
+        except Exception as error:  # an object that does not bear to be looked at
+            raise self.refusal(
+                f"reaches {self.place() or 'an argument'}, which can't be read "
+                f"({type(error).__name__}: {error})",
+                "Do without it in the function.",
+            ) from error
 
     def first_meeting(self, value: Any) -> None:
         if isinstance(value, types.FunctionType) and not is_jitted(value):
@@ -395,6 +379,5 @@ def _full_name(value: Any, *attributes: str) -> str:
     return ".".join((str(module), str(name), *attributes))
 
 
-def _call_name(root: object) -> str:
-    first = root[0] if isinstance(root, tuple) and root else root
-    return f"{getattr(first, '__name__', type(first).__name__)}()"
+def _call_name(fn: object) -> str:
+    return f"{getattr(fn, '__name__', type(fn).__name__)}()"

@@ -1,0 +1,85 @@
+"""Where what was compiled may be kept for other processes: the seam, and who keeps.
+
+`jfi._persistent` keeps it. Nothing here knows how: autojit tells a keeper what a
+program is made of, and gets what compiles it, or finds it compiled.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, NamedTuple, Protocol
+
+from .._jit._compiled import Body
+from ._graphs import Opened
+
+
+class Place(NamedTuple):
+    """What a program is made of.
+
+    Attributes:
+        name: What the user calls the function.
+        source: The file and line where it is.
+        opened: The call that it is made for, with its objects.
+        around: What else decides what it does: parameters, modes, options.
+    """
+
+    name: str
+    source: str
+    opened: Opened
+    around: tuple[Any, ...]
+
+
+class Keeper(Protocol):
+    """Keeps what is compiled."""
+
+    def keep(self, place: Place) -> "Kept | None":
+        """What compiles the program of a place; None if it can't be kept."""
+        ...
+
+
+class Kept(Protocol):
+    """Compiles one program, or finds it compiled."""
+
+    def jit(self, fun: Callable[..., Any], options: Mapping[str, Any]) -> Any:
+        """Stands for `jax.jit`, for calls that draw no random numbers."""
+        ...
+
+    def jit_drawing(
+        self, fun: Callable[..., Any], options: Mapping[str, Any], body: Body
+    ) -> Any:
+        """The same for calls that draw, with the states of streams as arguments."""
+        ...
+
+    def note_numbers(self, nodes: Collection[int]) -> None:
+        """The last trace in this thread has failed: it needs values of numbers."""
+        ...
+
+
+class RetakenError(Exception):
+    """A call must be taken apart in another way; nothing has run yet."""
+
+
+class NumbersError(RetakenError):
+    """The body needs the value of some numbers, as another process has found.
+
+    Attributes:
+        nodes: Which.
+    """
+
+    def __init__(self, nodes: Collection[int]) -> None:
+        super().__init__()
+        self.nodes = list(nodes)
+
+
+class _Everywhere:
+    """Who keeps what all functions compile that have no keeper of their own."""
+
+    keeper: Keeper | None = None
+
+
+def keep_everything(keeper: Keeper | None) -> None:
+    """Let a keeper keep what is compiled from now on; None: nothing is kept."""
+    _Everywhere.keeper = keeper
+
+
+def keeper_of_all() -> Keeper | None:
+    """Who keeps what is compiled; None if nobody does."""
+    return _Everywhere.keeper

@@ -1,0 +1,147 @@
+"""Compiled programs as bytes, which another process can run without compiling."""
+
+import contextlib
+import functools
+import threading
+from collections.abc import Callable, Generator
+from typing import Any
+
+import jax
+
+from ._pieces import outside_of_tracing, piece
+from ._settings import setting
+
+
+def serialized(compiled: Any) -> bytes | None:
+    """The code of a program that `compiled_anew` has compiled; None if it has none.
+
+    Programs that call back to Python have none.
+    """
+    if serializing() is None:
+        return None
+    from jax.experimental import serialize_executable
+
+    try:
+        return bytes(serialize_executable.serialize(compiled)[0])
+    except Exception:  # each backend has reasons of its own
+        return None
+
+
+def deserialized(
+    code: bytes, n_arguments: int, n_results: int, device: Any
+) -> Callable[..., list[jax.Array]]:
+    """A program as it was compiled, of arrays and with a list of arrays.
+
+    Args:
+        code: What `serialized` gave.
+        n_arguments: How many arrays it takes.
+        n_results: How many it gives.
+        device: Where it runs.
+
+    Raises:
+        Exception: Whatever XLA says of code of another version or processor.
+    """
+    from jax.experimental import serialize_executable
+
+    _initialize_lapack()
+    given = jax.tree.structure(((0,) * n_arguments, {}))
+    found = jax.tree.structure([0] * n_results)
+    load: Any = serialize_executable.deserialize_and_load
+    # JAX takes a program for one of all devices of the process, unless told.
+    program: Callable[..., list[jax.Array]] = load(
+        code, given, found, backend=device.client, execution_devices=[device]
+    )
+    return program
+
+
+@functools.cache
+def _initialize_lapack() -> None:
+    # A program with a Cholesky factor is a crash in a process that has traced none
+    # (jax-ml/jax#28908): the kernels are looked up when JAX's own rules are imported.
+    import jax.scipy.linalg
+
+    jax.jit(jax.scipy.linalg.cholesky).lower(jax.ShapeDtypeStruct((1, 1), "float32"))
+
+
+@piece(
+    uses="jax.experimental.serialize_executable",
+    without="persistent functions and enable_cache() compile at each start",
+)
+def serializing() -> bool | None:
+    from jax.experimental import serialize_executable
+
+    def works() -> bool:
+        compiled = jax.jit(lambda x: x + 1).lower(1.0).compile()
+        code, given, found = serialize_executable.serialize(compiled)
+        device = jax.devices()[0]
+        again: Any = serialize_executable.deserialize_and_load(
+            code, given, found, backend=device.client, execution_devices=[device]
+        )
+        return float(again(1.0)) == 2.0
+
+    with _past_cache():
+        return outside_of_tracing(works) or None
+
+
+def compiled_anew(lowered: Any) -> Any:
+    """Compile a lowered program, past JAX's own cache of compiled programs.
+
+    XLA can't serialize what it has read from that cache: running it ends with
+    NOT_FOUND (JAX 0.10 to 0.12).
+    """
+    with _past_cache():
+        return lowered.compile()
+
+
+_lock = threading.Lock()
+_compiling = 0  # threads that compile past the cache
+
+
+@contextlib.contextmanager
+def _past_cache() -> Generator[None]:
+    """While programs are compiled, JAX's cache is off for all threads."""
+    if not setting("jax_compilation_cache_dir"):
+        yield
+        return
+    _count(1)
+    try:
+        yield
+    finally:
+        _count(-1)
+
+
+def _count(more: int) -> None:
+    from jax.experimental.compilation_cache import compilation_cache
+
+    global _compiling
+    with _lock:
+        before, _compiling = _compiling, _compiling + more
+        if bool(before) != bool(_compiling):
+            jax.config.update("jax_enable_compilation_cache", not _compiling)
+            # JAX asks once whether there is a cache, and remembers the answer.
+            compilation_cache.reset_cache()
+
+
+def use_jax_cache(folder: str) -> bool:
+    """Let JAX keep compiled programs in a folder, small ones, too.
+
+    Returns:
+        Whether that was set; not where somebody has chosen a folder before.
+    """
+    from jax.experimental.compilation_cache import compilation_cache
+
+    if setting("jax_compilation_cache_dir"):
+        return False
+    for name, value in _CACHE_SETTINGS.items():
+        jax.config.update(name, value)
+    jax.config.update("jax_compilation_cache_dir", folder)
+    compilation_cache.reset_cache()  # a first compilation has found none
+    return True
+
+
+# JAX keeps what takes a second to compile, by default; most programs take less.
+_CACHE_SETTINGS: dict[str, Any] = {
+    "jax_persistent_cache_min_compile_time_secs": 0,
+    "jax_persistent_cache_min_entry_size_bytes": -1,
+}
+

@@ -1,0 +1,34 @@
+"""Compiled programs that outlive the process: `persistent`, `enable_cache`.
+
+A persistent function is what autojit makes of it; what XLA compiled is kept. autojit's
+graph of a call, written down without identities, is the key (`_description`).
+
+| module | holds |
+| --- | --- |
+| `_public` | what users call; read it first |
+| `_keepers`, `_kept` | who keeps programs; one program, which stands for `jax.jit` |
+| `_description`, `fingerprint/` | what a program is made of, in words for all processes |
+| `_asked_for`, `_environment` | arrays, options, versions: the rest of the key |
+| `_places`, `_store`, `_records` | where programs are; files; what they say of results |
+| `_served`, `_arrays`, `_hosted` | the server's programs, from both sides |
+| `_report` | what was found and saved |
+"""
+
+from ._hosted import Hosted as hosted
+from ._public import (
+    cache_report as cache_report,
+    enable_cache as enable_cache,
+    persistent as persistent,
+    persistent_call as persistent_call,
+)
+from ._report import CacheReport as CacheReport
+
+
+__all__ = [
+    "CacheReport",
+    "cache_report",
+    "enable_cache",
+    "hosted",
+    "persistent",
+    "persistent_call",
+]

@@ -1,0 +1,67 @@
+"""Arrays on their way to the server and back: values, weak types, random keys."""
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from .._values import is_key
+from ._asked_for import AskedFor
+from ._records import Record
+
+
+def to_numpy(arrays: Sequence[Any], asked: AskedFor) -> list[np.ndarray[Any, Any]]:
+    """What the server gets for the arrays and numbers of a call."""
+    return [
+        np.asarray(jax.random.key_data(x))
+        if kind is not None
+        else np.asarray(x, type_.dtype)
+        for x, type_, kind in zip(arrays, asked.types, asked.keys, strict=True)
+    ]
+
+
+def from_numpy(
+    arrays: Sequence[np.ndarray[Any, Any]], record: Record, asked: AskedFor
+) -> list[jax.Array]:
+    """The results of a program, as they come from it in this process."""
+    place = asked.device if any(asked.committed) else None
+    return [
+        _array(x, kind, weak, place)
+        for x, kind, weak in zip(arrays, record.results, record.weak, strict=True)
+    ]
+
+
+def _array(
+    values: np.ndarray[Any, Any], kind: str | None, weak: bool, place: Any
+) -> jax.Array:
+    array = jax.device_put(values, place)
+    if kind is not None:
+        return jax.random.wrap_key_data(array, impl=kind)
+    if weak:
+        weaken = _weakly_typed(array.shape, array.dtype, place)
+        weak_array: jax.Array = weaken(array)
+        return weak_array
+    return array
+
+
+@functools.lru_cache(maxsize=256)
+def _weakly_typed(shape: tuple[int, ...], dtype: Any, place: Any) -> Any:
+    """A compiled identity with a weakly typed result, which no public function has."""
+    sharding = None if place is None else jax.sharding.SingleDeviceSharding(place)
+    weak = jax.ShapeDtypeStruct(shape, dtype, weak_type=True, sharding=sharding)
+    return jax.jit(lambda x: x).lower(weak).compile()
+
+
+def run_on_numpy(
+    run: Any, record: Record, arrays: Sequence[np.ndarray[Any, Any]]
+) -> list[np.ndarray[Any, Any]]:
+    """Run a program in the server: with arrays as they came, and as they go."""
+    given = [
+        x if kind is None else jax.random.wrap_key_data(jax.numpy.asarray(x), impl=kind)
+        for x, kind in zip(arrays, record.arguments, strict=True)
+    ]
+    return [
+        np.asarray(jax.random.key_data(x) if is_key(x) else x) for x in run(*given)
+    ]

@@ -1,0 +1,142 @@
+"""What a compiled program depends on besides its function and its arguments."""
+
+import functools
+import hashlib
+import os
+import platform
+import sys
+from collections.abc import Hashable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from .._arrays._config import get_default_dtype
+from .._jax_internals import Device, all_settings, compilation_context, setting
+from .._values import token
+
+
+# Of no effect on results: where things are kept, what is logged, how errors look.
+_NO_EFFECT = (
+    "jax_backend_target", "jax_captured_constants", "jax_check_proxy_envs",
+    "jax_compilation_cache", "jax_compiler_detailed_logging",
+    "jax_cuda_visible_devices", "jax_debug_log_modules", "jax_dump_ir",
+    "jax_enable_compilation_cache", "jax_explain_cache_misses",
+    "jax_hlo_source_file", "jax_include_debug_info", "jax_include_full_tracebacks",
+    "jax_log_", "jax_logging_level", "jax_num_cpu_devices",
+    "jax_oneapi_visible_devices", "jax_persistent_cache", "jax_platform_name",
+    "jax_platforms", "jax_pprint", "jax_raise_persistent_cache",
+    "jax_rocm_visible_devices", "jax_share_binary", "jax_source_url_schema",
+    "jax_traceback", "jax_tracer_error", "jax_xla_backend", "jax_xla_profile",
+)  # fmt: skip
+_DEBUGGING = (
+    "jax_check_tracer_leaks", "jax_debug_infs", "jax_debug_nans", "jax_disable_jit",
+)  # fmt: skip
+
+
+def debugging() -> bool:
+    """Whether an option for debugging is on: then all is as without jfi."""
+    return any(map(setting, _DEBUGGING))
+
+
+def default_device() -> Device:
+    """Where programs run whose arrays say nothing else."""
+    chosen = setting("jax_default_device")
+    if isinstance(chosen, str):
+        kind, _, number = chosen.partition(":")
+        devices = jax.devices(kind)
+        return next((d for d in devices if str(d.id) == number), devices[0])
+    found: Device = chosen or jax.local_devices()[0]
+    return found
+
+
+@functools.cache
+def environment() -> dict[str, str]:
+    """What is settled when a process starts: versions, processor, flags of XLA."""
+    flags = sorted(
+        flag
+        for flag in os.environ.get("XLA_FLAGS", "").split()
+        if not flag.startswith("--xla_dump")
+    )
+    return {
+        "python": f"{platform.python_implementation()} {sys.version_info[:2]}",
+        "jfi": version("jfi"),
+        "files of jfi": _own_files(),
+        "jax": jax.__version__,
+        "jaxlib": version("jaxlib"),
+        "numpy": version("numpy"),
+        "machine": f"{platform.system()} {platform.machine()} {_processor()}",
+        "XLA_FLAGS": " ".join(flags),
+    }
+
+
+def _processor() -> str:
+    """What compiled code may use of the processor."""
+    lines = Path("/proc/cpuinfo")
+    try:
+        features = {
+            line
+            for line in lines.read_text().splitlines()
+            if line.startswith(("flags", "Features", "model name"))
+        }
+    except OSError:
+        return platform.processor()
+    return hashlib.sha256("\n".join(sorted(features)).encode()).hexdigest()[:16]
+
+
+def _own_files() -> str:
+    """What tells two states of jfi's own source apart, also of a checkout."""
+    root = Path(__file__).parents[1]
+    found = sorted(
+        (str(file.relative_to(root)), info.st_size, info.st_mtime_ns)
+        for file in root.rglob("*.py")
+        for info in (file.stat(),)
+    )
+    return hashlib.sha256(repr(found).encode()).hexdigest()[:16]
+
+
+def surroundings(device: Device) -> bytes:
+    """All that decides what is compiled, beside function and arguments, in one digest.
+
+    The options of JAX are those in force in this thread.
+    """
+    context = compilation_context()
+    key = context, device.platform, device.device_kind, device.id
+    known = _surroundings.get(key) if context is not None else None
+    if known is None:
+        known = _digest_of_surroundings(device)
+        if len(_surroundings) > 64:
+            _surroundings.clear()
+        _surroundings[key] = known
+    return known
+
+
+_surroundings: dict[Hashable, bytes] = {}
+
+
+def _digest_of_surroundings(device: Device) -> bytes:
+    options = {
+        name: repr(value)
+        for name, value in sorted(all_settings().items())
+        if not name.startswith(_NO_EFFECT) and name != "jax_default_device"
+    }
+    client: Any = device
+    parts = {
+        **environment(),
+        **options,
+        "dtype": get_default_dtype().name,
+        "mesh": repr(jax.sharding.get_abstract_mesh()),
+        "device": f"{device.platform} {device.device_kind} {device.id}",
+        "platform": getattr(client.client, "platform_version", ""),
+    }
+    fields = [f"{name}={value}".encode() for name, value in parts.items()]
+    return hashlib.sha256(token(*fields)).digest()
+
+
+@functools.cache
+def environment_digest() -> str:
+    """A name for the environment of this process: of the servers that may serve it."""
+    devices = sorted(f"{d.platform} {d.device_kind} {d.id}" for d in jax.local_devices())
+    text = repr((sorted(environment().items()), devices))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

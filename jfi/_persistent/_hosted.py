@@ -1,0 +1,52 @@
+"""A program of the store in the server's process, which knows it by its key alone."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ._arrays import run_on_numpy
+from ._environment import default_device
+from ._places import Places
+from ._records import loads
+from ._store import Store
+
+
+class Hosted:
+    """A program of the store, loaded.
+
+    Args:
+        folder: That of the store.
+        key: Its name there.
+
+    Attributes:
+        about: `name` and `source` of its function, `seconds` that compiling it took,
+            `bytes` of its code.
+
+    Raises:
+        KeyError: The store has none of this name, or it can't be loaded.
+    """
+
+    def __init__(self, folder: Path, key: str) -> None:
+        places = Places(Store(folder))
+        entry = places.store.read(key)
+        record = entry and loads(entry.record)
+        if entry is None or record is None or record.made != "compiled":
+            raise KeyError(key)
+        run = places.load(key, entry, record, default_device())
+        if run is None:
+            raise KeyError(key)
+        self._run, self._record = run, record
+        self.about: dict[str, Any] = {
+            "name": record.name,
+            "source": record.source,
+            "seconds": record.seconds,
+            "bytes": entry.size,
+        }
+
+    def run(
+        self, arrays: Sequence[np.ndarray[Any, Any]]
+    ) -> list[np.ndarray[Any, Any]]:
+        """Run it on NumPy arrays; random keys are their numbers."""
+        return run_on_numpy(self._run, self._record, arrays)

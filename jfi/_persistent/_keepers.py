@@ -1,0 +1,73 @@
+"""Who keeps programs: for all functions (`enable_cache`), or for some."""
+
+import functools
+from pathlib import Path
+from typing import Literal
+
+from .._autojit._keeping import Place, keeper_of_all
+from .._autojit.kinds._base import UnportableError
+from ._description import describe
+from ._kept import KeptProgram
+from ._places import Places, Server
+from ._served import ServerLink
+from ._store import Store, default_folder
+
+
+class StoreKeeper:
+    """Keeps programs in a store, as autojit asks for (see `_autojit/_keeping`).
+
+    Args:
+        folder: That of the store.
+        server: Runs programs in another process; None: all run here.
+        tells: Whether to warn of functions whose programs can't be kept.
+    """
+
+    def __init__(
+        self, folder: Path, server: Server | None = None, *, tells: bool = False
+    ) -> None:
+        self.places = Places(Store(folder), server, tells=tells)
+
+    def keep(self, place: Place) -> KeptProgram | None:
+        """What compiles the program of a place; None if it can't be kept."""
+        try:
+            description = describe(place)
+        except UnportableError as error:
+            self.places.not_kept(place.name, str(error))
+            return None
+        return KeptProgram(place, description, self.places)
+
+
+Mode = Literal["auto", "server", "disk", "off"]
+
+
+class ModeKeeper:
+    """Keeps the programs of a persistent function, in the store that is in use.
+
+    Args:
+        mode: Where they run.
+        timeout: Seconds to wait for the server; None: as long as it lives.
+    """
+
+    def __init__(self, mode: Mode, timeout: float | None) -> None:
+        self._mode, self._timeout = mode, timeout
+
+    def keep(self, place: Place) -> KeptProgram | None:
+        """What compiles the program of a place; None if it can't be kept."""
+        if self._mode == "off":
+            return None
+        return _keeper(folder_in_use(), self._mode, self._timeout).keep(place)
+
+
+@functools.cache
+def _keeper(folder: Path, mode: Mode, timeout: float | None) -> StoreKeeper:
+    stays = mode == "server"
+    server = None if mode == "disk" else ServerLink(folder, stays, timeout)
+    return StoreKeeper(folder, server, tells=True)
+
+
+def folder_in_use() -> Path:
+    """The folder of the store: that of `enable_cache`, or the user's own."""
+    keeper = keeper_of_all()
+    if isinstance(keeper, StoreKeeper):
+        return keeper.places.store.folder
+    return default_folder() / "programs"

@@ -1,0 +1,248 @@
+"""A program that is kept: found where another process left it, or compiled and left.
+
+It stands in the place of `jax.jit` for one program of autojit, so that all else is as
+without it: how calls are taken apart, what is traced again, what is written back.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+import jax
+
+from .._autojit._keeping import NumbersError, Place
+from .._autojit._programs import UnreadError
+from .._jax_internals import (
+    at_top_level,
+    calls_back,
+    compilation_context,
+    compiled_anew,
+    serialized,
+)
+from .._jit._compiled import Body
+from .._jit._executables import Jitted
+from .._random._streams import current
+from .._random.traced import FoundDraws, source_of
+from ._asked_for import AskedFor, asked_for, form_of, kind_of_key
+from ._description import Description
+from ._environment import debugging
+from ._places import LEDGER, Places
+from ._records import Record, dump_tree, load_tree
+from ._served import GoneError
+
+
+class KeptProgram:
+    """One program of autojit, for every kind of arrays.
+
+    Args:
+        place: What autojit says of it.
+        description: What the program is made of.
+        places: Where programs are kept.
+    """
+
+    def __init__(self, place: Place, description: Description, places: Places) -> None:
+        self.name, self._source = place.name, place.source
+        self.description, self.places = description, places
+        self._failed = threading.local()
+
+    def jit(self, fun: Callable[..., Any], options: Mapping[str, Any]) -> "KeptJitted":
+        """Stands for `jax.jit`, for calls that draw no random numbers."""
+        return KeptJitted(self, fun, options, Body(fun))
+
+    def jit_drawing(
+        self, fun: Callable[..., Any], options: Mapping[str, Any], body: Body
+    ) -> "KeptJitted":
+        """The same for calls that draw, with the states of streams as arguments."""
+        return KeptJitted(self, fun, options, body)
+
+    def fail(self, key: str | None) -> None:
+        """A trace has failed in this thread, and why is not known here."""
+        self._failed.key = key
+
+    def note_numbers(self, nodes: Collection[int]) -> None:
+        """The last trace in this thread has failed: it needs values of numbers."""
+        key: str | None = getattr(self._failed, "key", None)
+        if key is not None:
+            self.fail(None)
+            self.note(key, "numbers", tuple(sorted(nodes)))
+
+    def note(self, key: str, why: str, details: tuple[Any, ...] = ()) -> None:
+        """Let other processes know why tracing fails, so that they need not try."""
+        self.places.note(key, self.record(0.0, made=why, details=details))
+
+    def record(self, seconds: float, **rest: Any) -> Record:
+        """What the store is told of a program."""
+        return Record(self.name, self._source, seconds, **rest)
+
+    def raise_noted(self, record: Record) -> None:
+        """Raise what the trace has raised in the process that tried it."""
+        if record.made == "unread":
+            raise UnreadError
+        if record.made == "numbers":
+            raise NumbersError(record.details)
+        if record.made == "draws":
+            numbers = record.details
+            streams = [
+                current() if k is None else self.description.streams[k]()
+                for k in numbers
+            ]
+            raise FoundDraws([source_of(s) for s in streams if s is not None])
+
+    def numbers_of(self, streams: Sequence[Any]) -> tuple[int | None, ...] | None:
+        """Streams by number; None for that which is current at each call."""
+        numbers = [s and self.description.number_of(s) for s in streams]
+        known = all(s is None or k is not None for s, k in zip(streams, numbers, strict=True))
+        return tuple(numbers) if known else None
+
+
+class KeptJitted:
+    """Stands for what `jax.jit` gives.
+
+    A call looks up what was compiled for such arrays. Inside a transformation, and for
+    what can't be kept, it is what `jax.jit` makes of the function.
+    """
+
+    def __init__(
+        self,
+        kept: KeptProgram,
+        fun: Callable[..., Any],
+        options: Mapping[str, Any],
+        body: Body,
+    ) -> None:
+        self._kept, self._options, self._body = kept, options, body
+        self._local = Jitted(fun, options)
+        self._programs: list[tuple[Any, Sequence[Any], Callable[..., Any]]] = []
+
+    @property
+    def run(self) -> "KeptJitted":
+        """What runs it."""
+        return self
+
+    def __call__(self, *args: Any) -> Any:
+        """Call it."""
+        if not at_top_level() or debugging():
+            return self._local(*args)
+        leaves = jax.tree.leaves(args)
+        forms, context = [*map(form_of, leaves)], compilation_context()
+        for known, its_forms, run in self._programs:
+            if forms == its_forms and context == known:
+                break
+        else:
+            run = self._find(args, leaves)
+            if context is not None:
+                self._programs = [(context, forms, run), *self._programs[:MAX_FORMS]]
+        try:
+            return run(*args)
+        except GoneError:
+            self._programs = []
+        return self._find(args, leaves)(*args)
+
+    def trace(self, *args: Any) -> Any:
+        """What `jax.jit` makes of it for these arrays, to look at."""
+        return self._local.trace(*args)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._local, name)
+
+    def clear_cache(self) -> None:
+        """Forget what was compiled here."""
+        self._programs = []
+        self._local.clear_cache()
+
+    def _find(self, args: tuple[Any, ...], leaves: Sequence[Any]) -> Any:
+        kept, places = self._kept, self._kept.places
+        streams = kept.numbers_of(self._body.streams)
+        asked = asked_for(leaves)
+        if isinstance(asked, str) or streams is None:
+            places.not_kept(kept.name, asked if streams else _STREAM)
+            return self._local
+        key = asked.key(kept.description.digest, streams, self._options)
+        found = self._look_up(key, asked)
+        if found is None:
+            with places.store.claim(key):
+                found = self._look_up(key, asked) or self._compile(key, args, asked)
+        return found
+
+    def _look_up(self, key: str, asked: AskedFor) -> Callable[..., Any] | None:
+        found = self._kept.places.find(key, asked)
+        if found is None:
+            return None
+        record, run = found
+        self._kept.raise_noted(record)
+        if run is None:
+            return self._local
+        structure = load_tree(record.tree, self._kept.description.shared)
+
+        def call(*args: Any) -> Any:
+            out = run(*asked.converted(jax.tree.leaves(args)))
+            return jax.tree.unflatten(structure, out)
+
+        return call
+
+    def _compile(self, key: str, args: tuple[Any, ...], asked: AskedFor) -> Any:
+        kept = self._kept
+        start = time.perf_counter()
+        kept.fail(None)
+        try:
+            traced = self._local.trace(*args)
+        except FoundDraws as found:
+            streams = kept.numbers_of([source.bound for source in found.sources])
+            if streams is not None:
+                kept.note(key, "draws", streams)
+            raise
+        except UnreadError:
+            kept.note(key, "unread")
+            raise
+        except Exception:
+            kept.fail(key)
+            raise
+        if calls_back(traced.jaxpr.jaxpr):
+            kept.places.not_kept(kept.name, "it calls back to Python")
+            return self._local
+        compiled = compiled_anew(traced.lower())
+        seconds = time.perf_counter() - start
+        LEDGER.compiled(seconds)
+        why = self._write(key, compiled, traced.jaxpr.out_avals, seconds, asked)
+        if why:
+            kept.places.not_kept(kept.name, why)
+        if not asked.converts:
+            return compiled
+        structure = jax.tree.structure(args)
+        return lambda *args: compiled(
+            *jax.tree.unflatten(structure, asked.converted(jax.tree.leaves(args)))
+        )
+
+    def _write(
+        self,
+        key: str,
+        compiled: Any,
+        results: Sequence[Any],
+        seconds: float,
+        asked: AskedFor,
+    ) -> str:
+        """Keep what was compiled; or why it can't be kept."""
+        kept = self._kept
+        shardings = jax.tree.leaves((compiled.input_shardings, compiled.output_shardings))
+        if any(sharding.device_set != {asked.device} for sharding in shardings):
+            return "it runs on several devices"
+        code = serialized(compiled)
+        if code is None:
+            return "XLA can't write its code down"
+        try:
+            tree = dump_tree(compiled.out_tree, kept.description.shared)
+        except Exception as error:  # whatever the user's classes say
+            return f"its result can't be pickled ({error})"
+        record = kept.record(
+            seconds,
+            arguments=asked.keys,
+            results=tuple(map(kind_of_key, results)),
+            weak=tuple(bool(x.weak_type) for x in results),
+            tree=tree,
+        )
+        kept.places.keep(key, record, code)
+        return ""
+
+
+MAX_FORMS = 32  # kinds of arrays that are remembered
+_STREAM = "it draws from a generator that can't be told elsewhere"

@@ -1,0 +1,201 @@
+"""`persistent`, `enable_cache`, `cache_report`: what users call."""
+
+import functools
+import os
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal, ParamSpec, TypeVar, cast, get_args, overload
+
+import jax
+import numpy as np
+
+from .._autojit import Calls
+from .._autojit._keeping import keep_everything
+from .._autojit._wrapper import wrap
+from .._errors import AutoJitError, LocalFallbackWarning
+from .._jax_internals import use_jax_cache
+from .._values import function_name, is_key, user_level
+from ._keepers import Mode, ModeKeeper, StoreKeeper, folder_in_use
+from ._places import LEDGER
+from ._report import CacheReport
+from ._store import Store, default_folder
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_PERSISTENT = "__jfi_persistent__"
+
+
+@overload
+def persistent(
+    fn: Callable[P, R],
+    /,
+    *,
+    mode: Mode = "auto",
+    timeout: float | None = None,
+    returns: Literal["jax", "numpy"] = "jax",
+) -> Callable[P, R]: ...
+@overload
+def persistent(
+    *,
+    mode: Mode = "auto",
+    timeout: float | None = None,
+    returns: Literal["jax", "numpy"] = "jax",
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+def persistent(
+    fn: Any = None,
+    /,
+    *,
+    mode: Mode = "auto",
+    timeout: float | None = None,
+    returns: Literal["jax", "numpy"] = "jax",
+) -> Any:
+    """Compile a function once, for this script and for its next runs.
+
+    It is compiled as by `autojit`, with the same rules of what is data and what is a
+    setting. What was compiled is kept, on disk and in the server if one runs
+    (`jfi-server start`), under all that the function does: after a change of its code,
+    of a helper, of a global or of anything else that it uses, it is compiled again.
+
+    >>> import jfi as jnp
+    >>> @jnp.persistent
+    ... def plan(x, steps):
+    ...     for _ in range(steps):
+    ...         x = x - 0.1 * jnp.sin(x)
+    ...     return x
+    >>> plan(jnp.ones(2), 2)
+    Array([0.836..., 0.836...], dtype=float32)
+
+    Args:
+        fn: A function, method, partial or callable object.
+        mode: Where it runs. "auto": in the server if one runs and as long as this
+            process has not loaded the program; else here, from the store on disk.
+            "server": always in the server, which is started if none runs. "disk": here,
+            from the store. "off": as `autojit(fn)`.
+        timeout: Seconds to wait for the server before a call runs here; None: as long
+            as the server lives.
+        returns: "numpy" for NumPy arrays in the result.
+
+    Returns:
+        A function with the same signature. Where it can't be kept, or the server can't
+        run it, it runs in this process; a `LocalFallbackWarning` says why, once.
+
+    Raises:
+        AutoJitError: `fn` can't be compiled (a class, a generator function ...).
+        TypeError: `fn` is not callable.
+        ValueError: An option is none of those above.
+    """
+    _check_options(mode, timeout, returns)
+    if fn is None:
+        return functools.partial(
+            persistent, mode=mode, timeout=timeout, returns=returns
+        )
+    if isinstance(fn, (staticmethod, classmethod)):
+        inner = persistent(fn.__func__, mode=mode, timeout=timeout, returns=returns)
+        return type(fn)(inner)
+    if getattr(fn, _PERSISTENT, None) is fn:
+        return fn
+    if not callable(fn):
+        raise TypeError(
+            f"persistent() got {fn!r}, which is not a function. "
+            "Write @jfi.persistent above a function, or persistent(fn)."
+        )
+    calls = Calls(fn, {}, keeper=ModeKeeper(mode, timeout))
+    return _wrapped(fn, wrap(calls), calls, returns)
+
+
+persistent_call = persistent
+
+
+def _wrapped(
+    fn: Callable[..., Any], compiled: Callable[..., Any], calls: Calls, returns: str
+) -> Callable[..., Any]:
+    told: set[str] = set()
+
+    @functools.wraps(compiled)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            out = compiled(*args, **kwargs)
+        except AutoJitError as error:
+            # What autojit refuses, before anything has run, is no error of `fn`.
+            why = str(error).partition("\n")[0]
+            if why not in told:
+                told.add(why)
+                warnings.warn(
+                    f"{function_name(fn)}() runs uncompiled: {why}",
+                    LocalFallbackWarning,
+                    stacklevel=user_level(),
+                )
+            out = fn(*args, **kwargs)
+        return out if returns == "jax" else jax.tree.map(_as_numpy, out)
+
+    setattr(run, _PERSISTENT, run)
+    return run
+
+
+def _as_numpy(x: Any) -> Any:
+    return np.asarray(x) if isinstance(x, jax.Array) and not is_key(x) else x
+
+
+def _check_options(mode: object, timeout: object, returns: object) -> None:
+    if mode not in get_args(Mode):
+        raise ValueError(
+            f'persistent() got mode={mode!r}. Write mode="auto", "server", "disk" or '
+            '"off".'
+        )
+    if returns not in ("jax", "numpy"):
+        raise ValueError(
+            f'persistent() got returns={returns!r}. Write returns="jax" or "numpy".'
+        )
+    number = isinstance(timeout, (int, float)) and not isinstance(timeout, bool)
+    if timeout is not None and not (number and cast("float", timeout) > 0):
+        raise ValueError(
+            f"persistent() got timeout={timeout!r}. Write a number of seconds: "
+            "timeout=30."
+        )
+
+
+def enable_cache(dir: str | os.PathLike[str] | None = None) -> None:  # noqa: A002
+    """Keep all that is compiled on disk, so that the next run compiles nothing.
+
+    Call it once, before anything is compiled. What jfi compiles (`autojit`, batches,
+    eager loops, `scan_while`) is kept with all that it takes to neither trace nor
+    compile it again; JAX's own cache keeps the rest, with the settings that let it keep
+    small programs, too.
+
+    >>> import jfi as jnp, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:  # most scripts: enable_cache()
+    ...     jnp.enable_cache(folder)
+
+    Args:
+        dir: The folder; None: `$JFI_CACHE_DIR`, else `~/.cache/jfi`. Whoever can write
+            to it could run code as this user: one that others can write is not used.
+
+    Raises:
+        TypeError: `dir` is no path.
+    """
+    folder = default_folder() if dir is None else Path(dir).expanduser().absolute()
+    use_jax_cache(os.fspath(folder / "jax"))
+    keep_everything(StoreKeeper(folder / "programs"))
+
+
+def cache_report() -> CacheReport:
+    """What the store of compiled programs did in this process.
+
+    >>> import jfi as jnp
+    >>> report = jnp.cache_report()
+    >>> report.hits >= 0 and report.misses >= 0
+    True
+
+    Returns:
+        A `CacheReport` with hits, misses, seconds saved, sizes, and why programs of
+        some functions could not be kept; it prints as a text.
+    """
+    folder = folder_in_use()
+    sizes = [info.st_size for _, info in Store(folder).entries()]
+    return CacheReport(
+        str(folder), LEDGER.hits, LEDGER.misses, LEDGER.saved, LEDGER.compiling,
+        sum(sizes), len(sizes), dict(LEDGER.why_not),
+    )  # fmt: skip

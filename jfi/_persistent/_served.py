@@ -1,0 +1,139 @@
+"""Programs that run in the compilation server: `jfi-server`.
+
+The server has what the store has, loaded. A program runs there from the first call on,
+which spares this process to load it. In mode "auto" one that is called again and again
+is loaded here meanwhile: no way to another process is as short as none.
+"""
+
+import functools
+import importlib
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from .._errors import LocalFallbackWarning
+from .._values import user_level
+from ._arrays import from_numpy, to_numpy
+from ._asked_for import AskedFor
+from ._places import Run
+from ._records import Record
+
+
+CALLS_TO_LOAD = 4  # of a program, before it is loaded into this process
+
+
+class GoneError(Exception):
+    """A program is neither in the server nor in the store any more."""
+
+
+class ServerLink:
+    """The server of this environment, for the programs of one store.
+
+    Args:
+        store: The folder of the store.
+        stays: Whether programs stay in the server, and it is started if none runs.
+        timeout: Seconds to wait for a result; None: as long as the server lives.
+    """
+
+    def __init__(self, store: Path, stays: bool, timeout: float | None) -> None:
+        self._store, self.stays, self.timeout = store, stays, timeout
+        self._told: set[str] = set()
+
+    @functools.cached_property
+    def client(self) -> Any:
+        """The connections."""
+        folders, environment = _server("folders"), _server("environment")
+        base = folders.base_folder()
+        if self.stays:
+            try:
+                _server("control").start_server(base, "--store", str(self._store))
+            except _server("errors").ServerError as error:
+                self.tell(f"no server could be started ({str(error).rstrip('.')})")
+        return _server("client").Client(base, environment.digest(), self._store)
+
+    def run_of(
+        self, key: str, record: Record, asked: AskedFor, load: Callable[[], Run | None]
+    ) -> Run | None:
+        """What has the server run a program; None: no server runs."""
+        try:
+            self.client.load(key)
+        except _server("errors").ServerLost as error:
+            if self.stays or "no server runs" not in str(error):
+                self.tell(str(error))
+            return None
+        except _server("errors").ServerError as error:
+            self.tell(str(error).rstrip("."))
+            return None
+        return Served(self, key, record, asked, load)
+
+    def keep(self, key: str) -> None:
+        """Let the server load a new program, while this process goes on."""
+        try:
+            self.client.load(key)
+        except _server("errors").ServerError:
+            return  # who runs it will tell
+
+    def tell(self, why: str) -> None:
+        """Warn once that programs run in this process."""
+        if why not in self._told:
+            self._told.add(why)
+            warnings.warn(
+                f"Persistent functions run in this process: {why}.",
+                LocalFallbackWarning,
+                stacklevel=user_level(),
+            )
+
+
+class Served:
+    """A program that runs in the server, until it is loaded here."""
+
+    def __init__(
+        self,
+        link: ServerLink,
+        key: str,
+        record: Record,
+        asked: AskedFor,
+        load: Callable[[], Run | None],
+    ) -> None:
+        self._link, self._key, self._record, self._asked = link, key, record, asked
+        self._load = load
+        self._local: Run | None = None
+        self._calls = 0
+
+    def __call__(self, *arrays: Any) -> Sequence[Any]:
+        """Run it."""
+        if self._local is not None:
+            return self._local(*arrays)
+        self._calls += 1
+        if self._calls == CALLS_TO_LOAD and not self._link.stays:
+            threading.Thread(target=self._load_here, daemon=True).start()
+        record, asked = self._record, self._asked
+        errors = _server("errors")
+        try:
+            found = self._link.client.run(
+                self._key, to_numpy(arrays, asked), timeout=self._link.timeout
+            )
+        except errors.NotKept:
+            return self._here()(*arrays)
+        except errors.ServerLost as error:
+            self._link.tell(str(error).rstrip("."))
+            return self._here()(*arrays)
+        return from_numpy(found, record, asked)
+
+    def _here(self) -> Run:
+        """The program, loaded into this process."""
+        self._load_here()
+        if self._local is None:
+            raise GoneError
+        return self._local
+
+    def _load_here(self) -> None:
+        self._local = self._load()
+
+
+@functools.cache
+def _server(module: str) -> Any:
+    """A module of the server's package, imported at the first call that needs it."""
+    return importlib.import_module(f"jfi_server.{module}")

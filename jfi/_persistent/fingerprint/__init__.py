@@ -1,0 +1,9 @@
+"""The fingerprint: the same in every process, another after any change.
+
+Of a function, or of whatever a function uses. `_identity` walks over all that a
+program is made of; `_walk` is the walk itself, over plain values; `_pytree_classes`
+tells how a class is registered with JAX.
+"""
+
+from ._identity import ProgramWalk as ProgramWalk, fingerprint as fingerprint
+from ._pytree_classes import registration as registration
