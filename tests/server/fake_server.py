@@ -1,6 +1,7 @@
 """A server whose programs are Python functions.
 
-Its arguments: the base folder, and options as `name=value`. A store is a folder with a file for each key, which says what the program is.
+Its arguments: the base folder, and options as `name=value`. A store is a folder with
+a file for each key, which says what the program is.
 """
 
 import json

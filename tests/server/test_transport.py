@@ -5,6 +5,7 @@ import json
 import os
 import socket
 import struct
+import tempfile
 import threading
 
 import ml_dtypes
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 from jfi_server.arrays import LARGE, copied, pack, unpack
 from jfi_server.errors import BadMessageError
-from jfi_server.transport import LARGEST_FRAME, Link
+from jfi_server.transport import LARGEST_FRAME, Link, connect
 
 
 @pytest.fixture
@@ -121,6 +122,25 @@ def test_more_memory_than_there_is_can_not_be_had(ends):
     with pytest.raises(MemoryError, match="more than this machine has free"):
         one.arena.reserve(1 << 48)
     np.testing.assert_array_equal(sent([LARGE_NUMBERS], ends)[0], LARGE_NUMBERS)
+
+
+def test_clients_stand_in_line():
+    with (
+        tempfile.TemporaryDirectory(dir="/tmp") as folder,
+        socket.socket(socket.AF_UNIX) as listener,
+    ):
+        path = f"{folder}/socket"
+        listener.bind(path)
+        listener.listen(0)
+        first = connect(path, 10)
+        with pytest.raises(BlockingIOError):  # nobody accepts
+            connect(path, 0.1)
+        thread = threading.Timer(0.3, listener.accept)
+        thread.start()
+        second = connect(path, 10)
+        thread.join()
+        first.close()
+        second.close()
 
 
 # ------------------------------------------------------------ what is no message
