@@ -6,6 +6,7 @@ import logging
 import os
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from .folders import base_folder, server_folder, socket_path
 from .tables import ago, show, size, span
 
 
-_COMMANDS = """\
+_HELP = """\
 start    start the server of this environment in the background
 stop     end it (--all: those of other environments, too)
 restart  end it and start it; what was loaded is loaded again
@@ -31,6 +32,38 @@ _SIZES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _SPANS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "--dir": {
+        "help": "folder of all servers (default: $JFI_SERVER_DIR, else "
+        "$XDG_RUNTIME_DIR/jfi, else ~/.cache/jfi)"
+    },
+    "--idle-timeout": {
+        "metavar": "TIME",
+        "type": lambda text: _seconds(text),
+        "help": "end after so long without a call: 90, 90s, 30m, 2d (default: 4h)",
+    },
+    "--memory": {
+        "metavar": "SIZE",
+        "type": lambda text: _bytes(text),
+        "help": "the most that loaded programs take: 500MB (default: 4GB)",
+    },
+    "--store": {
+        "metavar": "DIR",
+        "type": Path,
+        "help": "run programs of this store alone (default: of those scripts name)",
+    },
+    "--log-level": {
+        "choices": ("debug", "info", "warning", "error"),
+        "default": "info",
+    },
+    "--json": {"action": "store_true", "help": "print JSON instead of text"},
+    "--all": {
+        "action": "store_true",
+        "help": "stop: the servers of all environments",
+    },
+}
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; return what the shell gets.
 
@@ -43,7 +76,7 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = _parser().parse_args(arguments)
     try:
         base = base_folder(chosen.dir)
-        code: int = globals()[f"_{chosen.command}"](base, chosen)
+        code = _commands()[chosen.command](base, chosen)
     except ServerError as error:
         print(f"jfi-server: {error}", file=sys.stderr)  # noqa: T201
         return 2
@@ -53,27 +86,24 @@ def main(arguments: list[str] | None = None) -> int:
     return code
 
 
+def _commands() -> dict[str, Callable[[Path, argparse.Namespace], int]]:
+    return {
+        "start": _start, "stop": _stop, "restart": _restart, "status": _status,
+        "list": _list, "clear": _clear, "logs": _logs, "run": _run,
+    }  # fmt: skip
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="jfi-server",
         description="Keeps the programs of @jfi.persistent loaded between scripts.",
-        epilog=_COMMANDS,
+        epilog=_HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    names = [line.split()[0] for line in _COMMANDS.splitlines()]
-    add = parser.add_argument
-    add("command", choices=names, metavar="|".join(names))
-    add("--dir", help="folder of all servers (default: $JFI_SERVER_DIR, else "
-        "$XDG_RUNTIME_DIR/jfi, else ~/.cache/jfi)")  # fmt: skip
-    add("--idle-timeout", type=_seconds, metavar="TIME",
-        help="end after so long without a call: 90, 90s, 30m, 4h, 2d (default: 4h)")  # fmt: skip
-    add("--memory", type=_bytes, metavar="SIZE",
-        help="the most that loaded programs take: 500MB, 4GB (default: 4GB)")  # fmt: skip
-    add("--store", type=Path, metavar="DIR",
-        help="run programs of this store alone (default: of any the user's scripts name)")  # fmt: skip
-    add("--log-level", choices=("debug", "info", "warning", "error"), default="info")
-    add("--json", action="store_true", help="print JSON instead of text")
-    add("--all", action="store_true", help="stop: the servers of all environments")
+    names = list(_commands())
+    parser.add_argument("command", choices=names, metavar="|".join(names))
+    for option, settings in _OPTIONS.items():
+        parser.add_argument(option, **settings)
     return parser
 
 
@@ -96,9 +126,10 @@ def _run(base: Path, chosen: argparse.Namespace) -> int:
 
 def _start(base: Path, chosen: argparse.Namespace) -> int:
     options = [f"--log-level={chosen.log_level}"]
-    for name in ("idle_timeout", "memory"):
-        if (value := getattr(chosen, name)) is not None:
-            options.append(f"--{name.replace('_', '-')}={value}")
+    if chosen.idle_timeout is not None:
+        options.append(f"--idle-timeout={chosen.idle_timeout}")
+    if chosen.memory is not None:
+        options.append(f"--memory={chosen.memory}")
     if chosen.store is not None:
         options.append(f"--store={chosen.store.expanduser().absolute()}")
     pid, new = control.start(base, options)

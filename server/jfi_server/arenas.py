@@ -16,6 +16,7 @@ from .errors import BadMessageError
 
 
 _LEAST = 1 << 20
+_MOST_AT_ONCE = 1 << 28
 
 
 class Arena:
@@ -30,7 +31,8 @@ class Arena:
         """Writable memory of at least so many bytes.
 
         Raises:
-            OSError: The machine has not so much memory.
+            MemoryError: The machine has not so much.
+            OSError: Nor has what this process may use.
         """
         if size > self.size:
             if self._fd < 0:
@@ -40,6 +42,8 @@ class Arena:
             # An eighth more than asked for: sizes that grow slowly stay in place.
             size = -(-max(_LEAST, size + size // 8) // mmap.PAGESIZE) * mmap.PAGESIZE
             # Memory that is not there is an error now, not a killed process later.
+            if size > _MOST_AT_ONCE and size - self.size > _available():
+                raise MemoryError(f"{size} bytes are more than this machine has free")
             os.posix_fallocate(self._fd, 0, size)
             # The old mapping shows the same bytes and goes with its last reader.
             self._view = memoryview(_mapped(self._fd, size))
@@ -118,5 +122,13 @@ def _mapped(
     fd: int, size: int, protection: int = mmap.PROT_READ | mmap.PROT_WRITE
 ) -> mmap.mmap:
     # All pages at once: one by one, as they are touched, takes several times as long.
-    flags = mmap.MAP_SHARED | mmap.MAP_POPULATE
-    return mmap.mmap(fd, size, flags=flags, prot=protection)
+    # But not gigabytes of them: Python holds its lock meanwhile.
+    at_once = mmap.MAP_POPULATE if size <= _MOST_AT_ONCE else 0
+    return mmap.mmap(fd, size, flags=mmap.MAP_SHARED | at_once, prot=protection)
+
+
+def _available() -> int:
+    """Bytes of memory that can be taken without swapping."""
+    with open("/proc/meminfo") as file:
+        found = dict(line.split(":") for line in file)
+    return int(found["MemAvailable"].split()[0]) * 1024

@@ -106,7 +106,7 @@ def _at(
 
 
 def _name(array: Array) -> str:
-    name = array.dtype.name
+    name: str = array.dtype.name
     try:
         _dtype(name)
     except ValueError:

@@ -6,7 +6,7 @@
 >>> client.run("a-key", [np.ones(3)])
 Traceback (most recent call last):
     ...
-jfi_server.errors.ServerLost: no server runs in /tmp/no-servers/000000000000
+jfi_server.errors.NoServer: no server runs in /tmp/no-servers/000000000000
 """
 
 import os
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from .arrays import Array, copied, pack, unpack
-from .errors import BadMessageError, NotKept, ServerError, ServerLost
+from .errors import BadMessageError, NoServer, NotKept, ServerError, ServerLost
 from .folders import check_folder, server_folder, socket_path
 from .transport import Link, connect
 
@@ -71,7 +71,7 @@ class Client:
 
         Raises:
             NotKept: The server has no such program.
-            ServerLost: No server can run it.
+            ServerLost: No server can run it; NoServer where none runs.
             TypeError: An array holds no numbers.
         """
         end = None if timeout is None else time.monotonic() + timeout
@@ -189,7 +189,7 @@ class Client:
     def _connected(self) -> Link:
         which = self._which()
         if which is None:
-            raise ServerLost(f"no server runs in {self.folder}")
+            raise NoServer(f"no server runs in {self.folder}")
         if self._avoided is not None:
             avoided, until, reason = self._avoided
             if avoided == which and time.monotonic() < until:
@@ -201,8 +201,8 @@ class Client:
             raise ServerLost(str(error).rstrip(".")) from error
         except (BlockingIOError, TimeoutError):
             raise self._silent() from None
-        except (FileNotFoundError, ConnectionError):
-            raise self._avoid(f"no server runs in {self.folder}") from None
+        except (FileNotFoundError, ConnectionError):  # it was killed
+            raise NoServer(f"no server runs in {self.folder}") from None
         except OSError as error:
             raise self._avoid(f"no server can be reached ({error})") from error
         self._links.add(link)
@@ -223,7 +223,7 @@ class Client:
         except BlockingIOError:
             raise self._silent() from None
         except (BadMessageError, EOFError, OSError) as error:
-            raise ServerLost(f"the connection broke ({error})") from error
+            raise ServerLost(f"the server in {self.folder} ended") from error
         if message.get("is") != "ok":
             raise self._avoid(str(message.get("reason", "the server refused")))
 

@@ -18,7 +18,12 @@ from .transport import Link, connect
 
 
 _PATIENCE = 30.0  # seconds for a server to listen, on a machine that has much to do
+_ANSWER = 4.0  # seconds for a server to answer a question
 _GRACE = 1.0  # seconds to end by itself
+_REFUSED = 2  # exit code of a server that found another one there
+
+# -P: a server must not import a file that lies where it was started.
+_COMMAND = ("-P", "-m", "jfi_server")
 
 
 def start_server(folder: Path, *options: str) -> None:
@@ -50,10 +55,6 @@ def start_server(folder: Path, *options: str) -> None:
         raise ServerError(said or f"jfi-server start ended with {done.returncode}")
 
 
-# -P: a server must not import a file that lies where it was started.
-_COMMAND = ("-P", "-m", "jfi_server")
-
-
 def start(base: Path, options: Sequence[str]) -> tuple[int, bool]:
     """Start the server of this environment unless it runs.
 
@@ -75,16 +76,20 @@ def start(base: Path, options: Sequence[str]) -> tuple[int, bool]:
     log = folder / "log"
     child = _spawn(["run", "--dir", os.fspath(base), *options], log)
     end = time.monotonic() + _PATIENCE
-    ended = False
+    code = None
     while time.monotonic() < end:
         if (running := ask(folder, "status")) is not None:
             return running["pid"], running["pid"] == child
-        # 2: another one that was started at the same time is ahead of it.
-        if not ended and (code := _exit_code(child)) is not None:
-            ended = True
-            if code != 2:
+        if code is None and (code := _exit_code(child)) is not None:
+            if code != _REFUSED:
                 break
+            # Another one that was started at the same time is ahead of it.
+            end = min(end, time.monotonic() + 10)
         time.sleep(0.01)
+    if code == _REFUSED:
+        raise ServerError(
+            f"the server in {folder} does not answer. End it: jfi-server stop"
+        )
     raise ServerError(f"the server did not start; see {log}")
 
 
@@ -119,13 +124,13 @@ def stop(folder: Path) -> int | None:
         os.close(process)
 
 
-def ask(folder: Path, op: str, patience: float = 4.0) -> dict[str, Any] | None:
+def ask(folder: Path, op: str) -> dict[str, Any] | None:
     """Ask the server of a folder something; None where none answers.
 
     Raises:
         ServerError: The folder is open to other users: whoever answers may be one.
     """
-    link = _link(folder, patience)
+    link = _link(folder)
     if link is None:
         return None
     with contextlib.closing(link):
@@ -156,10 +161,10 @@ def servers(base: Path) -> dict[Path, int]:
     return found
 
 
-def _link(folder: Path, patience: float = 4.0) -> Link | None:
+def _link(folder: Path) -> Link | None:
     try:
         check_folder(folder)
-        return connect(folder / "socket", patience)
+        return connect(folder / "socket", _ANSWER)
     except OSError:
         return None
 

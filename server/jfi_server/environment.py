@@ -78,7 +78,9 @@ def _gpus() -> str:
         lines = [line for file in files for line in file.read_text().splitlines()]
     except OSError:
         return ""
-    return ", ".join(x.partition(":")[2].strip() for x in lines if x.startswith("Model"))
+    return ", ".join(
+        x.partition(":")[2].strip() for x in lines if x.startswith("Model")
+    )
 
 
 @cache

@@ -1,17 +1,29 @@
-"""What a server or a call of one can end in."""
+"""What a server, or a call of one, can end in.
+
+Exception
+├── ServerError          a server can't be had as asked: what to do about it
+│   └── ServerLost       no server can take this call: compute here
+│       └── NoServer     none runs
+├── NotKept              it knows no program of that key: compile, store, `load`
+└── BadMessageError      what came is no message: the connection is dropped
+"""
 
 
 class ServerError(RuntimeError):
     """A server can't be had as asked; the message says what to do."""
 
 
-class NotKept(Exception):  # noqa: N818 - an answer: compile, store, and `load` the key
-    """The server knows no program of that key."""
-
-
-class ServerLost(Exception):  # noqa: N818 - an answer: compute here
+class ServerLost(ServerError):  # noqa: N818 - an answer rather than an error
     """No server can take the call; the text says why, without a full stop."""
 
 
+class NoServer(ServerLost):
+    """No server of this environment runs."""
+
+
+class NotKept(Exception):  # noqa: N818
+    """The server knows no program of that key."""
+
+
 class BadMessageError(Exception):
-    """What came is no message of this protocol: the connection is dropped."""
+    """What came is no message of this protocol."""

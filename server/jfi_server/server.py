@@ -78,19 +78,34 @@ def run(options: Options, hosted: Hosted | None = None) -> NoReturn:
     calls = Calls()
     changed = partial(_memory.remember, folder)
     programs = Programs(hosted or _hosted, options.memory, changed)
-    service = Service(programs, calls, options.store)
+    ready = threading.Event()
+    service = Service(programs, calls, options.store, ready)
     begin_anew = partial(_begin_anew, lock, listener)
     watched = (calls, folder / "log", options.idle_timeout, begin_anew)
     _thread(watch, *watched, partial(_end, path))
-    _thread(_warm_up, programs, _memory.remembered(folder), hosted is None)
+    names = _memory.remembered(folder)
+    _thread(_warm_up, programs, names, ready, hosted is None)
     _accept(listener, service)
 
 
-def _warm_up(programs: Programs, names: list[_memory.Name], with_jax: bool) -> None:
-    if with_jax:
-        jax: Any = importlib.import_module("jax")
-        importlib.import_module("jfi")
-        jax.devices()
+def _warm_up(
+    programs: Programs, names: list[_memory.Name], ready: threading.Event, jax: bool
+) -> None:
+    """Import what programs need, and load what the last server had.
+
+    Programs wait for `ready`: modules that import each other, as NumPy's and JAX's do,
+    are found half made by a second thread that imports them at the same time.
+    """
+    try:
+        importlib.import_module(".arrays", __package__)
+        if jax:
+            module: Any = importlib.import_module("jax")
+            importlib.import_module("jfi._persistent")
+            module.devices()
+    except Exception:  # each call tries again and is told
+        _log.exception("JAX can't be imported")
+    finally:
+        ready.set()
     programs.load_again(names)
 
 

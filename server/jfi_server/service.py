@@ -36,15 +36,23 @@ class Caller:
 class Service:
     """Answers the messages of all connections, each in a thread of its own."""
 
-    def __init__(self, programs: Programs, calls: Calls, store: Path | None) -> None:
+    def __init__(
+        self,
+        programs: Programs,
+        calls: Calls,
+        store: Path | None,
+        ready: threading.Event,
+    ) -> None:
         """Take the parts together.
 
         Args:
             programs: What can be run.
             calls: Keeps account of what runs.
             store: The only store to serve; None serves the store each client names.
+            ready: Set once what programs need is imported.
         """
         self._programs, self._calls, self._store = programs, calls, store
+        self._ready = ready
         self._started = time.time()
         self._environment = environment()
         self._answers: dict[str, Callable[[Caller, dict[str, Any], Any], Answer]] = {
@@ -87,7 +95,8 @@ class Service:
         return {"is": "ok"}, []
 
     def _run(self, caller: Caller, message: dict[str, Any], body: Any) -> Answer:
-        # Here, so that the command's own requests need no NumPy.
+        self._ready.wait()
+        # Here, so that the server answers before NumPy is imported.
         from .arrays import pack, unpack
 
         name = _name(caller, message)
@@ -121,10 +130,11 @@ class Service:
         return {"is": "ok"}, []
 
     def _load_now(self, name: tuple[str, str]) -> None:
+        self._ready.wait()
         try:
             self._programs.get(name)
         except Exception as error:
-            _log.warning("%s is not loaded: %s: %s", name[1], type(error).__name__, error)
+            _log.warning("%s is not loaded: %r", name[1], error)
 
     def _status(self, caller: Caller, message: dict[str, Any], body: Any) -> Answer:
         count, size = self._programs.total()

@@ -40,13 +40,12 @@ def size(number: float) -> str:
     >>> size(1234567)
     '1.2 MB'
     """
-    for unit in ("B", "KB", "MB", "GB"):
-        if number < 1000:
-            break
-        number /= 1000
-    else:
-        unit = "TB"
-    return f"{number:.0f} {unit}" if number >= 10 or unit == "B" else f"{number:.1f} {unit}"
+    units = iter(("B", "KB", "MB", "GB", "TB"))
+    unit = next(units)
+    while number >= 1000 and unit != "TB":
+        number, unit = number / 1000, next(units)
+    digits = 0 if number >= 10 or unit == "B" else 1
+    return f"{number:.{digits}f} {unit}"
 
 
 def span(seconds: float) -> str:

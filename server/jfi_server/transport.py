@@ -112,19 +112,20 @@ def connect(path: str | Path, patience: float) -> Link:
         OSError: Nobody listens there, or nobody accepts in time.
     """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
-        sock.settimeout(patience)
-        sock.connect(os.fspath(path))
-        sock.settimeout(None)
         limit = _TIME.pack(int(patience), int(patience % 1 * 1e6))
         # A stopped server must not hold a client that is in the middle of a frame.
+        # `settimeout` would make the socket one that does not wait at all while more
+        # clients than the server has accepted stand in line.
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
+        sock.connect(os.fspath(path))
         return Link(sock)
 
 
 def _peer(sock: socket.socket) -> int:
     """The process id at the other end, which must be this user's."""
     found = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    pid: int
     pid, uid, _ = _CREDENTIALS.unpack(found)
     if uid != os.getuid():
         raise PermissionError(f"a process of another user (uid {uid}) is there")

@@ -62,7 +62,8 @@ class Calls:
             for link, since in self._links.items():
                 if since is None and link.hung_up():
                     self._links[link] = now
-            return max((now - s for s in self._links.values() if s is not None), default=0)
+            times = [now - since for since in self._links.values() if since is not None]
+            return max(times, default=0.0)
 
 
 def watch(

@@ -1,95 +1,117 @@
-"""A compilation server of the tests' own, and processes that use it."""
+"""Servers of the tests' own, which end with the test."""
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-import warnings
+import time
 from pathlib import Path
 
 import pytest
-from jfi_server.__main__ import ask, main
-from jfi_server.protocol import Status
+from jfi_server import control
+from jfi_server.client import Client
+from jfi_server.environment import digest
+from jfi_server.folders import server_folder
 
-from jfi._errors import LocalFallbackWarning
+
+FAKE = Path(__file__).with_name("fake_server.py")
 
 
-class Server:
-    """A folder for a server, and the command on it."""
+def wait_until(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)
+    return found
+
+
+class Servers:
+    """A base folder, a store, and the servers in it."""
 
     def __init__(self):
         # Not pytest's folder: the path of a socket has to be short.
-        self.folder = Path(tempfile.mkdtemp(prefix="jfi", dir="/tmp"))
+        self.base = Path(tempfile.mkdtemp(prefix="jfi", dir="/tmp"))
+        self.folder = server_folder(self.base, digest())
+        self.store = self.base / "store"
+        self.store.mkdir()
+        self.processes = []
+
+    def keep(self, key, name=None, **about):
+        """Put a program into the store."""
+        about = {"name": name or key, "source": "here.py:1", "seconds": 2.5, **about}
+        (self.store / key).write_text(json.dumps({"bytes": 100, **about}))
+
+    def loads(self):
+        """The keys that were loaded, in order."""
+        path = self.store / "loads"
+        return path.read_text().split() if path.exists() else []
+
+    def start(self, **options):
+        """Start a server of fake programs that listens; return its process."""
+        process = self.begin(**options)
+        wait_until(lambda: self.status() or process.poll() is not None)
+        assert process.poll() is None, self.log()
+        return process
+
+    def begin(self, **options):
+        """Start its process."""
+        words = [f"{name}={value}" for name, value in options.items()]
+        # The log is a file, as for a server that the command starts.
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        with open(self.folder / "log", "ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, str(FAKE), str(self.base), *words],
+                stdout=log,
+                stderr=log,
+            )
+        self.processes.append(process)
+        return process
 
     def command(self, *words, **environment):
+        """Run `jfi-server`, as a shell would."""
         return subprocess.run(
-            [sys.executable, "-m", "jfi_server", *words, "--dir", str(self.folder)],
+            [sys.executable, "-m", "jfi_server", *words],
             env={**os.environ, **environment},
             capture_output=True,
             text=True,
             timeout=120,
         )
 
-    def report(self):
-        return ask(self.folder, Status())
+    def status(self):
+        return control.ask(self.folder, "status")
 
-    def script(self, path, *words, **environment):
-        """Run a script whose persistent functions use this server."""
-        return subprocess.run(
-            [sys.executable, str(path), *words],
-            env={**os.environ, "JFI_SERVER_DIR": str(self.folder), **environment},
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
+    def client(self, **changed):
+        return Client(self.base, digest(), changed.get("store", self.store))
 
     def log(self):
-        return (self.folder / "log").read_text()
+        return (self.folder / "log").read_text(errors="replace")
 
     def close(self):
-        main(["stop", "--dir", str(self.folder)])
-        shutil.rmtree(self.folder)
+        for process in self.processes:
+            process.kill()
+            process.wait()
+        for folder in control.servers(self.base):
+            control.stop(folder)
+        shutil.rmtree(self.base)
 
 
 @pytest.fixture
-def stopped_server():
-    """A folder in which no server runs yet."""
-    server = Server()
-    yield server
-    server.close()
-
-
-@pytest.fixture(scope="module")
-def server():
-    """A running server, for all tests of a module."""
-    server = Server()
-    started = server.command("start")
-    assert started.returncode == 0, started.stdout + started.stderr
-    yield server
-    server.close()
+def servers(monkeypatch):
+    """A folder in which no server runs yet, with the programs of fake_server.py."""
+    servers = Servers()
+    monkeypatch.setenv("JFI_SERVER_DIR", str(servers.base))
+    for key in ("echo", "double", "forever", "slowly", "exhausted", "exiting"):
+        servers.keep(key)
+    yield servers
+    servers.close()
 
 
 @pytest.fixture
-def client(server, monkeypatch):
-    """The running server, used by persistent functions of this process."""
-    monkeypatch.setenv("JFI_SERVER_DIR", str(server.folder))
-    return server
-
-
-@pytest.fixture
-def fallbacks():
-    """The messages of the warnings that a function runs in this process."""
-
-    class Messages(list):
-        def __enter__(self):
-            self.caught = warnings.catch_warnings(record=True)
-            self.warnings = self.caught.__enter__()
-            warnings.simplefilter("always", LocalFallbackWarning)
-            return self
-
-        def __exit__(self, *error):
-            self.caught.__exit__(*error)
-            self.extend(str(warning.message) for warning in self.warnings)
-
-    return Messages()
+def client(servers):
+    """A client of a running server."""
+    servers.start()
+    client = servers.client()
+    yield client
+    client.close()

@@ -1,55 +1,40 @@
 """The command `jfi-server`, and what is safe about the process that it starts."""
 
+import json
 import os
 import signal
 import stat
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import psutil
 import pytest
-from jfi_server.__main__ import ask, main
-from jfi_server.paths import server_folder
-from jfi_server.protocol import Status
+from jfi_server.__main__ import main
+from jfi_server.environment import digest, environment
+from jfi_server.errors import ServerError
+from jfi_server.folders import base_folder, server_folder, socket_path
 
-from jfi._errors import ServerError
-
-
-def wait_until(condition, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)
+from .conftest import wait_until
 
 
-def test_a_life(stopped_server, capsys):
-    """Slow: four processes import JAX. What starts none is called in this one."""
-    server = stopped_server
+def test_a_life(servers):
+    """Each command as a process of its own, as in a shell."""
+    nothing = f"not running in {servers.folder}\n"
+    assert (servers.command("status").returncode, servers.command("stop").stdout) == (
+        1,
+        nothing,
+    )
 
-    def called(word):
-        code = main([word, "--dir", str(server.folder)])
-        return code, capsys.readouterr().out
+    started = servers.command("start")
+    assert started.returncode == 0, started.stderr
+    pid = servers.status()["pid"]
+    assert started.stdout == f"started: process {pid}, {servers.folder}/socket\n"
+    again = servers.command("start")
+    assert again.stdout == f"already running: process {pid}, {servers.folder}/socket\n"
 
-    assert called("status") == (1, f"not running in {server.folder}\n")
-    assert called("stop")[1] == f"not running in {server.folder}\n"
-
-    started = server.command("start")
-    assert started.returncode == 0, started.stderr + server.log()
-    pid = server.report().pid
-    assert started.stdout == f"started: process {pid}, {server.folder}/socket\n"
-
-    again = server.command("start")
-    assert again.returncode == 0
-    assert again.stdout == f"already running: process {pid}, {server.folder}/socket\n"
-
-    code, status = called("status")
-    assert code == 0
-    assert f"running: process {pid}\n" in status
-    assert "functions: 0, compiled 0 times\ncalls: 0" in status
-
-    second = server.command("run")
+    second = servers.command("run")
     assert second.returncode == 2
     assert "a server is already running in" in second.stderr
     assert "jfi-server stop" in second.stderr
@@ -57,119 +42,251 @@ def test_a_life(stopped_server, capsys):
     # Closed to others, and nothing on the network.
     process = psutil.Process(pid)
     assert [c for c in process.net_connections("all") if c.family != 1] == []
-    assert stat.S_IMODE(server.folder.stat().st_mode) == 0o700
-    for path in server.folder.iterdir():
+    for path in (servers.base, servers.folder, *servers.folder.iterdir()):
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
 
-    stopped = server.command("stop")
+    stopped = servers.command("stop")
     assert (stopped.returncode, stopped.stdout) == (0, f"stopped: process {pid}\n")
-    psutil.wait_procs([process], timeout=10)
-    assert not process.is_running()
-    assert not (server.folder / "socket").exists()
+    # Where nobody fetches its exit code, it stays as a zombie.
+    assert not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    assert not (servers.folder / "socket").exists()
 
 
-def test_two_starts_at_once_give_one_server(stopped_server):
+def called(capsys, *words):
+    code = main([*words])
+    said = capsys.readouterr()
+    return code, said.out + said.err
+
+
+def test_status_and_list_show_the_programs(servers, client, capsys):
+    servers.keep("k1", "double", seconds=12.34, source="plan.py:7", bytes=2_500_000)
+    for _ in range(3):
+        client.run("k1", [np.ones(3)])
+
+    code, text = called(capsys, "status")
+    pid = str(servers.status()["pid"])
+    heads, row = (line.split() for line in text.splitlines())
+    assert code == 0
+    assert heads[:2] == ["server", "pid"]
+    assert row[:2] == [servers.folder.name, pid]
+    assert row[4:] == ["1", "2.5", "MB", "3", "2", "0"]
+
+    code, text = called(capsys, "list")
+    heads, row = text.splitlines()
+    assert code == 0
+    assert heads.split()[:2] == ["function", "source"]
+    expected = "double plan.py:7 12.3 s 3 2 2.5 MB 0 s ago".split()
+    assert row.split()[:-3] == expected[:-3]
+
+    (one,) = json.loads(called(capsys, "status", "--json")[1])
+    assert (one["pid"], one["own"], one["calls"]) == (int(pid), True, 3)
+    assert one["environment"] == environment()
+    (one,) = json.loads(called(capsys, "list", "--json")[1])
+    assert (one["key"], one["calls"], one["bytes"]) == ("k1", 3, 2_500_000)
+    assert one["store"] == str(servers.store)
+
+
+def test_clear_lets_go_of_what_is_loaded(servers, client, capsys):
+    client.run("double", [np.ones(3)])
+    client.run("echo", [np.ones(3)])
+    assert called(capsys, "clear") == (0, "let go of 2 programs\n")
+    assert servers.status()["programs"] == 0
+    client.run("double", [np.ones(3)])
+    assert servers.loads() == ["double", "echo", "double"]
+
+
+def test_logs_and_restart(servers, client, capsys):
+    assert f"serves {servers.folder}/socket" in called(capsys, "logs")[1]
+    before = servers.status()["pid"]
+    code, text = called(capsys, "restart", "--idle-timeout", "5m", "--memory", "1GB")
+    assert code == 0
+    after = servers.status()["pid"]
+    assert f"started: process {after}," in text
+    assert before != after
+    words = psutil.Process(after).cmdline()
+    assert {"--idle-timeout=300.0", "--memory=1000000000"} <= set(words)
+    assert called(capsys, "stop", "--json")[1] == (
+        json.dumps({"stopped": [after], "others": 0}) + "\n"
+    )
+
+
+@pytest.mark.parametrize("word", ["list", "clear", "logs"])
+def test_without_a_server_they_say_so(servers, capsys, word):
+    code, text = called(capsys, word)
+    assert code == 2
+    assert "there is no log" in text or "Start one: jfi-server start" in text
+
+
+def test_other_environments_have_servers_beside(servers, monkeypatch, capsys):
+    main(["start"])
+    own = servers.status()["pid"]
+    with monkeypatch.context() as changed:
+        changed.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true")
+        changed.setenv("JAX_PLATFORMS", "cpu")
+        assert server_folder(servers.base, digest()) != servers.folder
+        main(["start"])
+        capsys.readouterr()
+        code, text = called(capsys, "status")
+        assert code == 0
+        assert "JAX_PLATFORMS: " in text
+    code, text = called(capsys, "stop")
+    assert f"stopped: process {own}" in text
+    assert "servers of other environments run: 1" in text
+    code, text = called(capsys, "status")
+    assert code == 1
+    assert "XLA_FLAGS: --xla_cpu_enable_fast_math=true" in text
+    assert "none of them is this environment's" in text
+    assert "stopped: process" in called(capsys, "stop", "--all")[1]
+    assert called(capsys, "status")[0] == 1
+
+
+def test_what_is_dumped_is_no_other_environment(monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS", "--a=1 --xla_dump_to=/tmp/x --b=2")
+    one = digest()
+    monkeypatch.setenv("XLA_FLAGS", "--b=2 --a=1")
+    assert digest() == one
+    monkeypatch.setenv("XLA_FLAGS", "--a=1")
+    assert digest() != one
+
+
+def test_two_starts_at_once_give_one_server(servers):
     with ThreadPoolExecutor() as pool:
-        one, other = pool.map(lambda _: stopped_server.command("start"), range(2))
-    assert one.returncode == other.returncode == 0
-    pid = stopped_server.report().pid
-    assert f"process {pid}," in one.stdout
-    assert f"process {pid}," in other.stdout
-    # The loser has ended, or is about to.
-    wait_until(lambda: len(servers_in(stopped_server.folder)) == 1)
+        found = list(pool.map(lambda _: servers.command("start"), range(3)))
+    pid = servers.status()["pid"]
+    for done in found:
+        assert done.returncode == 0, done.stderr
+        assert f"process {pid}," in done.stdout
+    # The losers have ended, or are about to.
+    wait_until(lambda: len(servers_in(servers.base)) == 1)
 
 
-def servers_in(folder):
+def servers_in(base):
     found = []
     for process in psutil.process_iter(["cmdline"]):
         words = process.info["cmdline"] or []
-        if "run" in words and str(folder) in words:
+        if "run" in words and str(base) in words:
             found.append(process)
     return found
 
 
-def test_a_killed_server_leaves_nothing_in_the_way(stopped_server):
-    assert stopped_server.command("start").returncode == 0
-    killed = stopped_server.report().pid
-    os.kill(killed, signal.SIGKILL)
-    wait_until(lambda: stopped_server.report() is None)
-    assert (stopped_server.folder / "socket").exists()
-    assert stopped_server.command("start").returncode == 0
-    assert stopped_server.report().pid != killed
+def test_a_killed_server_leaves_nothing_in_the_way(servers):
+    process = servers.start()
+    process.kill()
+    process.wait()
+    assert (servers.folder / "socket").exists()
+    assert servers.command("stop").stdout.startswith("not running")
+    servers.start()
 
 
-def test_in_the_foreground_until_a_signal(stopped_server):
-    words = [sys.executable, "-m", "jfi_server", "run", "--dir"]
-    process = subprocess.Popen(
-        [*words, str(stopped_server.folder)], stderr=subprocess.PIPE, text=True
-    )
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_in_the_foreground_until_a_signal(servers, number):
+    words = [sys.executable, "-m", "jfi_server", "run"]
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
     try:
-        wait_until(lambda: stopped_server.report() is not None)
-        process.send_signal(signal.SIGTERM)
+        wait_until(servers.status)
+        process.send_signal(number)
         _, said = process.communicate(timeout=30)
     finally:
         process.kill()
         process.wait()
     assert process.returncode == 0
-    assert f"serves {stopped_server.folder}/socket" in said
-    assert not (stopped_server.folder / "socket").exists()
+    assert f"serves {servers.folder}/socket" in said
+    assert f"ends: {number.name}" in said
+    assert not (servers.folder / "socket").exists()
 
 
-@pytest.mark.parametrize("command", ["run", "start", "stop", "status"])
-def test_an_open_folder_is_refused(command, tmp_path, capsys):
-    tmp_path.chmod(0o755)
-    assert main([command, "--dir", str(tmp_path)]) == 2
-    said = capsys.readouterr().err
-    assert f"the folder {tmp_path} is open to other users (mode 755)" in said
-    assert f"chmod 700 {tmp_path}" in said
+def test_a_signal_may_come_at_any_time(servers):
+    """While it starts, the process ends by the signal; afterwards by itself."""
+    words = [sys.executable, "-m", "jfi_server", "run"]
+    for milliseconds in range(0, 300, 30):
+        process = subprocess.Popen(words, stderr=subprocess.DEVNULL)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(milliseconds / 1000)
+        process.terminate()
+        assert process.wait(10) in (0, -signal.SIGTERM)
+    servers.start()
+
+
+@pytest.mark.parametrize("word", ["run", "start"])
+def test_a_folder_that_can_not_be_written_is_told_in_words(word, servers):
+    # /proc is read-only even for root.
+    done = servers.command(word, "--dir", "/proc/jfi")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(
+        "jfi-server: nothing can be written in the folder /proc/jfi (No such file"
+    )
+    assert done.stderr.endswith("export JFI_SERVER_DIR=~/.jfi\n")
+
+
+def test_run_refuses_an_open_folder(servers):
+    servers.base.chmod(0o755)
+    done = servers.command("run")
+    servers.base.chmod(0o700)
+    assert done.returncode == 2
+    assert f"{servers.base} is open to other users (mode 755)" in done.stderr
+
+
+@pytest.mark.parametrize("word", ["start", "stop", "restart", "status", "list"])
+def test_an_open_folder_is_refused(word, tmp_path, capsys):
+    own = server_folder(tmp_path, digest())
+    own.mkdir(mode=0o755)
+    tmp_path.chmod(0o700)
+    (own / "socket").touch()
+    code, text = called(capsys, word, "--dir", str(tmp_path))
+    assert code == 2
+    assert f"the folder {own} is open to other users (mode 755)" in text
+    assert f"chmod 700 {own}" in text
 
 
 def test_a_folder_of_somebody_else_is_refused(tmp_path, capsys, monkeypatch):
     tmp_path.chmod(0o700)
-    monkeypatch.setattr(os, "getuid", lambda: 12345)
-    assert main(["start", "--dir", str(tmp_path)]) == 2
-    assert "belongs to another user" in capsys.readouterr().err
+    owner = os.getuid()
+    monkeypatch.setattr(os, "getuid", lambda: owner + 1)
+    code, text = called(capsys, "start", "--dir", str(tmp_path))
+    assert code == 2
+    assert f"{tmp_path} belongs to another user (uid {owner})" in text
 
 
-def test_a_link_is_no_folder(tmp_path, capsys):
-    target = tmp_path / "target"
-    target.mkdir(mode=0o700)
-    (tmp_path / "link").symlink_to(target)
-    assert main(["start", "--dir", str(tmp_path / "link")]) == 2
-    assert "is not a folder" in capsys.readouterr().err
-
-
-def test_a_folder_that_cannot_be_made(tmp_path, capsys):
+def test_a_file_or_a_link_is_no_folder(tmp_path, capsys):
     (tmp_path / "file").touch()
-    assert main(["start", "--dir", str(tmp_path / "file" / "sub")]) == 2
-    assert "can't be created" in capsys.readouterr().err
+    (tmp_path / "real").mkdir(mode=0o700)
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    assert called(capsys, "start", "--dir", str(tmp_path / "file"))[0] == 2
+    code, text = called(capsys, "start", "--dir", str(tmp_path / "link"))
+    assert code == 2
+    assert "is not a folder" in text
 
 
-def test_a_path_too_long_for_a_socket(tmp_path, capsys):
-    assert main(["start", "--dir", str(tmp_path / ("x" * 120))]) == 2
-    assert "too long for a socket" in capsys.readouterr().err
+def test_a_path_too_long_for_a_socket_is_told(tmp_path):
+    with pytest.raises(ServerError, match="too long for a socket"):
+        socket_path(tmp_path / ("x" * 100))
 
 
-def test_where_the_folder_is(tmp_path, monkeypatch):
-    monkeypatch.delenv("JFI_SERVER_DIR", raising=False)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    assert server_folder() == tmp_path / "jfi"
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "missing"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    assert server_folder() == tmp_path / "cache" / "jfi"
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert server_folder() == tmp_path / ".cache" / "jfi"
-    monkeypatch.setenv("JFI_SERVER_DIR", str(tmp_path / "own"))
-    assert server_folder() == tmp_path / "own"
-    assert server_folder(str(tmp_path / "chosen")) == tmp_path / "chosen"
+@pytest.mark.parametrize(
+    ("variables", "folder"),
+    [
+        ({"JFI_SERVER_DIR": "/a", "XDG_RUNTIME_DIR": "/tmp"}, "/a"),
+        ({"JFI_SERVER_DIR": "~/b", "HOME": "/home/x"}, "/home/x/b"),
+        ({"XDG_RUNTIME_DIR": "/tmp", "HOME": "/home/x"}, "/tmp/jfi"),
+        ({"XDG_RUNTIME_DIR": "/not there", "HOME": "/home/x"}, "/home/x/.cache/jfi"),
+        ({"XDG_CACHE_HOME": "/c", "HOME": "/home/x"}, "/c/jfi"),
+    ],
+)
+def test_where_the_folder_is(variables, folder, monkeypatch):
+    for name in ("JFI_SERVER_DIR", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert str(base_folder()) == folder
+    assert str(base_folder("/chosen")) == "/chosen"
 
 
-def test_a_folder_that_was_opened_later_is_not_trusted(stopped_server):
-    assert stopped_server.command("start").returncode == 0
-    stopped_server.folder.chmod(0o750)
-    try:
-        with pytest.raises(ServerError, match="open to other users"):
-            ask(stopped_server.folder, Status())
-    finally:
-        stopped_server.folder.chmod(0o700)
+@pytest.mark.parametrize(
+    "words",
+    [["start", "--memory", "4 apples"], ["start", "--idle-timeout", "1.2.3"], ["go"]],
+)
+def test_what_is_no_option_is_told(words, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+    assert "jfi-server: error" in capsys.readouterr().err

@@ -1,0 +1,84 @@
+"""A server whose programs are Python functions.
+
+Its arguments: the base folder, and options as `name=value`. A store is a folder with
+a file for each key, which says what the program is.
+"""
+
+import json
+import logging
+import os
+import resource
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+from jfi_server import watch
+from jfi_server.server import Options, run
+
+
+def forever(arrays):
+    while True:
+        time.sleep(0.05)
+
+
+def slowly(arrays):
+    time.sleep(1)
+    return arrays
+
+
+def exhausted(arrays):
+    raise RuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 1 bytes")
+
+
+def exiting(arrays):
+    raise SystemExit(3)
+
+
+def crashing(arrays):
+    os.abort()
+
+
+RUN = {
+    "echo": lambda arrays: arrays,
+    "double": lambda arrays: [a + a for a in arrays],
+    "objects": lambda arrays: [np.array([None])],
+    "forever": forever,
+    "slowly": slowly,
+    "exhausted": exhausted,
+    "exiting": exiting,
+    "crashing": crashing,
+}
+
+
+class Program:
+    def __init__(self, about):
+        self.about = about
+        self.run = RUN[about["name"]]
+
+
+def hosted(store, key):
+    path = store / key
+    if not path.exists():
+        raise KeyError(key)
+    with open(store / "loads", "a") as file:
+        file.write(f"{key}\n")
+    about = json.loads(path.read_text())
+    time.sleep(about.get("loading", 0))
+    if about["name"] == "crashing at load":
+        os.abort()
+    if about["name"] == "damaged":
+        raise ValueError("the entry is damaged")
+    return Program(about)
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level="INFO")
+    base, *words = sys.argv[1:]
+    given = dict(word.split("=") for word in words)
+    if files := given.pop("files", None):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (int(files), int(files)))
+    watch.PATIENCE = float(given.pop("patience", watch.PATIENCE))
+    kinds = {"store": Path, "memory": int, "idle_timeout": float}
+    options = {name: kinds[name](value) for name, value in given.items()}
+    run(Options(Path(base), **options), hosted)
