@@ -2,7 +2,8 @@
 
 Each function takes seconds to compile. The way is "jax" (`jax.jit`), "jax cache" (with
 JAX's cache of compiled programs in `$JAX_FOLDER`), "disk" or "auto" (`persistent` in
-that mode), or "import": JAX and one small function. It prints the sum of the result.
+that mode), or "import": the same imports, and one small function. It prints the sum of
+the result.
 """
 
 import os
@@ -144,7 +145,9 @@ def small() -> tuple[Callable[..., Any], tuple[Any, ...]]:
 
 def main(name: str, way: str) -> None:
     """Run a function once."""
-    fn, args = small() if way == "import" else globals()[name]()
+    fn, args = globals()[name]()
+    if way == "import":
+        fn, args = small()
     if way == "jax cache":
         jax.config.update("jax_compilation_cache_dir", os.environ["JAX_FOLDER"])
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
