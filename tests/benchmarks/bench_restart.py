@@ -119,6 +119,8 @@ def main(names: list[str]) -> int:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory(prefix="jfi", dir="/tmp") as folder:
+        # Where it is set, jfi is compiled to bytecode at each start, and JAX is not.
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         os.environ.update(
             JFI_CACHE_DIR=f"{folder}/store",
             JFI_SERVER_DIR=f"{folder}/server",
