@@ -22,6 +22,7 @@ from ..._values import (
     is_fixed,
     is_installed,
     is_library,
+    is_marked_static,
     is_named,
     is_scalar,
     is_user_function,
@@ -204,7 +205,7 @@ def _kind_of_value(x: Any) -> kinds.Kind | None:
         return ITSELF
     if isinstance(x, weakref.ref):
         return REFERENCE if x() is not None else ITSELF
-    return ITSELF if getattr(type(x), STATIC_MARK, False) is True else None
+    return ITSELF if is_marked_static(x) else None
 
 
 def _kind_of_odd_array(x: np.ndarray[Any, Any]) -> kinds.Kind:
