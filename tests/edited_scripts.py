@@ -677,7 +677,8 @@ USES = {
     "a closure of it": "import NAME\ndef m(m): return lambda x: m.helper(x)\n"
     "f = m(NAME)",
     "an import inside": "def f(x):\n  import NAME\n  return NAME.helper(x)",
-    "a name imported inside": "def f(x):\n  from NAME import helper\n  return helper(x)",
+    "a name imported inside": "def f(x):\n  from NAME import helper as h\n"
+    "  return h(x)",
     "its function itself": "from NAME import helper as f",
     "all names": "from NAME import *\ndef f(x): return helper(x) * CONST",
     "a jitted one": "import NAME\nh = jax.jit(NAME.helper)\ndef f(x): return h(x)",

@@ -2,9 +2,8 @@
 
 import json
 
-import pytest
-
 import edited_scripts
+import pytest
 from subprocesses import run_python
 
 
