@@ -65,7 +65,7 @@ class Describing:
     def __init__(self, place: Place) -> None:
         opened = place.opened
         refuse_effects(opened)
-        self._name, self._graph, self._around = place.name, opened.graph, place.around
+        self._graph, self._around = opened.graph, place.around
         self._libraries = sorted(opened.read.imports)
         self._copied = _only_below(opened.graph, _copied(opened.objects))
         self._texts = _texts(opened) if _reads_texts(opened) else None
@@ -83,7 +83,7 @@ class Describing:
         Raises:
             UnportableError: It can't be kept, and why.
         """
-        walk = ProgramWalk(f"{self._name}()")
+        walk = ProgramWalk("it")
         writer = _Writer(walk)
         try:
             writer.write((self._around, self._texts))
@@ -102,7 +102,7 @@ class Describing:
                 if cls not in known:  # it is in no node of its own
                     walk.look_at(cls)
         except FingerprintError as error:
-            raise UnportableError(str(error)) from None
+            raise UnportableError(str(error).rstrip(".")) from None
         return Description(walk.digest(), (*walk.shared, *self._shared), self._streams)
 
 
