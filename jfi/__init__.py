@@ -53,6 +53,7 @@ from ._errors import (
     AutoJitError as AutoJitError,
     AutoJitOptionError as AutoJitOptionError,
     BatchError as BatchError,
+    CacheWarning as CacheWarning,
     CallbackError as CallbackError,
     DefaultsError as DefaultsError,
     DerivativeError as DerivativeError,

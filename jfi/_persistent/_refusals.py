@@ -81,6 +81,8 @@ def _of_this_process(fn: types.FunctionType) -> Iterator[str]:
             if not isinstance(value, types.ModuleType):
                 break
             value = getattr(value, attribute, None)
+        if hasattr(type(value), "__getattr__"):  # the user's, who may do anything there
+            continue
         module, own = (getattr(value, k, "") for k in ("__module__", "__qualname__"))
         full = f"{module}.{own}"
         if reads_surroundings(full):
