@@ -51,7 +51,8 @@ def test_the_next_process_traces_and_compiles_nothing(tmp_path, dtype):
 
 
 def test_results_are_the_same_where_jax_hides_what_a_program_is(tmp_path):
-    found = json.loads(twice(CASES, tmp_path, JFI_WITHOUT="all")[1])
+    env = {"JFI_CACHE_DIR": str(tmp_path), "JFI_WITHOUT": "all"}
+    found = json.loads(output_of(CASES, env=env, timeout=300))
     for name, (persistent, autojit, traces) in found[0].items():
         assert persistent == autojit, name
         assert traces == 1 or "Error: " in persistent[0][0] or "passed" in name, name
@@ -59,7 +60,7 @@ def test_results_are_the_same_where_jax_hides_what_a_program_is(tmp_path):
 
 # What only tracing does happens at each start: none of these is kept.
 EFFECTS = """
-import functools, logging, sys, warnings
+import builtins, functools, logging, os, pathlib, sys, warnings
 import numpy as np
 import jfi
 warnings.simplefilter("ignore", jfi.JfiWarning)
@@ -68,6 +69,8 @@ logging.getLogger().addHandler(handler)
 log, seen, counts, total = print, [], {"n": 0}, 0
 tell = functools.partial(print, "by a partial")
 from sys import stdout
+folder = os.environ["JFI_CACHE_DIR"] + "/.."
+file, text = f"{folder}/saved.npy", pathlib.Path(f"{folder}/text")
 
 class Counter:
     n = 0
@@ -158,6 +161,47 @@ def calls_back(x):
     jfi.jax.debug.callback(lambda: print("calls back"))
     return x
 
+@jfi.jax.jit
+def jitted(x):
+    print("in a jitted helper")
+    return x
+
+@jfi.persistent
+def calls_what_prints(x):
+    return jitted(x)
+
+counted = []
+
+@jfi.jax.jit
+def counting(x):
+    counted.append(3)
+    return x
+
+@jfi.persistent
+def calls_what_counts(x):
+    return counting(x)
+
+@jfi.jax.custom_jvp
+def ruled(x):
+    builtins.print("in a custom rule")
+    return x
+
+ruled.defjvp(lambda p, t: (p[0], t[0]))
+
+@jfi.persistent
+def calls_what_is_ruled(x):
+    return ruled(x)
+
+@jfi.persistent
+def saves(x):
+    np.save(file, np.ones(2))
+    return x
+
+@jfi.persistent
+def writes_a_file(x):
+    text.write_text("written")
+    return x
+
 @functools.lru_cache
 def remembered(n):
     print("remembered")
@@ -181,6 +225,10 @@ print(seen, counts, total, Counter.n)
 print(np.allclose(asks_for_a_hash(x), x + hash("text") % 1000))
 asks_for_an_id(x), calls_back(x), asks_what_remembers(x)
 jfi.jax.effects_barrier()
+calls_what_prints(x), calls_what_counts(x), calls_what_is_ruled(x)
+saves(x), writes_a_file(x)
+print(counted, "saved", text.read_text(), np.load(file))
+text.unlink(), os.unlink(file)
 print(float(draws_from_numpy(x)[0]), file=sys.stderr)
 report = jfi.cache_report()
 print(report.hits, sorted(report.not_kept))
@@ -193,7 +241,8 @@ def test_effects_of_tracing_happen_at_each_start(tmp_path):
     for what in ("prints", "by another name", "by a partial ...", "by an argument",
                  "logs", "after an import", "True", "to a stream",
                  "to a stream by name", "[(2,)] {'n': 1} 1 1", "True", "calls back",
-                 "remembered"):  # fmt: skip
+                 "remembered", "in a jitted helper", "in a custom rule",
+                 "[3] saved written [1. 1.]"):  # fmt: skip
         assert what in cold.splitlines()
     assert cold.splitlines()[-1].startswith("0 [")
     assert "draws_from_numpy" in cold.splitlines()[-1]
