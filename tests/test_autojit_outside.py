@@ -522,3 +522,28 @@ def test_what_a_method_reads_that_is_called_by_a_name_in_a_text(call, monkeypatc
     for rate in (1.0, 2.0, 3.0):
         monkeypatch.setitem(globals(), "RATE", rate)
         assert f(Stepper(), jfi.ones(2)).tolist() == [rate] * 2
+
+
+CALL = operator.methodcaller("of_module", 2.0)
+RATES = types.SimpleNamespace(own=types.SimpleNamespace(rate=1.0, other=5))
+GET = operator.attrgetter("own.rate")
+
+
+def test_what_operators_read_by_name(monkeypatch):
+    calls = jfi.autojit(lambda stepper: CALL(stepper))
+    gets = jfi.autojit(lambda x: x * GET(RATES))
+    for rate in (1.0, 2.0, 3.0):
+        monkeypatch.setitem(globals(), "RATE", rate)
+        monkeypatch.setattr(RATES.own, "rate", rate)
+        assert calls(Stepper()) == 2 * rate
+        assert gets(2.0) == 2 * rate
+
+
+def test_what_a_module_answers_by_its_getattr(monkeypatch):
+    module = types.ModuleType("jfi_case_lazy")
+    exec("k = 1\ndef __getattr__(name): return k", vars(module))
+    monkeypatch.setitem(sys.modules, "jfi_case_lazy", module)
+    f = jfi.autojit(lambda x: x * module.anything)
+    for k in (1, 2, 3):
+        module.k = k
+        assert f(2.0) == 2 * k

@@ -5,6 +5,7 @@ which may be found anywhere in what is opened: the walk begins with what it know
 that, and is made again until it finds nothing new.
 """
 
+import operator
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -208,6 +209,8 @@ class _Walk:
             self.found.untraced |= may_trace(x)
         if self._read.whole:
             self.found.add_value(x)
+        if isinstance(x, (operator.attrgetter, operator.methodcaller)):
+            self.found.add_getter(x)
         part, children = kind.open(x, self._read, mode)
         if kind.keyed and mode is Mode.RESULT:
             children = ()

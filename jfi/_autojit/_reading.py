@@ -9,6 +9,7 @@ import builtins
 import contextvars
 import enum
 import functools
+import operator
 import random
 import sys
 import threading
@@ -120,6 +121,15 @@ class Read:
         # `getattr(self, self.mode)`, or `getattr(self, "step_" + mode)`.
         return any(name.startswith(text) or name.endswith(text) for text in self.texts)
 
+    def add_getter(
+        self, value: "operator.attrgetter[Any] | operator.methodcaller"
+    ) -> None:
+        """What reads attributes without any code."""
+        names = value.__reduce__()[1]
+        if isinstance(value, operator.methodcaller):
+            names = names[:1]
+        self.attributes |= {part for name in names for part in str(name).split(".")}
+
     def add_value(self, value: object) -> None:
         """A setting, which may be (a part of) the name of an attribute."""
         if isinstance(value, enum.Enum):
@@ -160,7 +170,10 @@ class Read:
 
     def add_module(self, module: types.ModuleType, known: "Read", mode: Mode) -> None:
         """A module of the user: whatever code reads of anything may be read of it."""
-        names = known.attributes & vars(module).keys()
+        asked = known.attributes | {
+            "__getattr__"
+        }  # which answers for what is not there
+        names = asked & vars(module).keys()
         self._variables.setdefault((id(vars(module)), mode), set()).update(names)
 
 

@@ -238,7 +238,10 @@ class _ModuleCopy(types.ModuleType):
         try:
             return variables[name]
         except KeyError:
-            return super().__getattribute__(name)
+            answers = variables.get("__getattr__")
+            if answers is None or hasattr(types.ModuleType, name):
+                return super().__getattribute__(name)
+        return answers(name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         object.__getattribute__(self, "_jfi_variables")[name] = value
