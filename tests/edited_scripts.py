@@ -603,6 +603,31 @@ EDITED = {
     "a namespace": edits(
         "k = types.SimpleNamespace(a=HOLE)\ndef f(x): return k.a * x", "2", "3"
     ),
+    "a global of a method that an operator calls": edits(
+        "k = HOLE\nclass C:\n  def go(self): return k\nc = C()\n"
+        "call = operator.methodcaller('go')\ndef f(x): return call(c) * x",
+        "2", "3",
+    ),
+    "an attribute that an operator reads": edits(
+        "class C: pass\nc = C()\nc.d = C()\nc.d.k = HOLE\n"
+        "get = operator.attrgetter('d.k')\ndef f(x): return get(c) * x",
+        "2", "3",
+    ),
+    "__getattr__ of a module": edits(
+        "import sys\nm = sys.modules['lazy'] = types.ModuleType('lazy')\n"
+        "exec('k = HOLE\\ndef __getattr__(name): return k', vars(m))\n"
+        "def f(x): return m.anything * x",
+        "2", "3",
+    ),
+    "a primitive's rule": edits(
+        "from jax.extend.core import Primitive\n"
+        "from jax.interpreters import mlir\np = Primitive('twice')\n"
+        "p.def_abstract_eval(lambda x: x)\np.def_impl(lambda x: HOLE * x)\n"
+        "rule = mlir.lower_fun(lambda x: HOLE * x, multiple_results=False)\n"
+        "mlir.register_lowering(p, rule)\ndef f(x): return p.bind(x)\n"
+        "args = jnp.ones(2),",
+        "2", "3",
+    ),
     "a date": edits(
         "import datetime\nk = datetime.date(2020, 1, HOLE)\n"
         "def f(x): return k.day * x",

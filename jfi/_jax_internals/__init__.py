@@ -23,6 +23,7 @@ from ._effects import (
     communicates as communicates,
     exchanging_axes as exchanging_axes,
     inner_jaxprs as inner_jaxprs,
+    is_primitive as is_primitive,
     is_ref as is_ref,
     names_of_axes as names_of_axes,
 )

@@ -42,6 +42,12 @@ def calls_back(jaxpr: Any) -> bool:
     )
 
 
+def is_primitive(x: object) -> bool:
+    """Whether this is an operation of JAX, whose rules are in tables of JAX's."""
+    cls = type(x)
+    return cls.__name__ == "Primitive" and cls.__module__.partition(".")[0] == "jax"
+
+
 # What JAX raises for a conditional under `vmap` whose branches have effects, as draws
 # are to it. The class is all there is to know it by: the text differs by release.
 RefusedEffectsError = NotImplementedError

@@ -127,7 +127,8 @@ class KeptJitted:
     ) -> None:
         self._kept, self._options, self._body = kept, options, body
         self._local = Jitted(fun, options)
-        self.forget()
+        self._programs: dict[Any, Callable[..., Any]] = {}
+        self._last: tuple[Any, Callable[..., Any]] = (None, self._local)
 
     @property
     def run(self) -> "KeptJitted":
@@ -144,9 +145,9 @@ class KeptJitted:
         last, run = self._last
         if last != needed:
             form = context, tuple(needed[1])
-            run = self._programs.get(form)
-            if run is None:
-                run = self._find(args, leaves)
+            known = self._programs.get(form)
+            run = known or self._find(args, leaves)
+            if known is None:
                 if len(self._programs) >= MAX_FORMS:
                     self._programs.clear()
                 self._programs[form] = run
@@ -171,8 +172,7 @@ class KeptJitted:
 
     def forget(self) -> None:
         """Forget what was found."""
-        self._programs: dict[Any, Callable[..., Any]] = {}
-        self._last: tuple[Any, Callable[..., Any]] = None, self._local
+        self._programs, self._last = {}, (None, self._local)
 
     def _find(self, args: tuple[Any, ...], leaves: Sequence[Any]) -> Any:
         kept, places = self._kept, self._kept.places

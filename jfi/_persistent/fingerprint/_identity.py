@@ -19,7 +19,13 @@ from typing import Any
 import jax
 
 from ..._errors import FingerprintError
-from ..._jax_internals import Device, WholeStructure, jit_options, pytree_node
+from ..._jax_internals import (
+    Device,
+    WholeStructure,
+    is_primitive,
+    jit_options,
+    pytree_node,
+)
 from ..._jit._function import is_jitted, options_of
 from ..._values import (
     code_digest,
@@ -343,6 +349,12 @@ class ProgramWalk(Walk):
             self.treedef(value)
         elif isinstance(value, Device):
             self.put("device", value.platform, str(value.id))
+        elif is_primitive(value):
+            raise self.refusal(
+                f"reaches {self.place() or 'an argument'}, a primitive of JAX, whose "
+                "rules can't be read",
+                "Call it in a function of an installed library.",
+            )
         else:
             return False
         return True
