@@ -10,6 +10,7 @@ import hashlib
 import os
 import platform
 import sys
+from collections.abc import Generator
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -56,6 +57,22 @@ if folder is not None:
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
     jax.config.update("jax_persistent_cache_enable_xla_caches", "none")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Programs that tests keep, and servers that they start, are theirs alone."""
+    os.environ["JFI_CACHE_DIR"] = str(tmp_path_factory.mktemp("cache"))
+    os.environ["JFI_SERVER_DIR"] = str(tmp_path_factory.mktemp("server"))
+
+
+@pytest.fixture(autouse=True)
+def _no_cache_left() -> Generator[None]:
+    """`enable_cache()` holds for the process: undo it after each test."""
+    yield
+    keeping = sys.modules.get("jfi._autojit._keeping")
+    if keeping is not None:
+        keeping.keep_everything(None)
 
 
 def keep_what_there_is() -> None:

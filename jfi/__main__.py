@@ -93,14 +93,16 @@ def _devices() -> list[tuple[str, str]]:
 def _server() -> str:
     """Where the compilation server is, and whether it runs."""
     try:
-        command: Any = importlib.import_module("jfi_server.__main__")
-        folder = command.server_folder()
-        status = command.ask(folder, command.Status())
+        folders: Any = importlib.import_module("jfi_server.folders")
+        environment: Any = importlib.import_module("jfi_server.environment")
+        control: Any = importlib.import_module("jfi_server.control")
+        folder = folders.server_folder(folders.base_folder(), environment.digest())
+        status = control.ask(folder, "status")
     except Exception as error:  # a broken server must not hide the rest
         return f"{type(error).__name__}: {error}"
     if status is None:
         return f"not running in {folder}"
-    return f"process {status.pid}, {status.functions} functions, in {folder}"
+    return f"process {status['pid']}, {status['programs']} programs, in {folder}"
 
 
 def _cache() -> str:

@@ -11,12 +11,12 @@ import jax
 import numpy as np
 import pytest
 from jax.sharding import PartitionSpec
-from jfi_server.fingerprint import fingerprint
 from subprocesses import output_of, run_python
 
 import jfi as jnp
 from jfi import _jax_internals as _jax_internals
 from jfi._jax_internals import _key_state, _tracing
+from jfi._persistent.fingerprint import fingerprint
 
 
 ROOT = Path(__file__).parents[1]

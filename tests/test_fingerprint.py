@@ -17,9 +17,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from jfi_server.fingerprint import fingerprint, identify, registration
 
 from jfi._errors import FingerprintError
+from jfi._persistent.fingerprint import ProgramWalk, fingerprint, registration
 
 
 def load(source, filename="<case>", **names):
@@ -27,6 +27,12 @@ def load(source, filename="<case>", **names):
     space = {"__name__": "__main__", "jax": jax, "jnp": jnp, "np": np, **names}
     exec(compile(source, filename, "exec"), space)
     return space["f"]
+
+
+def walked(fn):
+    walk = ProgramWalk("f()")
+    walk.look_at(fn)
+    return walk
 
 
 def same(one, two):
@@ -266,7 +272,7 @@ def test_in_another_process_with_another_hash_seed_and_another_file(tmp_path):
     program = """
 import json, sys
 import jax, jax.numpy as jnp, numpy as np
-from jfi_server.fingerprint import fingerprint
+from jfi._persistent.fingerprint import fingerprint
 cases, shift = json.loads(sys.stdin.read()), int(sys.argv[1])
 digests = {}
 for name, source in cases.items():
@@ -619,13 +625,6 @@ def test_a_tracer_is_refused():
     jax.jit(outer)(1.0)
 
 
-def test_locks_have_an_identity_within_the_process():
-    one, other = threading.Lock(), threading.Lock()
-    first = identify(capture(one), in_process=True).digest
-    assert identify(capture(one), in_process=True).digest == first
-    assert identify(capture(other), in_process=True).digest != first
-
-
 def test_classes_and_functions_are_numbered_alike():
     source = """
 class A: pass
@@ -634,14 +633,14 @@ def h(x): return B()
 s = {'p', 'q'}
 def f(x): return A(), h(x), s
 """
-    first, second = identify(load(source)), identify(load("\n" + source))
+    first, second = walked(load(source)), walked(load("\n" + source))
     names = [item.__qualname__ for item in first.shared]
     assert sorted(names) == ["A", "B", "f", "h"]
     assert [item.__qualname__ for item in second.shared] == names
 
 
 def test_libraries_are_told_with_their_versions():
-    found = identify(load("def f(x): return np.sin(jnp.cos(x))")).libraries
+    found = walked(load("def f(x): return np.sin(jnp.cos(x))")).libraries
     assert found["numpy"] == np.__version__
     assert found["jax"] == jax.__version__
 

@@ -362,7 +362,7 @@ class _Filler:
         return isinstance(other, _Filler) and self.options == other.options
 
     def __hash__(self) -> int:
-        return hash(frozenset(self._options))
+        return hash(frozenset(self.options))
 
     def __call__(self, shell: types.FunctionType, fn: Callable[..., Any]) -> None:
         _connect(shell, Calls(fn, self.options))

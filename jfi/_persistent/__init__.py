@@ -7,14 +7,14 @@ graph of a call, written down without identities, is the key (`_description`).
 | --- | --- |
 | `_public` | what users call; read it first |
 | `_keepers`, `_kept` | who keeps programs; one program, which stands for `jax.jit` |
-| `_description`, `fingerprint/` | what a program is made of, in words for all processes |
+| `_description`, `fingerprint/` | what a program is made of, without identities |
 | `_asked_for`, `_environment` | arrays, options, versions: the rest of the key |
-| `_places`, `_store`, `_records` | where programs are; files; what they say of results |
+| `_places`, `_store`, `_records` | where programs are; files; results in files |
 | `_served`, `_arrays`, `_hosted` | the server's programs, from both sides |
 | `_report` | what was found and saved |
 """
 
-from ._hosted import Hosted as hosted
+from ._hosted import hosted as hosted
 from ._public import (
     cache_report as cache_report,
     enable_cache as enable_cache,

@@ -36,13 +36,11 @@ def from_numpy(
 def _array(
     values: np.ndarray[Any, Any], kind: str | None, weak: bool, place: Any
 ) -> jax.Array:
-    array = jax.device_put(values, place)
+    array: jax.Array = jax.device_put(values, place)
     if kind is not None:
-        return jax.random.wrap_key_data(array, impl=kind)
-    if weak:
-        weaken = _weakly_typed(array.shape, array.dtype, place)
-        weak_array: jax.Array = weaken(array)
-        return weak_array
+        array = jax.random.wrap_key_data(array, impl=kind)
+    elif weak:
+        array = _weakly_typed(array.shape, array.dtype, place)(array)
     return array
 
 
@@ -62,6 +60,4 @@ def run_on_numpy(
         x if kind is None else jax.random.wrap_key_data(jax.numpy.asarray(x), impl=kind)
         for x, kind in zip(arrays, record.arguments, strict=True)
     ]
-    return [
-        np.asarray(jax.random.key_data(x) if is_key(x) else x) for x in run(*given)
-    ]
+    return [np.asarray(jax.random.key_data(x) if is_key(x) else x) for x in run(*given)]

@@ -1,5 +1,6 @@
 """The arrays of a call: which program they need, in this process and in others."""
 
+import functools
 import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -9,7 +10,7 @@ import numpy as np
 from jax.core import Tracer
 
 from .._jax_internals import Device
-from .._values import is_key, token
+from .._values import token
 from ._environment import default_device, surroundings
 
 
@@ -86,12 +87,28 @@ def asked_for(leaves: Sequence[Any]) -> AskedFor | str:
         for k, (x, t) in enumerate(zip(leaves, types, strict=True))
         if isinstance(x, (np.ndarray, np.generic)) and x.dtype != t.dtype
     )
-    keys = tuple(map(kind_of_key, types))
+    try:
+        keys = tuple(map(kind_of_key, types))
+    except KeyError:
+        return "its random keys are of a kind of their own"
     return AskedFor(device, types, tuple(committed), keys, converts)
 
 
 def kind_of_key(type_: Any) -> str | None:
-    """Of what kind random keys of a type are, such as "threefry2x32"; else None."""
+    """Of what kind random keys of a type are, such as "threefry2x32"; else None.
+
+    Raises:
+        KeyError: It is none of JAX's own.
+    """
     if not jax.numpy.issubdtype(type_.dtype, jax.dtypes.prng_key):
         return None
-    return str(type_.dtype._impl.name)
+    return _kinds_of_keys()[type_.dtype]
+
+
+@functools.cache
+def _kinds_of_keys() -> dict[Any, str]:
+    make = functools.partial(jax.random.key, 0)
+    return {
+        jax.eval_shape(functools.partial(make, impl=name)).dtype: name
+        for name in ("threefry2x32", "rbg", "unsafe_rbg")
+    }

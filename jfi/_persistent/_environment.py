@@ -46,7 +46,7 @@ def default_device() -> Device:
     if isinstance(chosen, str):
         kind, _, number = chosen.partition(":")
         devices = jax.devices(kind)
-        return next((d for d in devices if str(d.id) == number), devices[0])
+        chosen = next((d for d in devices if str(d.id) == number), devices[0])
     found: Device = chosen or jax.local_devices()[0]
     return found
 
@@ -132,11 +132,3 @@ def _digest_of_surroundings(device: Device) -> bytes:
     }
     fields = [f"{name}={value}".encode() for name, value in parts.items()]
     return hashlib.sha256(token(*fields)).digest()
-
-
-@functools.cache
-def environment_digest() -> str:
-    """A name for the environment of this process: of the servers that may serve it."""
-    devices = sorted(f"{d.platform} {d.device_kind} {d.id}" for d in jax.local_devices())
-    text = repr((sorted(environment().items()), devices))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -13,6 +13,19 @@ from ._records import loads
 from ._store import Store
 
 
+def hosted(folder: Path, key: str) -> "Hosted":
+    """Load a program of the store.
+
+    Args:
+        folder: That of the store.
+        key: Its name there.
+
+    Raises:
+        KeyError: The store has none of this name, or it can't be loaded.
+    """
+    return Hosted(folder, key)
+
+
 class Hosted:
     """A program of the store, loaded.
 
@@ -45,8 +58,6 @@ class Hosted:
             "bytes": entry.size,
         }
 
-    def run(
-        self, arrays: Sequence[np.ndarray[Any, Any]]
-    ) -> list[np.ndarray[Any, Any]]:
+    def run(self, arrays: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
         """Run it on NumPy arrays; random keys are their numbers."""
         return run_on_numpy(self._run, self._record, arrays)

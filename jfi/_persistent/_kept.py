@@ -92,7 +92,7 @@ class KeptProgram:
     def numbers_of(self, streams: Sequence[Any]) -> tuple[int | None, ...] | None:
         """Streams by number; None for that which is current at each call."""
         numbers = [s and self.description.number_of(s) for s in streams]
-        known = all(s is None or k is not None for s, k in zip(streams, numbers, strict=True))
+        known = all(s is None or k is not None for s, k in zip(streams, numbers))  # noqa: B905
         return tuple(numbers) if known else None
 
 
@@ -125,10 +125,9 @@ class KeptJitted:
             return self._local(*args)
         leaves = jax.tree.leaves(args)
         forms, context = [*map(form_of, leaves)], compilation_context()
-        for known, its_forms, run in self._programs:
-            if forms == its_forms and context == known:
-                break
-        else:
+        known = (r for c, f, r in self._programs if f == forms and c == context)
+        run = next(known, None)
+        if run is None:
             run = self._find(args, leaves)
             if context is not None:
                 self._programs = [(context, forms, run), *self._programs[:MAX_FORMS]]
@@ -154,8 +153,11 @@ class KeptJitted:
         kept, places = self._kept, self._kept.places
         streams = kept.numbers_of(self._body.streams)
         asked = asked_for(leaves)
-        if isinstance(asked, str) or streams is None:
-            places.not_kept(kept.name, asked if streams else _STREAM)
+        if isinstance(asked, str):
+            places.not_kept(kept.name, asked)
+            return self._local
+        if streams is None:
+            places.not_kept(kept.name, _STREAM)
             return self._local
         key = asked.key(kept.description.digest, streams, self._options)
         found = self._look_up(key, asked)
@@ -223,7 +225,9 @@ class KeptJitted:
     ) -> str:
         """Keep what was compiled; or why it can't be kept."""
         kept = self._kept
-        shardings = jax.tree.leaves((compiled.input_shardings, compiled.output_shardings))
+        shardings = jax.tree.leaves(
+            (compiled.input_shardings, compiled.output_shardings)
+        )
         if any(sharding.device_set != {asked.device} for sharding in shardings):
             return "it runs on several devices"
         code = serialized(compiled)

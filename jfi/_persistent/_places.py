@@ -34,7 +34,9 @@ class Found(NamedTuple):
 class Server(Protocol):
     """Runs programs of the store in another process."""
 
-    def run_of(self, key: str, record: Record, asked: AskedFor, load: Any) -> Run | None:
+    def run_of(
+        self, key: str, record: Record, asked: AskedFor, load: Callable[[], Run | None]
+    ) -> Run | None:
         """What has the server run a program; None: it is to be loaded here."""
         ...
 
@@ -69,7 +71,7 @@ class Places:
         def load() -> Run | None:
             return self.load(key, entry, record, asked.device)
 
-        run = self.server and self.server.run_of(key, record, asked, load)
+        run = self.server.run_of(key, record, asked, load) if self.server else None
         if run is not None:
             LEDGER.found(record.seconds)
             return Found(record, run)

@@ -13,6 +13,7 @@ import numpy as np
 from .._autojit import Calls
 from .._autojit._keeping import keep_everything
 from .._autojit._wrapper import wrap
+from .._autojit.kinds._wrappers import is_wrapper, mark_wrapper
 from .._errors import AutoJitError, LocalFallbackWarning
 from .._jax_internals import use_jax_cache
 from .._values import function_name, is_key, user_level
@@ -24,8 +25,6 @@ from ._store import Store, default_folder
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-_PERSISTENT = "__jfi_persistent__"
 
 
 @overload
@@ -95,7 +94,7 @@ def persistent(
     if isinstance(fn, (staticmethod, classmethod)):
         inner = persistent(fn.__func__, mode=mode, timeout=timeout, returns=returns)
         return type(fn)(inner)
-    if getattr(fn, _PERSISTENT, None) is fn:
+    if is_wrapper(fn):
         return fn
     if not callable(fn):
         raise TypeError(
@@ -103,14 +102,14 @@ def persistent(
             "Write @jfi.persistent above a function, or persistent(fn)."
         )
     calls = Calls(fn, {}, keeper=ModeKeeper(mode, timeout))
-    return _wrapped(fn, wrap(calls), calls, returns)
+    return _wrapped(fn, wrap(calls), returns)
 
 
 persistent_call = persistent
 
 
 def _wrapped(
-    fn: Callable[..., Any], compiled: Callable[..., Any], calls: Calls, returns: str
+    fn: Callable[..., Any], compiled: Callable[..., Any], returns: str
 ) -> Callable[..., Any]:
     told: set[str] = set()
 
@@ -131,8 +130,7 @@ def _wrapped(
             out = fn(*args, **kwargs)
         return out if returns == "jax" else jax.tree.map(_as_numpy, out)
 
-    setattr(run, _PERSISTENT, run)
-    return run
+    return mark_wrapper(run)
 
 
 def _as_numpy(x: Any) -> Any:
@@ -157,7 +155,7 @@ def _check_options(mode: object, timeout: object, returns: object) -> None:
         )
 
 
-def enable_cache(dir: str | os.PathLike[str] | None = None) -> None:  # noqa: A002
+def enable_cache(dir: str | os.PathLike[str] | None = None) -> None:
     """Keep all that is compiled on disk, so that the next run compiles nothing.
 
     Call it once, before anything is compiled. What jfi compiles (`autojit`, batches,

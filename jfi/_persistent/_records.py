@@ -163,10 +163,12 @@ def _name_of_kind(kind: Kind) -> tuple[Any, ...]:
 
 
 _KINDS: dict[str, Kind] = {
-    name: kind
-    for module in (_classify, _flax)
-    for name, kind in vars(module).items()
-    if isinstance(kind, Kind)
+    "INPUT": INPUT,
+    **{f"of {cls.__name__}": kind for cls, kind in BUILTIN.items()},
+    **{
+        name: kind
+        for module in (_classify, _flax)
+        for name, kind in vars(module).items()
+        if isinstance(kind, Kind)
+    },
 }
-_KINDS["INPUT"] = INPUT
-_KINDS |= {f"of {cls.__name__}": kind for cls, kind in BUILTIN.items()}

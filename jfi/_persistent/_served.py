@@ -5,6 +5,7 @@ which spares this process to load it. In mode "auto" one that is called again an
 is loaded here meanwhile: no way to another process is as short as none.
 """
 
+import contextlib
 import functools
 import importlib
 import threading
@@ -70,10 +71,9 @@ class ServerLink:
 
     def keep(self, key: str) -> None:
         """Let the server load a new program, while this process goes on."""
-        try:
-            self.client.load(key)
-        except _server("errors").ServerError:
-            return  # who runs it will tell
+        errors = _server("errors")
+        with contextlib.suppress(errors.ServerLost, errors.ServerError):
+            self.client.load(key)  # if it can't, who runs it will tell
 
     def tell(self, why: str) -> None:
         """Warn once that programs run in this process."""

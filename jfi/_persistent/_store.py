@@ -132,7 +132,7 @@ class Store:
         path = self._path(key).with_suffix(".lock")
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            file = path.open("wb") if fcntl and self._usable() else None
+            file = path.open("wb") if self._usable() else None
         except OSError:
             file = None
         if file is None or fcntl is None:

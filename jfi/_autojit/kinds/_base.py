@@ -10,10 +10,7 @@ import types
 from collections.abc import Callable, Collection, Iterable, Sequence, Sized
 from typing import Any, NamedTuple, TypeAlias
 
-import jax
-import numpy as np
-
-from ..._values import Constant, contents_key, identity, number_key
+from ..._values import Constant, identity, number_key
 from .._modes import Mode
 from .._reading import Read
 from .._sources import Source as Source
@@ -367,45 +364,6 @@ class OfUsersClassKind(ConstantKind):
     def split(self, x: Any) -> Split:
         part, _ = super().split(x)
         return part, (type(x),)
-
-
-class StaticArrayKind(Kind):
-    """A NumPy array that is not traced (text, dates, results), static by contents."""
-
-    def guard(
-        self, source: Source, name: str, part: Any, n: int
-    ) -> Sequence[Expression]:
-        source.require(f"type({name}) is {source.constant(type(part.value))}")
-        source.setting(f"contents_key({name})", part.key)
-        return ()
-
-    def split(self, x: Any) -> Split:
-        return Constant(contents_key(x), x.copy()), ()
-
-    def make(self, part: Any, children: Sequence[Any]) -> Any:
-        return part.value.copy()
-
-    def portable(self, part: Any) -> Any:
-        return part.value
-
-
-class KnownArrayKind(Kind):
-    """A JAX array that is declared to be static: by contents."""
-
-    constant = True
-
-    def split(self, x: Any) -> Split:
-        numbers = x
-        if jax.numpy.issubdtype(x.dtype, jax.dtypes.prng_key):
-            numbers = jax.random.key_data(x)
-        key = str(x.dtype), bool(x.weak_type), contents_key(np.asarray(numbers))
-        return Constant(key, x), ()
-
-    def make(self, part: Any, children: Sequence[Any]) -> Any:
-        return part.value
-
-    def portable(self, part: Any) -> Any:
-        return part.value
 
 
 class InputKind(Kind):

@@ -18,8 +18,8 @@ from ..._values import (
 from .._modes import Mode
 from .._reading import Read
 from ._base import Expression, Kind, Source, Split, Watches
-from ._functions import is_autojitted
 from ._variables import variables_of
+from ._wrappers import plain_function
 
 
 class ClassKind(Kind):
@@ -270,7 +270,7 @@ def _functions_behind(value: Any) -> list[types.FunctionType]:
         found = [value.__func__]
     else:
         found = [value]
-    found = [f.__wrapped__ if is_autojitted(f) else f for f in found]
+    found = list(map(plain_function, found))
     if all(isinstance(f, types.FunctionType) for f in found):
         return found
     return []

@@ -39,9 +39,11 @@ from . import (
     _dispatch as dispatch,
     _flax as flax,
     _functions as functions,
+    _known_arrays as known,
     _objects as objects,
     _remembering as remembering,
     _variables as outside,
+    _wrappers as wrappers,
 )
 from ._functools import PartialKind
 from ._refusals import contents_change, refuse_readers
@@ -50,10 +52,10 @@ from ._refusals import contents_change, refuse_readers
 ARRAY = kinds.ArrayKind()
 SCALAR = kinds.ScalarKind()
 INTEGER = kinds.IntegerKind()
-KNOWN_ARRAY = kinds.KnownArrayKind()
+KNOWN_ARRAY = known.KnownArrayKind()
 NUMBER = kinds.NumberKind()  # a frozen scalar
 VALUE = kinds.ValueKind()
-STATIC_ARRAY = kinds.StaticArrayKind()
+STATIC_ARRAY = known.StaticArrayKind()
 ITSELF = kinds.IdentityKind()
 LIST = containers.ListKind()
 DICT = containers.DictKind()
@@ -62,6 +64,7 @@ NAMED_TUPLE = containers.NamedTupleKind()
 PYTREE = objects.PytreeKind()
 FUNCTION = functions.FunctionKind()
 AUTOJITTED = functions.AutojittedKind()
+WRAPPER = wrappers.WrapperKind()
 CLASS = classes.ClassKind()
 PARTIAL = PartialKind()
 CACHED = remembering.CachedKind()
@@ -219,6 +222,8 @@ def _kind_of_odd_array(x: np.ndarray[Any, Any]) -> kinds.Kind:
 def _kind_of_function(fn: types.FunctionType) -> kinds.Kind:
     if functions.is_autojitted(fn):
         return AUTOJITTED
+    if wrappers.is_wrapper(fn):
+        return WRAPPER
     if dispatch.is_dispatched(fn):
         return dispatch.DISPATCHED
     if fn.__dict__.get(STATIC_MARK) is fn.__code__:

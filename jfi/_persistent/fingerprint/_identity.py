@@ -29,7 +29,6 @@ from ..._values import (
     reads_surroundings,
     references,
 )
-
 from ._pytree_classes import registration
 from ._walk import Walk
 

@@ -1,0 +1,46 @@
+"""Functions that run an autojitted one in a way of their own: those of `persistent`."""
+
+import types
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from ._base import Kind, Split
+from ._functions import is_autojitted
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_MARK = "__jfi_wrapper__"
+
+
+def mark_wrapper(fn: F) -> F:
+    """Say that a function runs the autojitted one that its `__wrapped__` is."""
+    setattr(fn, _MARK, getattr(fn, "__code__"))  # noqa: B009 - unknown to type checkers
+    return fn
+
+
+def is_wrapper(value: Any) -> bool:
+    """Whether a function is marked so; those that copy its attributes are not."""
+    if not isinstance(value, types.FunctionType):
+        return False
+    return value.__dict__.get(_MARK) is value.__code__
+
+
+def plain_function(value: Any) -> Any:
+    """What the user wrote, of a function under `persistent` or `autojit`."""
+    if is_wrapper(value):
+        value = value.__wrapped__
+    return value.__wrapped__ if is_autojitted(value) else value
+
+
+class WrapperKind(Kind):
+    """Such a function: in compiled code it is the autojitted one."""
+
+    def split(self, x: Any) -> Split:
+        return None, (x.__wrapped__,)
+
+    def make(self, part: Any, children: Sequence[Any]) -> Any:
+        return children[0]
+
+    def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
+        return ""
