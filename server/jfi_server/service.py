@@ -144,6 +144,7 @@ class Service:
             "environment": self._environment,
             "digest": digest(self._environment),
             "store": None if self._store is None else os.fspath(self._store),
+            "started": self._started,
             "uptime": time.time() - self._started,
             "programs": count,
             "bytes": size,
