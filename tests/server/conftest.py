@@ -102,7 +102,15 @@ def servers(monkeypatch):
     """A folder in which no server runs yet, with the programs of fake_server.py."""
     servers = Servers()
     monkeypatch.setenv("JFI_SERVER_DIR", str(servers.base))
-    for key in ("echo", "double", "forever", "slowly", "exhausted", "exiting"):
+    for key in (
+        "echo",
+        "double",
+        "forever",
+        "slowly",
+        "exhausted",
+        "exiting",
+        "missing",
+    ):
         servers.keep(key)
     yield servers
     servers.close()

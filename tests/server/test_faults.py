@@ -254,9 +254,14 @@ def test_connections_are_renewed_after_a_restart(servers):
         thread.join()
     process.terminate()
     process.wait()
+    process = servers.start()
+    assert works(client)
+    assert works(client)
+    process.terminate()
+    process.wait()
     servers.start()
-    assert works(client)
-    assert works(client)
+    client.load("echo")
+    wait_until(lambda: servers.loads()[-1] == "echo")
 
 
 def test_a_program_that_crashes_the_server(servers, client):
@@ -288,7 +293,11 @@ def test_a_program_that_crashes_while_it_is_loaded_is_left_out(servers):
 
 @pytest.mark.parametrize(
     ("key", "reason"),
-    [("exhausted", "RuntimeError: RESOURCE_EXHAUSTED"), ("exiting", "SystemExit: 3")],
+    [
+        ("exhausted", "RuntimeError: RESOURCE_EXHAUSTED"),
+        ("exiting", "SystemExit: 3"),
+        ("missing", "KeyError: 'a key of its own'"),
+    ],
 )
 def test_what_fails_in_the_server_is_not_the_callers_error(key, reason, client):
     with pytest.raises(ServerLost, match=reason):
