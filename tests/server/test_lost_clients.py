@@ -96,6 +96,8 @@ from jfi_server.client import Client
 from jfi_server.environment import digest
 from jfi_server.folders import base_folder
 
+# A shell that starts processes in the background has them ignore it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 client = Client(base_folder(), digest(), base_folder() / "store")
 client.run("double", [np.ones(3)])
 for _ in range(3):
