@@ -144,14 +144,56 @@ def arrays() -> list[tuple[Case, dict[str, float]]]:
 
 
 def served_calls() -> list[tuple[Case, dict[str, float]]]:
-    """A persistent function in the server, to the same function under `jax.jit`."""
-    return []
+    """A persistent function, to the same function under `jax.jit`; NumPy in and out.
+
+    In mode "auto" a program that is called again and again moves into the process; in
+    mode "server" it stays where it is.
+    """
+    import jax
+
+    import jfi
+
+    def function(x: jax.Array) -> jax.Array:
+        return x * 2 + 1
+
+    results = []
+    with tempfile.TemporaryDirectory(prefix="jfi", dir="/tmp") as folder:
+        os.environ.update(JFI_CACHE_DIR=f"{folder}/store", JFI_SERVER_DIR=folder)
+        jitted = jax.jit(function)
+        stays = jfi.persistent(function, mode="server", returns="numpy")
+        moves = jfi.persistent(function, returns="numpy")
+        try:
+            for name, size, limit, rounds in (
+                ("1 KB", 1 << 8, 5.0, 300), ("1 MB", 1 << 18, 2.0, 100),
+                ("100 MB", 25 << 20, 1.3, 9),
+            ):  # fmt: skip
+                x = np.ones(size, np.float32)
+
+                def local(x: np.ndarray = x) -> object:
+                    return np.asarray(jitted(x))
+
+                def served(x: np.ndarray = x) -> object:
+                    return stays(x)
+
+                def auto(x: np.ndarray = x) -> object:
+                    return moves(x)
+
+                jfi.persistent(function, mode="disk")(x)  # compiles, and keeps
+                for _ in range(6):
+                    served()
+                    auto()
+                time.sleep(1)  # it is loaded meanwhile
+                case = Case(f"{name}, auto", auto, local, limit, {"server": served})
+                results.append((case, ratios(case, rounds=rounds, calls=3)))
+        finally:
+            stop(server_folder(Path(folder), digest()))
+    return results
 
 
 if __name__ == "__main__":
     if "--serve" in sys.argv:
         run(Options(Path(sys.argv[-1])), hosted)
     report(
-        "Ratios to multiprocessing.connection (medians of interleaved rounds)",
+        "Ratios to multiprocessing.connection, and of calls to jax.jit (medians)",
         [*round_trips(), *arrays(), *served_calls()],
     )
