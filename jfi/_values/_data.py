@@ -188,7 +188,7 @@ def copied_if_numpy(x: Any) -> Any:
     return np.array(x) if x.nbytes < LARGE else _aligned_copy(x)
 
 
-LARGE = 2**20  # bytes of an array, which JAX takes half a millisecond to copy
+LARGE = 2**22  # bytes of an array, which JAX takes milliseconds to copy
 _ALIGNMENT = 64  # bytes
 
 
