@@ -16,6 +16,9 @@ PYTHON = [
 ]
 
 
+OWN_FOLDERS = ("JFI_CACHE_DIR", "JFI_SERVER_DIR")  # of the tests: see conftest.py
+
+
 def environment(added=None, *, fresh=False):
     """The variables of a process: those of a fresh machine, and `added`.
 
@@ -25,6 +28,7 @@ def environment(added=None, *, fresh=False):
     # JAX's own variables are left out, so that the defaults are those of users.
     drop = ("JAX_", "XLA_", "JFI_")
     plain = {k: v for k, v in os.environ.items() if not k.startswith(drop)}
+    plain |= {k: os.environ[k] for k in OWN_FOLDERS if k in os.environ}
     added = dict(added or {})
     if not fresh:
         flags = [os.environ.get("XLA_FLAGS", ""), added.get("XLA_FLAGS", "")]

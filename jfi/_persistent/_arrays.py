@@ -27,16 +27,14 @@ def from_numpy(
 ) -> list[jax.Array]:
     """The results of a program, as they come from it in this process."""
     place = asked.device if any(asked.committed) else None
+    found: list[jax.Array] = jax.device_put(list(arrays), place)
     return [
         _array(x, kind, weak, place)
-        for x, kind, weak in zip(arrays, record.results, record.weak, strict=True)
+        for x, kind, weak in zip(found, record.results, record.weak, strict=True)
     ]
 
 
-def _array(
-    values: np.ndarray[Any, Any], kind: str | None, weak: bool, place: Any
-) -> jax.Array:
-    array: jax.Array = jax.device_put(values, place)
+def _array(array: jax.Array, kind: str | None, weak: bool, place: Any) -> jax.Array:
     if kind is not None:
         array = jax.random.wrap_key_data(array, impl=kind)
     elif weak:

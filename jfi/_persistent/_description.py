@@ -16,9 +16,14 @@ from .._autojit._keeping import Place
 from .._autojit.kinds._base import UnportableError
 from .._autojit.kinds._classify import PLAIN, VARIABLES
 from .._errors import FingerprintError
-from .._random._generator_objects import OwnStream
 from .._random._streams import Stream
-from .._values import WeakIdentity, code_digest, is_user_module, library_version
+from .._values import (
+    WeakIdentity,
+    code_digest,
+    is_marked_static,
+    is_user_module,
+    library_version,
+)
 from .fingerprint import ProgramWalk
 
 
@@ -63,7 +68,7 @@ def describe(place: Place) -> Description:
     for (kind, _, _), x in zip(opened.graph, opened.objects, strict=True):
         if isinstance(x, type) or kind is PLAIN:
             walk.shared.append(x)
-    streams = (x.stream for x in opened.objects if isinstance(x, OwnStream))
+    streams = filter(None, map(_stream_of, opened.objects))
     return Description(
         walk.digest(), tuple(walk.shared), tuple(map(WeakIdentity, streams))
     )
@@ -87,9 +92,9 @@ class _Writer:
             self._write_class(value)
         elif isinstance(value, types.CodeType):
             walk.put("code", code_digest(value))
-        elif isinstance(value, OwnStream):
+        elif (stream := _stream_of(value)) is not None:
             # Where it stands is an argument of what draws from it.
-            walk.put("stream", type(value).__qualname__, str(value.stream.impl))
+            walk.put("stream", type(value).__qualname__, str(stream.impl))
         else:
             walk.look_at(value)
 
@@ -98,6 +103,12 @@ class _Writer:
         self._walk.put("class", cls.__module__, cls.__qualname__, version)
         if not version:  # how JAX takes it apart
             self._walk.look_at(self._walk.registration_of(cls))
+
+
+def _stream_of(x: Any) -> Stream | None:
+    """The stream of a generator object, whose module few scripts import."""
+    stream = getattr(x, "stream", None) if is_marked_static(x) else None
+    return stream if isinstance(stream, Stream) else None
 
 
 def _version(cls: type) -> str:

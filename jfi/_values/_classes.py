@@ -30,6 +30,11 @@ def own_attributes(x: object) -> dict[str, Any]:
 STATIC_MARK = "__jfi_static__"
 
 
+def is_marked_static(x: object) -> bool:
+    """Whether an object is of such a class."""
+    return getattr(type(x), STATIC_MARK, False) is True
+
+
 def mark_static(fn: F) -> F:
     """Let a function made by jfi pass through `autojit` as it is, by identity.
 

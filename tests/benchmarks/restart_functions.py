@@ -2,7 +2,8 @@
 
 Each function takes seconds to compile. The way is "jax" (`jax.jit`), "jax cache" (with
 JAX's cache of compiled programs in `$JAX_FOLDER`), "disk" or "auto" (`persistent` in
-that mode), or "import": JAX and one small function. It prints the sum of the result.
+that mode), or "import": the same imports, and one small function. It prints the sum of
+the result.
 """
 
 import os
@@ -37,16 +38,27 @@ def control() -> tuple[Callable[..., Any], tuple[Any, ...]]:
         angle, rate, v = x[3:6], x[9:12], x[6:9]
         s, c = jnp.sin(angle), jnp.cos(angle)
         thrust = jnp.sum(u) * jnp.stack(
-            [c[0] * s[1] * c[2] + s[0] * s[2], c[0] * s[1] * s[2] - s[0] * c[2], c[0] * c[1]]
+            [
+                c[0] * s[1] * c[2] + s[0] * s[2],
+                c[0] * s[1] * s[2] - s[0] * c[2],
+                c[0] * c[1],
+            ]
         )
         torque = jnp.stack([u[1] - u[3], u[2] - u[0], u[0] - u[1] + u[2] - u[3]])
         change = jnp.concatenate(
-            [v, rate, thrust - jnp.array([0.0, 0.0, 9.81]), torque - 0.1 * jnp.cross(rate, rate + 1)]
+            [
+                v,
+                rate,
+                thrust - jnp.array([0.0, 0.0, 9.81]),
+                torque - 0.1 * jnp.cross(rate, rate + 1),
+            ]
         )
         return x + 0.02 * change
 
     def cost(x: jax.Array, u: jax.Array, goal: jax.Array) -> jax.Array:
-        return jnp.sum((x - goal) ** 2) + 0.01 * jnp.sum(u**2) + jnp.sum(jnp.cosh(x[3:6]))
+        return (
+            jnp.sum((x - goal) ** 2) + 0.01 * jnp.sum(u**2) + jnp.sum(jnp.cosh(x[3:6]))
+        )
 
     def rollout(x0: jax.Array, us: jax.Array) -> jax.Array:
         def step(x: jax.Array, u: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -74,7 +86,9 @@ def control() -> tuple[Callable[..., Any], tuple[Any, ...]]:
             return (gx + big_k.T @ gu, hxx + hux.T @ big_k), (k, big_k)
 
         end = jnp.zeros(12), jnp.eye(12)
-        _, (k, big_k) = jax.lax.scan(back, end, (a, b, qx, qu, qxx, qxu, quu), reverse=True)
+        _, (k, big_k) = jax.lax.scan(
+            back, end, (a, b, qx, qu, qxx, qxu, quu), reverse=True
+        )
 
         def forward(rate: jax.Array) -> Any:
             def step(x: jax.Array, at: Any) -> Any:
@@ -100,7 +114,7 @@ def control() -> tuple[Callable[..., Any], tuple[Any, ...]]:
 
 
 def network() -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """One step of training a haiku network whose edges mix convolutions, as in DARTS."""
+    """One training step of a haiku network whose edges mix convolutions (DARTS)."""
     import haiku as hk
 
     def edge(x: jax.Array, name: str) -> jax.Array:
@@ -122,7 +136,7 @@ def network() -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return hk.Linear(10)(x.mean((1, 2)))
 
     net = hk.without_apply_rng(hk.transform(forward))
-    images, labels = np.ones((4, 16, 16, 3), np.float32), np.arange(4)
+    images, labels = np.ones((1, 8, 8, 3), np.float32), np.arange(1)
     shapes = jax.eval_shape(net.init, jax.random.key(0), images)
     params = jax.tree.map(lambda s: np.full(s.shape, 0.01, s.dtype), shapes)
 
@@ -144,7 +158,9 @@ def small() -> tuple[Callable[..., Any], tuple[Any, ...]]:
 
 def main(name: str, way: str) -> None:
     """Run a function once."""
-    fn, args = small() if way == "import" else globals()[name]()
+    fn, args = globals()[name]()
+    if way == "import":
+        fn, args = small()
     if way == "jax cache":
         jax.config.update("jax_compilation_cache_dir", os.environ["JAX_FOLDER"])
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)

@@ -22,6 +22,7 @@ from ..._values import (
     is_fixed,
     is_installed,
     is_library,
+    is_marked_static,
     is_named,
     is_scalar,
     is_user_function,
@@ -63,6 +64,7 @@ TUPLE = containers.TupleKind()
 NAMED_TUPLE = containers.NamedTupleKind()
 PYTREE = objects.PytreeKind()
 FUNCTION = functions.FunctionKind()
+BODY = functions.BodyKind()
 AUTOJITTED = functions.AutojittedKind()
 WRAPPER = wrappers.WrapperKind()
 CLASS = classes.ClassKind()
@@ -133,7 +135,7 @@ BUILTIN: dict[type, kinds.Kind] = {
 # What was found out about classes; a class that goes away takes its entry with it.
 _by_class: weakref.WeakKeyDictionary[type, kinds.Kind] = weakref.WeakKeyDictionary(
     {
-        functions.Body: functions.BodyKind(),
+        functions.Body: BODY,
         functions.AutojitMark: functions.EmptyKind(),
         remembering.Remembering: REMEMBERING,
     }
@@ -204,7 +206,7 @@ def _kind_of_value(x: Any) -> kinds.Kind | None:
         return ITSELF
     if isinstance(x, weakref.ref):
         return REFERENCE if x() is not None else ITSELF
-    return ITSELF if getattr(type(x), STATIC_MARK, False) is True else None
+    return ITSELF if is_marked_static(x) else None
 
 
 def _kind_of_odd_array(x: np.ndarray[Any, Any]) -> kinds.Kind:
