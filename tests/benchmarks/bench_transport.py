@@ -14,8 +14,9 @@ import tempfile
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from multiprocessing.connection import Client as connect, Connection, Listener
+from multiprocessing.connection import Client as connect, Listener
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from harness import Case, ratios, report
@@ -32,9 +33,9 @@ class Echo:
     """A program that returns its arrays: what is left is the way there and back."""
 
     def __init__(self) -> None:
-        self.about = {"name": "echo", "bytes": 0}
+        self.about: dict[str, Any] = {"name": "echo", "bytes": 0}
 
-    def run(self, arrays: list) -> list:
+    def run(self, arrays: list[Any]) -> list[Any]:
         """Return them."""
         return arrays
 
@@ -74,7 +75,7 @@ def echo_arrays(address: str) -> None:
 
 
 @contextmanager
-def plain(target: Callable[[str], None], end: object) -> Generator[Connection]:
+def plain(target: Callable[[str], None], end: object) -> Generator[Any]:
     """A process at the other end of a plain connection."""
     with tempfile.TemporaryDirectory(prefix="jfi", dir="/tmp") as folder:
         address = os.path.join(folder, "socket")
@@ -126,14 +127,14 @@ def arrays() -> list[tuple[Case, dict[str, float]]]:
         ):  # fmt: skip
             array = np.zeros(size, np.uint8)
 
-            def ours(array: np.ndarray = array) -> None:
+            def ours(array: Any = array) -> None:
                 client.run("echo", [array])
 
-            def base(array: np.ndarray = array) -> None:
+            def base(array: Any = array) -> None:
                 link.send(array)
                 link.recv()
 
-            def copies(array: np.ndarray = array) -> None:
+            def copies(array: Any = array) -> None:
                 array.copy().copy()
 
             # Small ones are 2 microseconds of copying: their cost is the round trip.

@@ -94,6 +94,8 @@ class Servers:
                 [sys.executable, str(FAKE), str(self.base), *words],
                 stdout=log,
                 stderr=log,
+                # The system sends a hangup to a stopped process whose shell ends.
+                start_new_session=True,
             )
         self.processes.append(process)
         return process
