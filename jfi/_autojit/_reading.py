@@ -67,6 +67,8 @@ class Read:
         made: The classes that code can call, to make objects.
         unseen: What is read that can't be watched, as the user writes it.
         untraced: Whether some of that must not be traced, either.
+        imports: What code of the user's imports when it runs.
+        asked: The attributes that code of the user's reads.
         effects: As assumed.
         unused: As assumed.
     """
@@ -78,6 +80,8 @@ class Read:
         self.made: set[type] = set()
         self.unseen: dict[str, None] = {}
         self.untraced: bool = False
+        self.imports: set[str] = set()
+        self.asked: set[str] = set()
         self.effects: frozenset[tuple[int, str]] = assumed.effects
         self.unused: frozenset[str] = assumed.unused
         self._variables: dict[tuple[int, Mode], set[str]] = {}
@@ -137,6 +141,8 @@ class Read:
         if not builtin.isdisjoint(_SHOWS):
             self.attributes |= _SHOWING
         self._variables.setdefault((id(module), mode), set()).update(names)
+        self.imports.update(found.imports)
+        self.asked |= found.attributes
         if found.written:
             self._written.setdefault((id(module), mode), set()).update(found.written)
         unseen = dict.fromkeys(_unseen(module, found.chains))

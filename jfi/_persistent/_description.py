@@ -6,14 +6,15 @@ is no second set of rules of what counts: each kind of value says what of it is 
 (`Kind.portable`), and objects that are told by identity alone have a fingerprint.
 """
 
-import logging
+import inspect
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from .._autojit._graphs import Opened
+from .._autojit._graphs import Graph, Opened
 from .._autojit._keeping import Place
-from .._autojit.kinds._base import UnportableError
+from .._autojit.kinds._base import HashableKind, IdentityKind, UnportableError
+from .._autojit.kinds._classes import annotations_of
 from .._autojit.kinds._classify import PLAIN, VARIABLES
 from .._errors import FingerprintError
 from .._random._streams import Stream
@@ -24,6 +25,7 @@ from .._values import (
     is_user_module,
     library_version,
 )
+from ._refusals import refuse_effects
 from .fingerprint import ProgramWalk
 
 
@@ -32,8 +34,8 @@ class Description(NamedTuple):
 
     Attributes:
         digest: Equal for programs that do the same, in every process.
-        shared: The user's classes and functions that it is made of: equal digests
-            number them equally.
+        shared: The user's classes and functions that it is made of, and what it tells
+            by identity: equal digests number them equally.
         streams: The streams of random draws that it captures, likewise.
     """
 
@@ -46,32 +48,124 @@ class Description(NamedTuple):
         return next((k for k, s in enumerate(self.streams) if s() is stream), None)
 
 
-def describe(place: Place) -> Description:
-    """Write down what a program is made of.
+class Describing:
+    """Writes down what a program is made of, as it is now.
+
+    What autojit tells by identity (a function under `jax.jit`, which captured an array)
+    may change, and other shapes are traced later: they are described anew. It holds no
+    argument of the call.
+
+    Args:
+        place: What autojit says of the program.
 
     Raises:
         UnportableError: It can't be kept, and why.
     """
-    opened = place.opened
-    why = next(_effects(opened), None)
-    if why is not None:
-        raise UnportableError(why)
-    walk = ProgramWalk(f"{place.name}()")
-    writer = _Writer(walk)
-    try:
-        writer.write(place.around)
-        for kind, part, children in opened.graph:
-            walk.put("node", type(kind).__name__, repr(children))
-            writer.write(kind.portable(part))
-    except FingerprintError as error:
-        raise UnportableError(str(error)) from None
-    for (kind, _, _), x in zip(opened.graph, opened.objects, strict=True):
-        if isinstance(x, type) or kind is PLAIN:
-            walk.shared.append(x)
-    streams = filter(None, map(_stream_of, opened.objects))
-    return Description(
-        walk.digest(), tuple(walk.shared), tuple(map(WeakIdentity, streams))
+
+    def __init__(self, place: Place) -> None:
+        opened = place.opened
+        refuse_effects(opened)
+        self._graph, self._around = opened.graph, place.around
+        self._libraries = sorted(opened.read.imports)
+        self._copied = _only_below(opened.graph, _copied(opened.objects))
+        self._texts = _texts(opened) if _reads_texts(opened) else None
+        self._shared = [
+            x
+            for (kind, _, _), x in zip(opened.graph, opened.objects, strict=True)
+            if isinstance(x, type) or kind is PLAIN or isinstance(kind, _BY_IDENTITY)
+        ]
+        streams = filter(None, map(_stream_of, opened.objects))
+        self._streams = tuple(map(WeakIdentity, streams))
+
+    def __call__(self) -> Description:
+        """Write it down.
+
+        Raises:
+            UnportableError: It can't be kept, and why.
+        """
+        walk = ProgramWalk("it")
+        writer = _Writer(walk)
+        try:
+            writer.write((self._around, self._texts))
+            for name in self._libraries:
+                walk.library(name)
+            for k, (kind, part, children) in enumerate(self._graph):
+                walk.put("node", type(kind).__name__, repr(children))
+                writer.write(None if k in self._copied else kind.portable(part))
+            opened = [x for x in self._shared if isinstance(x, type)]
+            known = {
+                c
+                for cls in opened
+                for c in (*inspect.getmro(cls), *inspect.getmro(type(cls)))
+            }
+            for cls in dict.fromkeys(writer.classes):
+                if cls not in known:  # it is in no node of its own
+                    walk.look_at(cls)
+        except FingerprintError as error:
+            raise UnportableError(str(error).rstrip(".")) from None
+        return Description(walk.digest(), (*walk.shared, *self._shared), self._streams)
+
+
+_BY_IDENTITY = (IdentityKind, HashableKind)
+
+
+def _copied(objects: Sequence[Any]) -> list[int]:
+    """The nodes of what wrappers have copied from jitted functions: their place, ...
+
+    What it says is told where the function is, which the wrapper holds as well.
+    """
+    copied = {
+        id(value)
+        for x in objects
+        if isinstance(x, types.FunctionType) and "__wrapped__" in x.__dict__
+        for name, value in x.__dict__.items()
+        if name != "__wrapped__" and isinstance(value, tuple)
+        if _attribute_of_wrapped(x, name) is value
+    }
+    return [k for k, x in enumerate(objects) if id(x) in copied]
+
+
+def _attribute_of_wrapped(x: Any, name: str) -> Any:
+    while "__wrapped__" in getattr(x, "__dict__", ()):
+        x = getattr(x, "__wrapped__")  # noqa: B009 - unknown to type checkers
+        if not isinstance(x, types.FunctionType):
+            return getattr(x, name, None)
+    return None
+
+
+def _only_below(graph: Graph, roots: Iterable[int]) -> frozenset[int]:
+    """Some nodes, and those that are reached through them alone."""
+    parents: dict[int, set[int]] = {}
+    for k, (_, _, children) in enumerate(graph):
+        for child in children:
+            parents.setdefault(child, set()).add(k)
+    found = set(roots)
+    for k in sorted(parents) if found else ():  # children come after their parents
+        if parents[k] <= found:
+            found.add(k)
+    return frozenset(found)
+
+
+_TEXTS = frozenset(
+    ("__annotations__", "__doc__", "get_annotations", "get_type_hints", "getdoc",
+     "getsource", "signature")
+)  # fmt: skip
+
+
+def _reads_texts(opened: Opened) -> bool:
+    """Whether code reads docstrings or annotations, which do not count else."""
+    return not _TEXTS.isdisjoint(opened.read.asked) or any(
+        kind is VARIABLES and not _TEXTS.isdisjoint(part[1])
+        for kind, part, _ in opened.graph
     )
+
+
+def _texts(opened: Opened) -> list[tuple[Any, str]]:
+    return [
+        (getattr(x, "__doc__", None), annotations_of(x))
+        for x in opened.objects
+        if isinstance(x, (type, types.FunctionType))
+    ]
 
 
 class _Writer:
@@ -79,6 +173,7 @@ class _Writer:
 
     def __init__(self, walk: ProgramWalk) -> None:
         self._walk = walk
+        self.classes: list[type] = []  # of the user's, that were met
 
     def write(self, value: Any) -> None:
         walk = self._walk
@@ -102,6 +197,7 @@ class _Writer:
         version = "" if is_user_module(cls.__module__) else _version(cls)
         self._walk.put("class", cls.__module__, cls.__qualname__, version)
         if not version:  # how JAX takes it apart
+            self.classes.append(cls)
             self._walk.look_at(self._walk.registration_of(cls))
 
 
@@ -113,29 +209,3 @@ def _stream_of(x: Any) -> Stream | None:
 
 def _version(cls: type) -> str:
     return library_version(cls.__module__) or "none"
-
-
-# What is told while a function is traced: a program that is found has nothing to tell.
-_TELLING = ("logging", "warnings")
-_TELLING_BUILTINS = {"breakpoint", "input", "print"}
-_STREAMS = {"stdout", "stderr"}
-
-
-def _effects(opened: Opened) -> Iterator[str]:
-    """What the code does besides computing, in words."""
-    for (kind, part, _), x in zip(opened.graph, opened.objects, strict=True):
-        if kind is VARIABLES:
-            for name in sorted(_TELLING_BUILTINS.intersection(part[2])):
-                yield f"it calls {name}() when it is traced"
-        if isinstance(x, logging.Logger) or _module_of(x) in _TELLING:
-            yield "it writes to a log, or warns, when it is traced"
-    if not _STREAMS.isdisjoint(opened.read.attributes):
-        yield "it writes to a stream of text when it is traced"
-
-
-def _module_of(x: Any) -> str | None:
-    if isinstance(x, types.ModuleType):
-        return x.__name__
-    if isinstance(x, (types.FunctionType, types.BuiltinFunctionType)):
-        return x.__module__
-    return None

@@ -6,7 +6,7 @@ from typing import Literal
 
 from .._autojit._keeping import Place, keeper_of_all
 from .._autojit.kinds._base import UnportableError
-from ._description import describe
+from ._description import Describing
 from ._kept import KeptProgram
 from ._places import Places, Server
 from ._served import ServerLink
@@ -30,11 +30,10 @@ class StoreKeeper:
     def keep(self, place: Place) -> KeptProgram | None:
         """What compiles the program of a place; None if it can't be kept."""
         try:
-            description = describe(place)
+            return KeptProgram(place, Describing(place), self.places)
         except UnportableError as error:
             self.places.not_kept(place.name, str(error))
             return None
-        return KeptProgram(place, description, self.places)
 
 
 Mode = Literal["auto", "server", "disk", "off"]

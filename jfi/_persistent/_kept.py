@@ -7,12 +7,13 @@ without it: how calls are taken apart, what is traced again, what is written bac
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 
 from .._autojit._keeping import NumbersError, Place
 from .._autojit._programs import UnreadError
+from .._autojit.kinds._base import UnportableError
 from .._jax_internals import (
     at_top_level,
     calls_back,
@@ -25,7 +26,7 @@ from .._jit._executables import Jitted
 from .._random._streams import current
 from .._random.traced import FoundDraws, source_of
 from ._asked_for import AskedFor, asked_for, form_of, kind_of_key
-from ._description import Description
+from ._description import Describing, Description
 from ._environment import debugging
 from ._places import LEDGER, Places
 from ._records import Record, dump_tree, load_tree
@@ -37,14 +38,27 @@ class KeptProgram:
 
     Args:
         place: What autojit says of it.
-        description: What the program is made of.
+        describing: Writes down what the program is made of.
         places: Where programs are kept.
+
+    Raises:
+        UnportableError: It can't be kept, and why.
     """
 
-    def __init__(self, place: Place, description: Description, places: Places) -> None:
+    def __init__(self, place: Place, describing: Describing, places: Places) -> None:
         self.name, self._source = place.name, place.source
-        self.description, self.places = description, places
+        self._describing, self.places = describing, places
+        self._description: Description | None = describing()
         self._failed = threading.local()
+
+    def description(self) -> Description:
+        """What the program is made of by now.
+
+        Raises:
+            UnportableError: It can't be kept any longer, and why.
+        """
+        first, self._description = self._description, None
+        return first or self._describing()
 
     def jit(self, fun: Callable[..., Any], options: Mapping[str, Any]) -> "KeptJitted":
         """Stands for `jax.jit`, for calls that draw no random numbers."""
@@ -75,7 +89,7 @@ class KeptProgram:
         """What the store is told of a program."""
         return Record(self.name, self._source, seconds, **rest)
 
-    def raise_noted(self, record: Record) -> None:
+    def raise_noted(self, record: Record, description: Description) -> None:
         """Raise what the trace has raised in the process that tried it."""
         if record.made == "unread":
             raise UnreadError
@@ -84,16 +98,17 @@ class KeptProgram:
         if record.made == "draws":
             numbers = record.details
             streams = [
-                current() if k is None else self.description.streams[k]()
-                for k in numbers
+                current() if k is None else description.streams[k]() for k in numbers
             ]
             raise FoundDraws([source_of(s) for s in streams if s is not None])
 
-    def numbers_of(self, streams: Sequence[Any]) -> tuple[int | None, ...] | None:
-        """Streams by number; None for that which is current at each call."""
-        numbers = [s and self.description.number_of(s) for s in streams]
-        known = all(s is None or k is not None for s, k in zip(streams, numbers))  # noqa: B905
-        return tuple(numbers) if known else None
+
+class _Program(NamedTuple):
+    """What a call needs: by its key in the store, its arrays, what it is made of."""
+
+    key: str
+    asked: AskedFor
+    description: Description
 
 
 class KeptJitted:
@@ -151,30 +166,37 @@ class KeptJitted:
 
     def _find(self, args: tuple[Any, ...], leaves: Sequence[Any]) -> Any:
         kept, places = self._kept, self._kept.places
-        streams = kept.numbers_of(self._body.streams)
         asked = asked_for(leaves)
         if isinstance(asked, str):
             places.not_kept(kept.name, asked)
             return self._local
+        try:
+            description = kept.description()
+        except UnportableError as error:
+            places.not_kept(kept.name, str(error))
+            return self._local
+        streams = _numbers_of(self._body.streams, description)
         if streams is None:
             places.not_kept(kept.name, _STREAM)
             return self._local
-        key = asked.key(kept.description.digest, streams, self._options)
-        found = self._look_up(key, asked)
+        key = asked.key(description.digest, streams, self._options)
+        program = _Program(key, asked, description)
+        found = self._look_up(program)
         if found is None:
             with places.store.claim(key):
-                found = self._look_up(key, asked) or self._compile(key, args, asked)
+                found = self._look_up(program) or self._compile(program, args)
         return found
 
-    def _look_up(self, key: str, asked: AskedFor) -> Callable[..., Any] | None:
+    def _look_up(self, program: "_Program") -> Callable[..., Any] | None:
+        key, asked, description = program
         found = self._kept.places.find(key, asked)
         if found is None:
             return None
         record, run = found
-        self._kept.raise_noted(record)
+        self._kept.raise_noted(record, description)
         if run is None:
             return self._local
-        structure = load_tree(record.tree, self._kept.description.shared)
+        structure = load_tree(record.tree, description.shared)
 
         def call(*args: Any) -> Any:
             out = run(*asked.converted(jax.tree.leaves(args)))
@@ -182,14 +204,15 @@ class KeptJitted:
 
         return call
 
-    def _compile(self, key: str, args: tuple[Any, ...], asked: AskedFor) -> Any:
-        kept = self._kept
+    def _compile(self, program: "_Program", args: tuple[Any, ...]) -> Any:
+        kept, (key, asked, description) = self._kept, program
         start = time.perf_counter()
         kept.fail(None)
         try:
             traced = self._local.trace(*args)
         except FoundDraws as found:
-            streams = kept.numbers_of([source.bound for source in found.sources])
+            sources = [source.bound for source in found.sources]
+            streams = _numbers_of(sources, description)
             if streams is not None:
                 kept.note(key, "draws", streams)
             raise
@@ -205,7 +228,7 @@ class KeptJitted:
         compiled = compiled_anew(traced.lower())
         seconds = time.perf_counter() - start
         LEDGER.compiled(seconds)
-        why = self._write(key, compiled, traced.jaxpr.out_avals, seconds, asked)
+        why = self._write(program, compiled, traced.jaxpr.out_avals, seconds)
         if why:
             kept.places.not_kept(kept.name, why)
         if not asked.converts:
@@ -217,14 +240,13 @@ class KeptJitted:
 
     def _write(
         self,
-        key: str,
+        program: "_Program",
         compiled: Any,
         results: Sequence[Any],
         seconds: float,
-        asked: AskedFor,
     ) -> str:
         """Keep what was compiled; or why it can't be kept."""
-        kept = self._kept
+        kept, (key, asked, description) = self._kept, program
         shardings = jax.tree.leaves(
             (compiled.input_shardings, compiled.output_shardings)
         )
@@ -234,7 +256,7 @@ class KeptJitted:
         if code is None:
             return "XLA can't write its code down"
         try:
-            tree = dump_tree(compiled.out_tree, kept.description.shared)
+            tree = dump_tree(compiled.out_tree, description.shared)
         except Exception as error:  # whatever the user's classes say
             return f"its result can't be pickled ({error})"
         record = kept.record(
@@ -250,3 +272,12 @@ class KeptJitted:
 
 MAX_FORMS = 32  # kinds of arrays that are remembered
 _STREAM = "it draws from a generator that can't be told elsewhere"
+
+
+def _numbers_of(
+    streams: Sequence[Any], description: Description
+) -> tuple[int | None, ...] | None:
+    """Streams by number; None for that which is current at each call."""
+    numbers = [s and description.number_of(s) for s in streams]
+    known = all(s is None or k is not None for s, k in zip(streams, numbers))  # noqa: B905
+    return tuple(numbers) if known else None

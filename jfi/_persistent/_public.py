@@ -175,7 +175,8 @@ def enable_cache(dir: str | os.PathLike[str] | None = None) -> None:
         TypeError: `dir` is no path.
     """
     folder = default_folder() if dir is None else Path(dir).expanduser().absolute()
-    use_jax_cache(os.fspath(folder / "jax"))
+    if Store(folder / "jax").is_usable():
+        use_jax_cache(os.fspath(folder / "jax"))
     keep_everything(StoreKeeper(folder / "programs"))
 
 

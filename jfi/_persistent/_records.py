@@ -98,14 +98,14 @@ class _Pickler(pickle.Pickler):
             return _name_of_kind(obj)
         if isinstance(obj, types.ModuleType):
             return "module", obj.__name__
-        if isinstance(obj, (type, types.FunctionType)):
-            number = self._numbers.get(id(obj))
-            if number is not None:
-                return "shared", number
-            if is_user_module(obj.__module__):
-                raise pickle.PicklingError(
-                    f"its result holds {obj.__qualname__}, which it does not name"
-                )
+        number = self._numbers.get(id(obj))
+        if number is not None:
+            return "shared", number
+        named = isinstance(obj, (type, types.FunctionType))
+        if named and is_user_module(obj.__module__):
+            raise pickle.PicklingError(
+                f"its result holds {obj.__qualname__}, which it does not name"
+            )
         return None
 
     def reducer_override(self, obj: Any) -> Any:

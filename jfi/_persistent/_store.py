@@ -8,6 +8,7 @@ Where files can't be written there is no store, which is told once, too.
 import contextlib
 import hashlib
 import os
+import platform
 import stat
 import struct
 import tempfile
@@ -64,9 +65,15 @@ class Store:
         self._told: set[str] = set()
         self._is_open: bool | None = None  # not looked at yet
 
+    def is_usable(self) -> bool:
+        """Whether files may be kept there; why not is told once."""
+        if self._is_open is None:
+            self._is_open = self._open()
+        return self._is_open
+
     def read(self, key: str) -> Entry | None:
         """What is kept under a key; None if there is nothing that can be used."""
-        if not self._usable():
+        if not self.is_usable():
             return None
         path = self._path(key)
         try:
@@ -99,7 +106,7 @@ class Store:
 
     def write(self, key: str, record: bytes, code: bytes = b"") -> bool:
         """Keep a program; False where that can't be done, which is told once."""
-        if not self._usable() or len(record) + len(code) > self.limit:
+        if not self.is_usable() or len(record) + len(code) > self.limit:
             return False
         head = _HEADER.pack(
             bytes.fromhex(key), len(record), len(code),
@@ -130,11 +137,11 @@ class Store:
         They wait for as long as this process lives, but no more than 15 minutes.
         """
         path = self._path(key).with_suffix(".lock")
-        try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            file = path.open("wb") if self._usable() else None
-        except OSError:
-            file = None
+        file = None
+        if fcntl is not None and self.is_usable():
+            with contextlib.suppress(OSError):
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                file = path.open("wb")
         if file is None or fcntl is None:
             yield
             return
@@ -148,9 +155,11 @@ class Store:
                     time.sleep(0.02)
                 except OSError:  # a file system without locks
                     break
-            yield
-            with contextlib.suppress(OSError):
-                path.unlink()
+            try:
+                yield
+            finally:
+                with contextlib.suppress(OSError):
+                    path.unlink()
 
     @contextlib.contextmanager
     def loading(self, key: str) -> Generator[bool]:
@@ -166,7 +175,7 @@ class Store:
             self.drop(key, "ended the process that loaded it")
             yield False
             return
-        mark = path.with_name(f"{path.name}.loading-{os.getpid()}")
+        mark = path.with_name(f"{path.name}.loading-{_HOST}-{os.getpid()}")
         with contextlib.suppress(OSError):
             mark.touch()
         try:
@@ -205,11 +214,6 @@ class Store:
 
     def _path(self, key: str) -> Path:
         return self.folder / key[:2] / key
-
-    def _usable(self) -> bool:
-        if self._is_open is None:
-            self._is_open = self._open()
-        return self._is_open
 
     def _open(self) -> bool:
         try:
@@ -273,9 +277,16 @@ def _write_file(path: Path, parts: tuple[bytes, ...]) -> None:
         raise
 
 
+_HOST = platform.node()  # machines may share a folder
+
+
 def _is_alive(mark: Path) -> bool:
+    """Whether the process that made a mark lives, as far as this machine can tell."""
+    host, _, process = mark.name.partition(".loading-")[2].rpartition("-")
+    if host != _HOST:
+        return True
     try:
-        os.kill(int(mark.name.rpartition("-")[2]), 0)
+        os.kill(int(process), 0)
     except ProcessLookupError:
         return False
     except (OSError, ValueError):

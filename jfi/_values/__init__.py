@@ -49,6 +49,7 @@ from ._naming import (
 )
 from ._origins import (
     is_installed as is_installed,
+    is_installed_module as is_installed_module,
     is_library as is_library,
     is_named as is_named,
     is_user_code as is_user_code,

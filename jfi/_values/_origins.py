@@ -11,6 +11,7 @@
 
 import functools
 import importlib.metadata
+import importlib.util
 import inspect
 import os
 import sys
@@ -55,6 +56,19 @@ def is_user_module(name: str) -> bool:
         # Made by hand (types.ModuleType), unless it is frozen or a namespace package.
         return getattr(module, "__spec__", None) is None and not _is_stdlib(top)
     return not _is_library_file(file)
+
+
+def is_installed_module(name: str) -> bool:
+    """Whether a module, imported or not, is a library's, which has a version."""
+    top = name.partition(".")[0]
+    if top in _LIBRARIES or _is_stdlib(top):
+        return True
+    try:
+        found = importlib.util.find_spec(top) if top else None
+    except (ImportError, ValueError):
+        return False
+    file = found.origin if found is not None else None
+    return bool(file and _is_library_file(file) and _installed_version(top))
 
 
 def is_user_code(module: str, code: CodeType) -> bool:

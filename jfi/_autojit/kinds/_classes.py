@@ -3,6 +3,7 @@
 import functools
 import inspect
 import operator
+import re
 import types
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
@@ -93,7 +94,10 @@ class ClassKind(Kind):
             and (base, name) not in names
             and not _is_function_of_library(base, value)
         ]
-        return cls, type(cls), cls.__mro__, names, plain
+        own = [
+            _declared(base) for base in _bases(cls) if is_user_module(base.__module__)
+        ]
+        return cls, type(cls), cls.__mro__, names, plain, own
 
     def contents(self, x: Any) -> Split:
         data = class_data(x)
@@ -164,6 +168,32 @@ class ClassKind(Kind):
                 for function in _functions_behind(value):
                     found.append(functools.partial(_CODE, function))
         return Watches(sized=sized, calls=found)
+
+
+def _declared(cls: type) -> tuple[Any, ...]:
+    """What a class says of itself, which stays what it is as long as the class."""
+    fields: dict[str, Any] = vars(cls).get("__dataclass_fields__", {})
+    return (
+        vars(cls).get("__match_args__"),
+        repr(vars(cls).get("__slots__")),
+        annotations_of(cls),
+        [
+            (f.name, f.init, f.repr, f.hash, f.compare, f.kw_only, dict(f.metadata))
+            for f in fields.values()
+        ],
+    )
+
+
+def annotations_of(x: Any) -> str:
+    """The annotations of a class or function, as a text without addresses."""
+    try:
+        found = inspect.get_annotations(x)
+    except Exception:  # some are evaluated when they are read
+        return ""
+    return _ADDRESS.sub("", repr(found))
+
+
+_ADDRESS = re.compile(r" at 0x\w+")
 
 
 def _by_name(item: tuple[tuple[type, str], Any]) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from typing import Any
 from ..._values import Constant, identity, is_named, is_user_function
 from .._reading import Read
 from ._base import IMMUTABLE, Expression, Kind, Source, Split, ValueKind, Watches
-from ._variables import Variables, variables_of
+from ._variables import Variables, origin_of, variables_of
 
 
 class CellKind(Kind):
@@ -101,7 +101,7 @@ class PlainKind(Kind):
 
     def portable(self, part: Any) -> Any:
         code, constant, names, own = part
-        return code, constant.value.__globals__.get("__name__"), names, own
+        return code, origin_of(constant.value.__globals__), names, own
 
     def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
         return ("", ".__defaults__", ".__kwdefaults__", "")[k + 1 - part[3]]
@@ -185,7 +185,7 @@ class FunctionKind(Kind):
 
     def portable(self, part: Any) -> Any:
         code, constant, *rest = part
-        return code, constant.value[0].get("__name__"), rest
+        return code, origin_of(constant.value[0]), rest
 
     def cells(self, part: Any) -> int:
         return int(part[3] + part[4])

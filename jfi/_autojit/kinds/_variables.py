@@ -7,11 +7,19 @@ variables, in which data is traced. One that reads nothing but libraries keeps i
 import builtins
 import functools
 import itertools
+import sys
 import types
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..._values import Constant, identity, is_user_function, is_user_module
+from ..._values import (
+    Constant,
+    identity,
+    is_installed_module,
+    is_user_function,
+    is_user_module,
+    library_version,
+)
 from .._modes import KEYS, Mode
 from .._reading import Read
 from ._base import (
@@ -65,6 +73,12 @@ def variables_of(fn: types.FunctionType) -> tuple[Variables, ...]:
     return (Variables(fn.__globals__),) if is_user_function(fn) else ()
 
 
+def origin_of(variables: dict[str, Any]) -> tuple[Any, str]:
+    """The module of a function, and the version of the library that has it."""
+    name = variables.get("__name__")
+    return name, "" if is_user_module(str(name)) else library_version(str(name))
+
+
 class VariablesKind(Kind):
     """Some of the variables of a module; the copy is a `Namespace`."""
 
@@ -105,6 +119,13 @@ class VariablesKind(Kind):
             raise UnportableError(
                 f"it changes {effects[0]} when it is compiled, and not at each call"
             )
+        if constant.value is sys.modules:
+            for name in absent:
+                if not is_installed_module(name):
+                    raise UnportableError(
+                        f"it imports {name or 'a neighbouring module'} inside it: "
+                        "import it at the top of the file"
+                    )
         return constant.value.get("__name__"), present, absent, written
 
     def step(self, part: Any, k: int, children: Sequence[Any]) -> str:

@@ -34,13 +34,25 @@ def plain_function(value: Any) -> Any:
 
 
 class WrapperKind(Kind):
-    """Such a function: in compiled code it is the autojitted one."""
+    """Such a function: in compiled code it is the autojitted one, with its attributes.
+
+    The parts are the names of those that the user gave it.
+    """
 
     def split(self, x: Any) -> Split:
-        return None, (x.__wrapped__,)
+        inner = x.__wrapped__
+        own = {
+            name: value
+            for name, value in x.__dict__.items()
+            if name not in (_MARK, "__wrapped__")
+            and (name not in inner.__dict__ or inner.__dict__[name] is not value)
+        }
+        return tuple(own), (inner, *own.values())
 
     def make(self, part: Any, children: Sequence[Any]) -> Any:
-        return children[0]
+        made, *values = children
+        made.__dict__.update(zip(part, values, strict=True))
+        return made
 
     def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
-        return ""
+        return f".{part[k - 1]}" if k else ""

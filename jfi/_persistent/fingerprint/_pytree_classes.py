@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 import jax
 from jax.tree_util import GetAttrKey
 
+from ..._autojit.kinds._flax import is_pytree
+
 
 Registration: TypeAlias = tuple[str, tuple[str, ...], tuple[str, ...]]
 """How a class was registered, its data fields and its static fields."""
@@ -65,6 +67,8 @@ def _describe(cls: type, blank: Any) -> Registration | None:
         return ("keys", (), ())
     if hasattr(cls, "tree_flatten") and hasattr(cls, "tree_unflatten"):
         return ("methods", (), ())
+    if is_pytree(cls):  # nnx registers its own, in one way for all
+        return ("nnx", (), ())
     if not dataclasses.is_dataclass(cls):
         return None
     names = tuple(_field_names(cls))
