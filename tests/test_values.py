@@ -190,7 +190,8 @@ def test_a_user_file_named_as_a_module_of_python_is_no_library(monkeypatch):
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", ["float32", "int64", "complex64", "float16"])
 def test_a_large_array_is_copied_as_it_is(shape, order, dtype):
-    x = (np.arange(np.prod(shape)) % 1000).astype(dtype).reshape(shape, order=order)[::-1]
+    numbers = (np.arange(np.prod(shape)) % 1000).astype(dtype)
+    x = numbers.reshape(shape, order=order)[::-1]
     copy = _values.copied_if_numpy(x)
     np.testing.assert_array_equal(copy, x)
     assert (copy.dtype, copy.shape) == (x.dtype, x.shape)

@@ -10,7 +10,6 @@ called back.
 import contextlib
 import dis
 import functools
-import itertools
 import types
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
@@ -24,6 +23,7 @@ from ._graphs import Graph, Opened
 from ._watching import UnwatchedError
 from .kinds._base import MISSING
 from .kinds._classify import BODY, CELL, FUNCTION, VARIABLES
+from .kinds._objects import slots
 from .kinds._variables import Namespace
 
 
@@ -123,7 +123,6 @@ def _inside(x: Any) -> Iterator[Any]:
         yield from x.values()
     elif not isinstance(x, (type, types.ModuleType, jax.Array)):
         yield from own_attributes(x).values()
-        slots = itertools.chain.from_iterable(
-            getattr(cls, "__slots__", ()) for cls in type(x).__mro__
-        )
-        yield from (getattr(x, slot, None) for slot in slots if isinstance(slot, str))
+        for slot in slots(type(x)).values():
+            with contextlib.suppress(AttributeError):  # it is empty
+                yield slot.__get__(x)

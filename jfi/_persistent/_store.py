@@ -138,7 +138,7 @@ class Store:
         """
         path = self._path(key).with_suffix(".lock")
         file = None
-        if fcntl is not None and self.is_usable():
+        if self.is_usable():
             with contextlib.suppress(OSError):
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 file = path.open("wb")

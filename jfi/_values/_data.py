@@ -196,6 +196,7 @@ def _aligned_copy(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """A copy that JAX takes as it is: on a CPU it copies what is aligned otherwise."""
     memory = np.empty(x.nbytes + _ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % _ALIGNMENT
+    copy: np.ndarray[Any, Any]
     copy = memory[start : start + x.nbytes].view(x.dtype).reshape(x.shape)
     np.copyto(copy, x)
     return copy
