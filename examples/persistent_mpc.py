@@ -61,7 +61,8 @@ def plan(state: jnp.Array, thrusts: jnp.Array, goal: jnp.Array) -> jnp.Array:
 
         def candidate(damping: jnp.Array) -> jnp.Array:
             damped = bend + (damping - lowest) * jnp.eye(slope.size)
-            return thrusts - jnp.linalg.solve(damped, slope).reshape(thrusts.shape)
+            change: jnp.Array = jnp.linalg.solve(damped, slope)
+            return thrusts - change.reshape(thrusts.shape)
 
         candidates = jnp.vmap(candidate)(jnp.array([0.1, 1.0, 10.0, 100.0]))
         best: jnp.Array = candidates[jnp.argmin(jnp.vmap(total)(candidates))]
