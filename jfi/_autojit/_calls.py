@@ -1,5 +1,6 @@
 """The calls of one function: compiled once for each form, and run."""
 
+import collections
 import functools
 import inspect
 import sys
@@ -10,13 +11,13 @@ from typing import Any
 
 from .._jax_internals import setting
 from .._jit._executables import OtherArraysError
-from .._jit._per_function import weakly
+from .._jit._per_function import options_key, weakly
 from .._random.traced import FoundDraws
 from .._values import copied_if_numpy, function_name
 from ._effects import EffectsError
 from ._graphs import Opened
 from ._history import History, has_run
-from ._layout_table import Layouts
+from ._layout_table import Layouts, WeakLayout
 from ._layouts import MAX_NODES, write_down
 from ._messages import needed_numbers, rewrite_for_user, used_after_all
 from ._modes import Mode
@@ -25,6 +26,7 @@ from ._options import Options, named_in, read_options
 from ._outcomes import Outcome
 from ._programs import CompiledBody, Program, Programs, UnreadError
 from ._reading import Assumed, Read
+from ._recent import MAX_FUNCTIONS, Recent, code_of, of_this_copy, portable
 from ._shardings import constrain, leaf_options, split_options
 from ._varying import Numbers
 from ._watching import UnwatchedError, refuse_unwatched, warn_of_copies, warn_once
@@ -86,6 +88,10 @@ class Calls:
         ]
         self._layouts = Layouts(name, self.run)
         self._read: Read | None = None  # by the calls so far
+        # Where the function is a copy: the calls that all copies share, and how often
+        # each program ran for this one.
+        self._first: Calls | None = None
+        self._ran: collections.Counter[Program] = collections.Counter()
         self._assumed = Assumed(unused=self.options.unused)
         self._failure = threading.local()
 
@@ -100,7 +106,17 @@ class Calls:
         self._find_fn = weakly(self._find_fn())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Calls, (self.fn, self.given, self._varying)
+        return _arrived, (self.fn, self.given, self._varying)
+
+    def of_copy(self, fn: Callable[..., Any], parameters: list[Parameter]) -> "Calls":
+        """The calls of another copy of the function: it shares what these learn."""
+        calls = object.__new__(Calls)
+        vars(calls).update(vars(self))
+        calls._first, calls._find_fn = self, lambda: fn
+        calls.parameters, calls._ran = parameters, collections.Counter()
+        calls._layouts = Layouts(self.history.function, calls.run)
+        calls.recognise = calls.run
+        return calls
 
     def __call__(self, *args: Any) -> Any:
         """Run a call, as what `autojit` returns does.
@@ -206,13 +222,15 @@ class Calls:
             spread=self._spread,
             strict=bool(self.options.donate),  # no array can be given away twice
             known=self._read,
-            assumed=self._assumed,
+            assumed=(self._first or self)._assumed,
         )
         self._read = opened.read
-        return opened
+        return portable(opened) if self._first else opened
 
     def _assume(self, error: UnreadError | EffectsError) -> None:
         """Remember what a body has done that its code does not show."""
+        if self._first:
+            return self._first._assume(error)
         assumed = self._assumed
         if isinstance(error, EffectsError):
             effects = assumed.effects | error.variables
@@ -253,9 +271,13 @@ class Calls:
             run = program.run
         for layout, settings in program.places:
             layout.put(settings, run)
+        calls = program.calls
+        if self._first:
+            self._ran[program] += 1
+            calls, opened = self._ran[program], of_this_copy(opened)
         # If calls are not recognised after all, again, more and more rarely.
-        due = program.calls & (program.calls - 1) == 0
-        if program.calls < CALLS_TO_LEARN or not due or len(opened.graph) > MAX_NODES:
+        due = calls & (calls - 1) == 0
+        if calls < CALLS_TO_LEARN or not due or len(opened.graph) > MAX_NODES:
             return
         parameters = [f"a{k}" for k in range(len(self.parameters))]
         written = write_down(opened, parameters)
@@ -263,7 +285,7 @@ class Calls:
         self.recognise = self._layouts.recognise
         if found is not None:
             found.put(written.settings, run)
-            program.places.append((found, written.settings))
+            program.places.append((WeakLayout(found), written.settings))
 
     def _names(self) -> list[str]:
         """What the user calls the function and the arguments."""
@@ -305,6 +327,25 @@ class Calls:
             else:
                 args.append(value)
         return fn(*args, **kwargs)
+
+
+def _arrived(
+    fn: Callable[..., Any], given: Mapping[str, Any], varying: Collection[str]
+) -> Calls:
+    """The calls of a function that came from another process, or from a file."""
+    # It may come in parts: where a function calls itself, its variables come later.
+    parameters = parameters_of(fn, named_in(given))
+    form = tuple((p.name, p.kind) for p in parameters)
+    try:
+        key = code_of(fn), function_name(fn), form, options_key(given), *sorted(varying)
+        first = _arrivals.get(key, lambda: Calls(fn, given, varying))
+    except TypeError:  # an option can't be hashed
+        return Calls(fn, given, varying)
+    first._find_fn = lambda: None  # what is shared keeps no copy alive
+    return first.of_copy(fn, parameters)
+
+
+_arrivals: Recent[Calls] = Recent(MAX_FUNCTIONS)
 
 
 def _run(program: Program, leaves: Sequence[Any]) -> Any:

@@ -23,7 +23,7 @@ from ._effects import (
 from ._fresh_arrays import fresh_arrays
 from ._graphs import Graph, Opened
 from ._history import History
-from ._layout_table import Layout
+from ._layout_table import WeakLayout
 from ._messages import change_refused
 from ._outcomes import take_apart
 from ._rebuilding import rebuild
@@ -81,7 +81,7 @@ class Program:
         self._varying = examples(opened)
         self.succeeded = False
         self.calls = 0
-        self.places: list[tuple[Layout, Hashable]] = []
+        self.places: list[tuple[WeakLayout, Hashable]] = []
         self.remembered: dict[Hashable, Remembered] = {}
         self.refused: str = ""
 

@@ -14,11 +14,12 @@ from ..._values import (
     is_library,
     is_user_function,
     is_user_module,
+    number_key,
 )
 from .._modes import Mode
-from .._reading import Read
+from .._reading import Read, copied_module
 from ._base import Expression, Kind, Source, Split, Watches
-from ._functions import is_autojitted
+from ._functions import AutojitMark, is_autojitted
 from ._variables import variables_of
 
 
@@ -246,14 +247,53 @@ def _guard_plain(
 
 def _functions_behind(value: Any) -> list[types.FunctionType]:
     """What a function, property, class method or static method calls; else nothing."""
-    found: list[Any]
-    if isinstance(value, property):
-        found = [f for f in (value.fget, value.fset, value.fdel) if f is not None]
-    elif isinstance(value, (staticmethod, classmethod)):
-        found = [value.__func__]
-    else:
-        found = [value]
-    found = [f.__wrapped__ if is_autojitted(f) else f for f in found]
+    found = [f.__wrapped__ if is_autojitted(f) else f for f in _held_by(value)]
     if all(isinstance(f, types.FunctionType) for f in found):
         return found
     return []
+
+
+def _held_by(value: Any) -> list[Any]:
+    """What a property, class method or static method holds; another value itself."""
+    if isinstance(value, property):
+        return [f for f in (value.fget, value.fset, value.fdel) if f is not None]
+    if isinstance(value, (staticmethod, classmethod)):
+        return [value.__func__]
+    return [value]
+
+
+def of_copies(plain: Iterable[Any]) -> tuple[Any, ...]:
+    """The plain functions of a class, where those that were copied are not themselves.
+
+    A class that comes from another process is the one that came before, with the
+    functions of the last copy.
+
+    Args:
+        plain: As in the part of a `ClassKind`.
+    """
+    found: list[Any] = []
+    for value in plain:
+        functions = _functions_behind(value)
+        if functions and all(copied_module(f.__globals__) for f in functions):
+            options = (f.__dict__[AutojitMark.ATTRIBUTE].fill for f in _held_by(value)
+                       if is_autojitted(f))  # fmt: skip
+            found.append((type(value), *map(_form_of_copy, functions), *options))
+        elif type(value) is not tuple or not found or type(found[-1]) is not tuple:
+            found.append(value)
+    return tuple(found)
+
+
+def _form_of_copy(fn: types.FunctionType) -> Any:
+    """What tells a plain function of a class, if it is a copy: see `_is_plain`."""
+    defaults = fn.__defaults__ or ()
+    if all(type(default) in _CONSTANT for default in defaults):
+        numbers = (int, float, complex)
+        keys: Any = tuple(
+            number_key(x) if isinstance(x, numbers) else (type(x), x) for x in defaults
+        )
+    else:  # of a `__repr__`
+        keys = identity(defaults)
+    cells = [cell.cell_contents for cell in fn.__closure__ or ()]
+    captured = tuple(identity(x) for x in cells if isinstance(x, type))
+    module = copied_module(fn.__globals__)
+    return fn.__code__, fn.__name__, fn.__qualname__, module, keys, captured
