@@ -17,9 +17,14 @@ compiled, `_ahead` what is made of it ahead of time; `_options` and `_shardings`
 what users may ask for.
 """
 
-from ._calls import Calls as Calls
+from ._calls import Calls as Calls, calls_of_copies as calls_of_copies
 from ._modes import Mode as Mode
 from ._opening import contents_of as contents_of, variables_read as variables_read
+from ._recent import (
+    MAX_FUNCTIONS as MAX_FUNCTIONS,
+    Recent as Recent,
+    code_of as code_of,
+)
 from ._watching import (
     GlobalWritesError as GlobalWritesError,
     UntracedError as UntracedError,

@@ -348,6 +348,11 @@ def _arrived(
 _arrivals: Recent[Calls] = Recent(MAX_FUNCTIONS)
 
 
+def calls_of_copies(fn: Callable[..., Any], **given: Any) -> Calls:
+    """As `autojit`, of a function that gets copies as arguments: see `_recent`."""
+    return Calls(fn, given).of_copy(fn, parameters_of(fn, named_in(given)))
+
+
 def _run(program: Program, leaves: Sequence[Any]) -> Any:
     out = program.run(*leaves)
     has_run()

@@ -44,8 +44,8 @@ def copied_module(variables: Mapping[str, Any]) -> tuple[str, str] | None:
 
     Functions that came from another process bring one, with what they read.
     """
-    name = variables.get("__name__")
-    if not isinstance(name, str) or vars(sys.modules.get(name, sys)) is variables:
+    name = str(variables.get("__name__"))  # None: such as those of a dataclass
+    if "__builtins__" not in variables or vars(sys.modules.get(name, sys)) is variables:
         return None
     return "a copy of", name
 

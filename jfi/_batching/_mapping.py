@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+import jax
+
 from .._advice import with_advice
 from .._autojit._unasked import refusing_callbacks
 from .._optional._progress import ProgressBar
@@ -10,7 +12,8 @@ from ._choosing import Choice, choose
 from ._leaves import Arguments
 from ._plan import Plan
 from ._results import Results
-from ._rows import Rows, as_it_is
+from ._rows import Rows, as_it_is, with_axes
+from ._sent import Sent, pickled_batch
 from ._trials import failure_of, failure_of_trace
 
 
@@ -70,3 +73,41 @@ class Mapping:
                 bar = ProgressBar(self._name, plan.tool) if plan.progress else None
                 out = rows.in_parts(plan, bar, guard)
         return results.around(out)
+
+    def run_on(
+        self,
+        cluster: Callable[[Sent, int | None, ProgressBar | None], list[Any]],
+        fn: Function,
+        args: Args,
+        kwargs: Kwargs,
+    ) -> Any:
+        """The same, where another computes the rows.
+
+        Args:
+            cluster: Gets a batch, the size of chunks and a bar to move; returns the
+                leaves of the results for all rows.
+            fn: As of `run`.
+            args: As of `run`.
+            kwargs: As of `run`.
+        """
+        plan, arguments = self._plan, self._read(fn, args, kwargs)
+
+        def trial(choice: Choice) -> Exception | None:
+            rows = Rows(fn, arguments, choice, lambda out: None)
+            return failure_of(lambda: rows.at_once(plan, 0))
+
+        choice = choose(plan, self._name, arguments.leaves, trial)
+        results = Results(self._name, arguments.values)
+        rows = Rows(fn, arguments, choice, results.arrays)
+        bar = ProgressBar(self._name, plan.tool) if plan.progress else None
+        with with_advice():
+            if not choice.size:
+                return results.around(rows.in_parts(plan, None))
+            # Before the rows draw here: there, streams begin as they are now.
+            batch = pickled_batch(plan, self._name, fn, arguments, choice.axes)
+            shapes, draws_from_object = rows.abstract(plan)
+            jax.eval_shape(lambda out: with_axes(plan, out), shapes)  # or a refusal
+            sent = Sent(self._name, batch, rows.leading(), choice.size, draws_from_object)
+            leaves = cluster(sent, plan.chunk_size, bar)
+            out = jax.tree.unflatten(jax.tree.structure(shapes), leaves)
+            return results.around(with_axes(plan, out))
