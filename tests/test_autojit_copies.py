@@ -75,7 +75,9 @@ def f(x): return x * fac(4)
     "derivatives and loops": """
 def loss(w, x): return ((w * x) ** 2).sum()
 @jnp.autojit
-def f(x): return jnp.scan(lambda c, t: (c + t, c), jnp.grad(loss)(x, x), jnp.ones((4, 3)))[0]
+def f(x):
+    start = jnp.grad(loss)(x, x)
+    return jnp.scan(lambda c, t: (c + t, c), start, jnp.ones((4, 3)))[0]
 """,
     "an object of a class": """
 import dataclasses, enum

@@ -26,7 +26,7 @@ from ._options import Options, named_in, read_options
 from ._outcomes import Outcome
 from ._programs import CompiledBody, Program, Programs, UnreadError
 from ._reading import Assumed, Read
-from ._recent import MAX_FUNCTIONS, Recent, code_of, of_this_copy, portable
+from ._recent import MAX_FUNCTIONS, Known, Recent, code_of, of_this_copy, portable
 from ._shardings import constrain, leaf_options, split_options
 from ._varying import Numbers
 from ._watching import UnwatchedError, refuse_unwatched, warn_of_copies, warn_once
@@ -88,11 +88,9 @@ class Calls:
         ]
         self._layouts = Layouts(name, self.run)
         self._read: Read | None = None  # by the calls so far
-        # Where the function is a copy: the calls that all copies share, and how often
-        # each program ran for this one.
-        self._first: Calls | None = None
-        self._ran: collections.Counter[Program] = collections.Counter()
-        self._assumed = Assumed(unused=self.options.unused)
+        self._is_copy = False
+        self._ran: collections.Counter[Program] = collections.Counter()  # by this copy
+        self._known = Known(Assumed(unused=self.options.unused))
         self._failure = threading.local()
 
     @property
@@ -109,10 +107,15 @@ class Calls:
         return _arrived, (self.fn, self.given, self._varying)
 
     def of_copy(self, fn: Callable[..., Any], parameters: list[Parameter]) -> "Calls":
-        """The calls of another copy of the function: it shares what these learn."""
+        """The calls of a copy of the function: see `_recent`.
+
+        All copies share what is learnt from their calls. These calls themselves run no
+        longer: they keep no copy alive.
+        """
+        self._find_fn = lambda: None
         calls = object.__new__(Calls)
         vars(calls).update(vars(self))
-        calls._first, calls._find_fn = self, lambda: fn
+        calls._find_fn, calls._is_copy = lambda: fn, True
         calls.parameters, calls._ran = parameters, collections.Counter()
         calls._layouts = Layouts(self.history.function, calls.run)
         calls.recognise = calls.run
@@ -222,23 +225,21 @@ class Calls:
             spread=self._spread,
             strict=bool(self.options.donate),  # no array can be given away twice
             known=self._read,
-            assumed=(self._first or self)._assumed,
+            assumed=self._known.assumed,
         )
         self._read = opened.read
-        return portable(opened) if self._first else opened
+        return portable(opened) if self._is_copy else opened
 
     def _assume(self, error: UnreadError | EffectsError) -> None:
         """Remember what a body has done that its code does not show."""
-        if self._first:
-            return self._first._assume(error)
-        assumed = self._assumed
+        assumed = self._known.assumed
         if isinstance(error, EffectsError):
             effects = assumed.effects | error.variables
-            self._assumed = assumed._replace(effects=effects)
+            self._known.assumed = assumed._replace(effects=effects)
             return
         if assumed.whole:  # it is none of the code's, but the user's word
             raise used_after_all(self.history.function, assumed.unused) from None
-        self._assumed = assumed._replace(whole=True)
+        self._known.assumed = assumed._replace(whole=True)
 
     def retries(self, error: BaseException) -> bool:
         """Whether an error came from tracing, so that nothing has run yet."""
@@ -272,7 +273,7 @@ class Calls:
         for layout, settings in program.places:
             layout.put(settings, run)
         calls = program.calls
-        if self._first:
+        if self._is_copy:
             self._ran[program] += 1
             calls, opened = self._ran[program], of_this_copy(opened)
         # If calls are not recognised after all, again, more and more rarely.
@@ -341,7 +342,6 @@ def _arrived(
         first = _arrivals.get(key, lambda: Calls(fn, given, varying))
     except TypeError:  # an option can't be hashed
         return Calls(fn, given, varying)
-    first._find_fn = lambda: None  # what is shared keeps no copy alive
     return first.of_copy(fn, parameters)
 
 

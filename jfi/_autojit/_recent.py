@@ -2,14 +2,21 @@
 
 A cluster sends functions of a script by value. Each task makes them anew: other code
 objects, other dicts of global variables, other functions in the same classes, with the
-same in them. What was compiled is found by a function's code and then, as always, by
-the graph of the call, which has all that the function reads. In that graph copies are
-told by what they are (`portable`), and not by where they are; for code that is written
-for this very copy they are told by that again (`of_this_copy`). The data stays that of
-each copy: arrays, what a task changes in its variables, the function itself.
+same in them. What was compiled is found by a function's code, and then, as always, by
+the graph of the call, which has all that the function reads.
+
+A graph tells functions by their dicts of variables, and methods by themselves. That of
+a copy tells them by what is in them (`portable`). The code that recognises the calls of
+one copy is written with its own dicts (`of_this_copy`). Data, and what a task changes
+in its variables, are those of each copy: to share the functions themselves would be
+simpler, and wrong for two tasks that count in a global variable.
+
+What copies can't share is told by `is`, and compiled anew for each: a function of
+`jax.jit`, a generator of random numbers.
 """
 
 import collections
+import dataclasses
 import functools
 import threading
 import types
@@ -18,7 +25,7 @@ from typing import Any, Generic, TypeVar
 
 from .._values import Constant
 from ._graphs import Node, Opened
-from ._reading import copied_module
+from ._reading import Assumed, copied_module
 from .kinds._classes import of_copies
 from .kinds._classify import CLASS, FUNCTION, PLAIN, VARIABLES
 from .kinds._functions import BodyKind, in_module
@@ -52,10 +59,17 @@ class Recent(Generic[T]):
             return self._table[key]
 
 
-def code_of(fn: Any) -> Hashable:
-    """The code of a function, also of one with arguments; the class of an object.
+@dataclasses.dataclass
+class Known:
+    """What is known of a function, and of all its copies, besides its code."""
 
-    Code is compared by what it does, as Python does: that of a copy is equal.
+    assumed: Assumed
+
+
+def code_of(fn: Any) -> Any:
+    """The code of a function, also of a partial one; the class of another callable.
+
+    It is hashable. Code is compared by what it does, as Python does: that of a copy is equal.
     """
     while isinstance(fn, functools.partial):
         fn = fn.func

@@ -29,20 +29,24 @@ class Cluster:
 
     Raises:
         MissingDependencyError: Dask is not installed.
-        BatchError: It is no client, or can't be used here.
+        BatchError: It is no client.
     """
 
     def __init__(self, tool: str, client: Any) -> None:
         needed_by = f"{tool}(client=...)"
         self._dask: Any = require("distributed", extra="dask", needed_by=needed_by)
-        self._client = client
+        self._tool, self._client = tool, client
         if not isinstance(client, self._dask.Client):
             message = (
                 f"{tool}() got client={client!r}.\nPass a client of Dask: "
-                "client=distributed.Client('address:8786'), or distributed.Client() for "
-                "workers on this machine."
+                "client=distributed.Client('address:8786'), or distributed.Client() "
+                "for workers on this machine."
             )
             raise BatchError(message)
+
+    def check(self) -> None:
+        """Refuse to compute what can't be sent from here, or by this client."""
+        tool, client = self._tool, self._client
         if client.asynchronous or client.status != "running":
             how = "asynchronous" if client.asynchronous else client.status
             message = (

@@ -1,7 +1,7 @@
 """A call of the function for each row: what is batched, the rows, the results."""
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import jax
 
@@ -20,6 +20,19 @@ from ._trials import failure_of, failure_of_trace
 Function: TypeAlias = Callable[..., Any]
 Args: TypeAlias = tuple[Any, ...]
 Kwargs: TypeAlias = dict[str, Any]
+
+
+class Workers(Protocol):
+    """Processes that compute the rows of a batch."""
+
+    def check(self) -> None:
+        """Refuse what can't be sent from here."""
+
+    def run(
+        self, sent: Sent, chunk_size: int | None, bar: ProgressBar | None
+    ) -> list[Any]:
+        """Compute all rows; returns the leaves of the results."""
+        ...
 
 
 class Mapping:
@@ -76,20 +89,20 @@ class Mapping:
 
     def run_on(
         self,
-        cluster: Callable[[Sent, int | None, ProgressBar | None], list[Any]],
+        cluster: Workers,
         fn: Function,
         args: Args,
         kwargs: Kwargs,
     ) -> Any:
-        """The same, where another computes the rows.
+        """The same, where other processes compute the rows.
 
         Args:
-            cluster: Gets a batch, the size of chunks and a bar to move; returns the
-                leaves of the results for all rows.
+            cluster: Who computes them.
             fn: As of `run`.
             args: As of `run`.
             kwargs: As of `run`.
         """
+        cluster.check()
         plan, arguments = self._plan, self._read(fn, args, kwargs)
 
         def trial(choice: Choice) -> Exception | None:
@@ -107,7 +120,9 @@ class Mapping:
             batch = pickled_batch(plan, self._name, fn, arguments, choice.axes)
             shapes, draws_from_object = rows.abstract(plan)
             jax.eval_shape(lambda out: with_axes(plan, out), shapes)  # or a refusal
-            sent = Sent(self._name, batch, rows.leading(), choice.size, draws_from_object)
-            leaves = cluster(sent, plan.chunk_size, bar)
+            sent = Sent(
+                self._name, batch, rows.leading(), choice.size, draws_from_object
+            )
+            leaves = cluster.run(sent, plan.chunk_size, bar)
             out = jax.tree.unflatten(jax.tree.structure(shapes), leaves)
             return results.around(with_axes(plan, out))

@@ -99,8 +99,8 @@ def _on_workers(
 ) -> Callable[..., Any]:
     """What runs the calls of a function on a cluster."""
     plan = make_plan(tool, client=True, **options)
-    mapping = RowMapping(plan, function_name(fn), read)
-    return functools.partial(mapping.run_on, Cluster(tool, client).run)
+    mapping, cluster = RowMapping(plan, function_name(fn), read), Cluster(tool, client)
+    return functools.partial(mapping.run_on, cluster)
 
 
 MAX_FUNCTIONS = 256  # of which what was compiled is kept
@@ -244,10 +244,7 @@ def auto_vmap(  # noqa: D417 - see overloads
     if client is None:
         run = _calls_of("auto_vmap", fn, options, arguments_of_call).run
     else:
-
-        def run(*call: Any) -> Any:
-            read = arguments_of_call
-            return _on_workers("auto_vmap", fn, client, options, read)(*call)
+        run = _on_workers("auto_vmap", fn, client, options, arguments_of_call)
 
     @functools.wraps(fn, updated=())
     def mapped(*args: Any, **kwargs: Any) -> Any:

@@ -26,6 +26,7 @@ class Batch(NamedTuple):
         name: What the user calls the function.
         fn: The function of one row.
         call: Its arguments and those with names, with holes for what is batched.
+        kinds: The classes of its leaves, in the process that sends it.
         draws: How the rows draw.
         stream: Where the random stream stands before they draw.
         settings: Those of JAX and jfi in the process that sends it.
@@ -34,13 +35,27 @@ class Batch(NamedTuple):
     name: str
     fn: Any
     call: tuple[tuple[Any, ...], dict[str, Any]]
+    kinds: tuple[str, ...]
     draws: RowDraws
     stream: tuple[Root, int]
     settings: dict[str, Any]
 
     def filled(self, rows: Sequence[Any]) -> tuple[Any, tuple[int | None, ...]]:
-        """The arguments with some rows; and of each leaf, the axis of the batch."""
+        """The arguments with some rows; and of each leaf, the axis of the batch.
+
+        Raises:
+            BatchError: JAX does not know a class here that it knows there.
+        """
         leaves, structure = jax.tree.flatten(self.call)
+        kinds = _kinds_of(leaves)
+        if kinds != self.kinds:
+            names = ", ".join(sorted(set(kinds) - set(self.kinds)))
+            message = (
+                f"{self.name}() got a {names}, which your script registered with JAX, "
+                f"and a worker did not.\nWrite {names} in a module that the workers "
+                "can import, with the registration."
+            )
+            raise BatchError(message)
         axes = tuple(0 if isinstance(x, Hole) else None for x in leaves)
         rest = iter(rows)
         values = [next(rest) if isinstance(x, Hole) else x for x in leaves]
@@ -65,6 +80,10 @@ class Sent(NamedTuple):
     reads_anew: bool
 
 
+def _kinds_of(leaves: Sequence[Any]) -> tuple[str, ...]:
+    return tuple(type(x).__qualname__ for x in leaves)
+
+
 def pickled_batch(
     plan: Plan, name: str, fn: Any, arguments: Arguments, axes: Sequence[int | None]
 ) -> bytes:
@@ -76,7 +95,8 @@ def pickled_batch(
     pairs = list(zip(arguments.values, axes, strict=True))
     call = arguments.around([x if axis is None else Hole() for x, axis in pairs])
     stream = current().position()
-    batch = Batch(name, fn, call, plan.draws, stream, settings_here())
+    kinds = _kinds_of(jax.tree.leaves(call))
+    batch = Batch(name, fn, call, kinds, plan.draws, stream, settings_here())
     try:
         sent = dumps(batch)
     except Exception as error:

@@ -4,7 +4,7 @@ import functools
 import inspect
 import operator
 import types
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from typing import Any
 
 from ..._values import (
@@ -60,7 +60,7 @@ class ClassKind(Kind):
     def split(self, x: Any) -> Split:
         return self._split(x, ())
 
-    def _split(self, x: Any, effects: Collection[tuple[int, str]]) -> Split:
+    def _split(self, x: Any, effects: Collection[tuple[Hashable, str]]) -> Split:
         plain: list[Any] = []
         names: list[tuple[type, str]] = []
         values: list[Any] = []
@@ -93,7 +93,7 @@ class ClassKind(Kind):
         cls: type,
         names: Sequence[Any],
         values: Sequence[Any],
-        effects: Collection[tuple[int, str]],
+        effects: Collection[tuple[Hashable, str]],
     ) -> None:
         """Undo what code did to the attributes of a class, but for effects."""
         before, now = dict(zip(names, values, strict=True)), class_data(cls)
