@@ -69,7 +69,7 @@ class Known:
 def code_of(fn: Any) -> Any:
     """The code of a function, also of a partial one; the class of another callable.
 
-    It is hashable. Code is compared by what it does, as Python does: that of a copy is equal.
+    It is hashable. Python compares code by what it does: that of a copy is equal.
     """
     while isinstance(fn, functools.partial):
         fn = fn.func

@@ -148,8 +148,8 @@ def with_axes(plan: Plan, out: Any) -> Any:
             return jnp.moveaxis(out, 0, axis)
         message = (
             f"{plan.tool}() got out_axes= with None, and chunks, devices and workers "
-            "stack every result.\nWrite an axis instead of None, or leave out chunk_size=, "
-            "devices= and client=."
+            "stack every result.\nWrite an axis instead of None, or leave out "
+            "chunk_size=, devices= and client=."
         )
         raise BatchError(message)
 
