@@ -61,6 +61,12 @@ f = make(jnp.ones(3))
 def f(x, mode="fast", dt=0.25):
     return sum(x * k for k in range(int(1 / dt))) if mode == "fast" else x
 """,
+    "an array of which the value must be known": """
+import numpy
+n, m = jnp.asarray(3), numpy.asarray(2)
+@jnp.autojit
+def f(x): return sum(x * k for k in range(int(n) + int(m)))
+""",
     "autojit inside autojit": """
 @jnp.autojit
 def inner(x): return x * 2

@@ -87,7 +87,7 @@ def portable(opened: Opened) -> Opened:
         for node, x in zip(opened.graph, opened.objects, strict=True)
         for kind, _, children in (node,)
     )
-    return opened._replace(graph=graph)
+    return opened._replace(graph=graph, of_copy=True)
 
 
 def of_this_copy(opened: Opened) -> Opened:
