@@ -43,3 +43,7 @@ def test_example(run):
     if name == "optimal_control":
         assert "the same numbers" in output
         assert (folder / "optimal_control.png").stat().st_size > 10_000
+    if name == "many_machines":
+        assert "the same numbers" in output
+        assert output.count("compiled energy() 1 time(s)") == 2
+        assert (folder / "many_machines.png").stat().st_size > 10_000
