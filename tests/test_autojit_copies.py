@@ -312,6 +312,77 @@ def f(x):
     assert traces.count() == 1
 
 
+def test_a_class_that_arrives_while_a_method_is_traced_is_no_change_of_it():
+    names = script("""
+import enum
+class Mode(enum.Enum):
+    A = 1
+class Base:
+    limits = [1, 2]
+    def shifted(self, x): return x + self.limits[1]
+class Model(Base):
+    n = 2
+    def __init__(self): self.w, self.mode = jnp.ones(3), Mode.A
+    def shifted(self, x, by=1): return super().shifted(x) * self.n + by
+    @jnp.autojit(warn_after=100)
+    def step(self, x, k):
+        for _ in range(20): x = jnp.sin(x)
+        return self.shifted(x * self.w) * k if self.mode is Mode.A else x
+""")
+    sent, done = cloudpickle.dumps(names["Model"]()), threading.Event()
+
+    def receive():
+        while not done.is_set():
+            pickle.loads(sent)
+
+    receiver = threading.Thread(target=receive)
+    receiver.start()
+    try:
+        for k in range(40):  # traced for each
+            model = pickle.loads(sent)
+            np.testing.assert_allclose(model.step(X * 0, k), [5 * k] * 3)
+    finally:
+        done.set()
+        receiver.join()
+
+
+def test_a_class_that_arrives_changed_while_a_method_is_traced_stays_changed():
+    names = script("""
+class Model:
+    n = 0
+    @jnp.autojit(warn_after=100)
+    def step(self, x, k):
+        for _ in range(20): x = jnp.sin(x)
+        return x * k + self.n
+model = Model()
+""")
+    model = names["model"]
+    sent = []
+    for n in range(2):
+        names["Model"].n = n
+        sent.append(cloudpickle.dumps(model))
+    done, wrong = threading.Event(), []
+
+    def receive():
+        while not done.wait(0.01):
+            arrived = [type(pickle.loads(sent[n])).n for n in range(2)]
+            if arrived != [0, 1]:
+                wrong.append(arrived)
+
+    receiver = threading.Thread(target=receive)
+    receiver.start()
+    try:
+        mine = pickle.loads(sent[0])
+        for k in range(40):
+            assert set(mine.step(X * 0, k).tolist()) <= {0, 1}
+    finally:
+        done.set()
+        receiver.join()
+    assert not wrong
+    for n in range(2):
+        assert pickle.loads(sent[n]).step(X * 0, 1).tolist() == [n] * 3
+
+
 def test_what_is_kept_keeps_no_copy_alive():
     names = script("""
 def make(big):

@@ -4,8 +4,17 @@ import functools
 import inspect
 import operator
 import types
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Hashable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from typing import Any
+
+from jax.core import Tracer
 
 from ..._values import (
     Constant,
@@ -85,7 +94,7 @@ class ClassKind(Kind):
         return part[0].value
 
     def contents(self, x: Any) -> Split:
-        data = class_data(x)
+        data = {**class_data(x), **_stamps(x)}
         return tuple(data), tuple(data.values())
 
     def restore(
@@ -97,11 +106,18 @@ class ClassKind(Kind):
     ) -> None:
         """Undo what code did to the attributes of a class, but for effects."""
         before, now = dict(zip(names, values, strict=True)), class_data(cls)
+
+        def is_kept(base: type, name: str) -> bool:
+            value = now.get((base, name))
+            came = has_come(before, cls, (base, name), value)
+            return came or (id(base), name) in effects
+
         for base, name in now.keys() - before.keys():
-            if (id(base), name) not in effects:
+            if not is_kept(base, name):
                 delattr(base, name)
         for (base, name), value in before.items():
-            if now.get((base, name)) is not value and (id(base), name) not in effects:
+            is_other = name != STAMP and now.get((base, name)) is not value
+            if is_other and not is_kept(base, name):
                 setattr(base, name, value)
 
     def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
@@ -168,6 +184,47 @@ def class_data(cls: type) -> dict[tuple[type, str], Any]:
         if name not in _PYTHONS and not name.startswith("_abc_")
         if not isinstance(value, _SLOTS)
     }
+
+
+STAMP = "__module__"
+
+
+def _stamps(cls: type) -> dict[tuple[type, str], Any]:
+    """What tells that another thread got a copy of a class.
+
+    The next task of a cluster is unpickled while this one runs: cloudpickle then gives
+    the class that is there all attributes anew, also where they are equal. The name of
+    its module is among them, and is another object each time.
+    """
+    return {
+        (base, STAMP): vars(base)[STAMP] for base in _bases(cls) if STAMP in vars(base)
+    }
+
+
+def has_come(
+    before: Mapping[Any, Any], cls: type, key: tuple[type, str], value: Any
+) -> bool:
+    """Whether a changed attribute came with another copy of a class: see `_stamps`.
+
+    Args:
+        before: The contents of a `ClassKind`, by base and name.
+        cls: The class.
+        key: The base and the name of the attribute.
+        value: What it is now.
+    """
+    base, name = key
+    if isinstance(value, Tracer):
+        return False
+    arrived = vars(base).get(STAMP) is not before.get((base, STAMP))
+    # The copy may have come in part when the contents were read.
+    return arrived or is_same_copy(cls, name, before.get(key), value)
+
+
+def is_same_copy(cls: type, name: str, one: Any, two: Any) -> bool:
+    """Whether two attributes of a class are copies of the same plain functions."""
+    functions = [*_functions_behind(one), *_functions_behind(two)]
+    plain = all(name == "__repr__" or _is_plain(f, cls.__mro__) for f in functions)
+    return bool(functions) and plain and of_copies([one]) == of_copies([two])
 
 
 def is_plain_tuple(cls: type) -> bool:
