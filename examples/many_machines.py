@@ -101,16 +101,14 @@ def main() -> None:
     here = jnp.vmap_automatically(fall, problem)
 
     # One thread each: XLA uses all cores by itself.
-    cluster = distributed.LocalCluster(
+    dask: Any = distributed  # not completely typed
+    cluster = dask.LocalCluster(
         n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=":0"
     )
-    with cluster, distributed.Client(cluster) as known:
-        client: Any = known  # not completely typed
-        with distributed.get_task_stream(client) as recorded:
+    with cluster, dask.Client(cluster) as client:
+        with dask.get_task_stream(client) as stream:
             jnp.manual_seed(0)
-            there = jnp.vmap_automatically(
-                fall, problem, client=client, chunk_size=50
-            )
+            there = jnp.vmap_automatically(fall, problem, client=client, chunk_size=50)
         np.testing.assert_allclose(there["lean"], here["lean"], rtol=1e-4)
         upright = np.mean(np.asarray(there["lean"]) < 1)
         print(f"{GAINS**2} gains of a {there['model']}, the same numbers on 2 workers")
@@ -123,7 +121,6 @@ def main() -> None:
         print(f"12 energies up to {energies.max():.2f}")
         for worker, times in enumerate(compiled.values()):
             print(f"worker {worker} compiled energy() {times} time(s)")
-    stream: Any = recorded
     draw(list(stream.data), there, path)
     print(f"see {path}")
 
