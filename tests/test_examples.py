@@ -62,3 +62,7 @@ def test_example(run):
             text.partition("After")[2].partition(";")[0] for text in (output, again)
         ]
         assert flights[0] == flights[1]
+    if name == "many_machines":
+        assert "the same numbers" in output
+        assert output.count("compiled energy() 1 time(s)") == 2
+        assert (folder / "many_machines.png").stat().st_size > 10_000

@@ -25,7 +25,7 @@ from ._fresh_arrays import fresh_arrays
 from ._graphs import Graph, Opened
 from ._history import History
 from ._keeping import Kept, RetakenError
-from ._layout_table import Layout
+from ._layout_table import WeakLayout
 from ._messages import change_refused
 from ._outcomes import take_apart
 from ._rebuilding import rebuild
@@ -86,7 +86,7 @@ class Program:
         self._may_call_back = may_call_back(opened)
         self.succeeded = False
         self.calls = 0
-        self.places: list[tuple[Layout, Hashable]] = []
+        self.places: list[tuple[WeakLayout, Hashable]] = []
         self.remembered: dict[Hashable, Remembered] = {}
         self.refused: str = ""
 
