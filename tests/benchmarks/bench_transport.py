@@ -3,7 +3,9 @@
 python tests/benchmarks/bench_transport.py
 
 A row's limit is that of its first column. The functions run in a server of this
-script's own, in a folder of its own.
+script's own, in a folder of its own. The two ends are on different cores, as where both
+have work to do: where the system puts them on one, now this pair and now that, a
+round trip takes a quarter of the time, and ratios are a matter of chance.
 """
 
 import multiprocessing
@@ -27,6 +29,19 @@ from jfi_server.folders import server_folder
 from jfi_server.programs import Program
 from jfi_server.server import Options, run
 from jfi_server.transport import connect as connect_to_server
+
+
+CORES = sorted(os.sched_getaffinity(0))
+
+
+@contextmanager
+def on_core(which: int) -> Generator[None]:
+    """Keep this process, and the threads that it starts, on one core."""
+    os.sched_setaffinity(0, {CORES[which % len(CORES)]})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, CORES)
 
 
 class Echo:
@@ -62,14 +77,22 @@ def server() -> Generator[tuple[Path, Client]]:
 
 def echo_bytes(address: str) -> None:
     """The other end of multiprocessing.connection."""
-    with Listener(address, "AF_UNIX") as listener, listener.accept() as link:
+    with (
+        on_core(1),
+        Listener(address, "AF_UNIX") as listener,
+        listener.accept() as link,
+    ):
         while data := link.recv_bytes():
             link.send_bytes(data)
 
 
 def echo_arrays(address: str) -> None:
     """The other end of multiprocessing.connection, with pickled arrays."""
-    with Listener(address, "AF_UNIX") as listener, listener.accept() as link:
+    with (
+        on_core(1),
+        Listener(address, "AF_UNIX") as listener,
+        listener.accept() as link,
+    ):
         while (array := link.recv()) is not None:
             link.send(array)
 
@@ -95,7 +118,7 @@ def round_trips() -> list[tuple[Case, dict[str, float]]]:
     """256 bytes there and back."""
     data = bytes(256)
     array = np.zeros(256, np.uint8)
-    with server() as (folder, client), plain(echo_bytes, b"") as link:
+    with server() as (folder, client), plain(echo_bytes, b"") as link, on_core(0):
         own = connect_to_server(folder / "socket", 10)
 
         def message() -> None:
@@ -120,7 +143,7 @@ def round_trips() -> list[tuple[Case, dict[str, float]]]:
 def arrays() -> list[tuple[Case, dict[str, float]]]:
     """One array there and back, to pickling it, and to copying it twice."""
     results = []
-    with server() as (_, client), plain(echo_arrays, None) as link:
+    with server() as (_, client), plain(echo_arrays, None) as link, on_core(0):
         for name, size, rounds in (
             ("1 KB", 1 << 10, 300), ("64 KB", 1 << 16, 200),
             ("1 MB", 1 << 20, 100), ("100 MB", 100 << 20, 7),
@@ -193,7 +216,8 @@ def served_calls() -> list[tuple[Case, dict[str, float]]]:
 
 if __name__ == "__main__":
     if "--serve" in sys.argv:
-        run(Options(Path(sys.argv[-1])), hosted)
+        with on_core(1):
+            run(Options(Path(sys.argv[-1])), hosted)
     report(
         "Ratios to multiprocessing.connection, and of calls to jax.jit (medians)",
         [*round_trips(), *arrays(), *served_calls()],
