@@ -68,7 +68,7 @@ def test_the_tested_releases_are_those_of_the_constraints():
 
 def report_of(**env):
     code = "import runpy, sys; runpy.run_module('jfi', run_name='__main__')"
-    done = run_python(code, env=env, fresh=True, check=False)
+    done = run_python(code, env=env, as_users=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -20,7 +20,7 @@ def run(request, tmp_path_factory):
     done = subprocess.run(
         [*PYTHON, request.param],
         cwd=folder,
-        env=environment({"COLUMNS": "100", **cache_variables()}, fresh=True),
+        env=environment({"COLUMNS": "100", **cache_variables()}, as_users=True),
         capture_output=True,
         text=True,
         check=False,

@@ -560,4 +560,4 @@ def test_threads():
 
 def test_scipy_is_imported_on_use():
     code = "import jfi._foreign.kdtree, sys; print('scipy.spatial' in sys.modules)"
-    assert output_of(code) == "False"
+    assert output_of(code, fresh=True) == "False"
