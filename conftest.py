@@ -5,13 +5,11 @@ same, but for the last bits of numbers, where XLA does less: tests of those have
 process of their own. All of it is left out by `JFI_TEST_CACHE= XLA_FLAGS= pytest`.
 """
 
-import functools
 import gc
 import hashlib
 import os
 import platform
 import sys
-import threading
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -49,7 +47,7 @@ os.environ.setdefault("XLA_FLAGS", " ".join(flags))
 
 import jax  # noqa: E402 - after the flags
 import pytest  # noqa: E402
-from jax._src.interpreters import mlir  # noqa: E402, TID251 - see share_contexts
+from lowering import share_contexts  # noqa: E402
 
 
 folder = cache_folder()
@@ -59,30 +57,6 @@ if folder is not None:
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
     jax.config.update("jax_persistent_cache_enable_xla_caches", "none")
-
-
-def share_contexts() -> None:
-    """Each thread lowers all its programs in a few contexts of MLIR.
-
-    JAX 0.10 makes a context with all dialects for every program that it lowers. That
-    is half the time of lowering, and an eighth of that of all tests. Later ones keep a
-    context for ten programs (`_create_ir_context` makes it), and are left as they are.
-    A context keeps every type and constant it has seen: here it goes after a hundred.
-    """
-    if hasattr(mlir, "_create_ir_context"):
-        return
-    make = mlir.make_ir_context
-    local = threading.local()
-
-    @functools.wraps(make)
-    def shared() -> object:
-        context, programs = getattr(local, "kept", (None, 0))
-        if context is None or programs == 100:
-            context, programs = make(), 0
-        local.kept = context, programs + 1
-        return context
-
-    mlir.make_ir_context = shared
 
 
 share_contexts()

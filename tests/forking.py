@@ -189,6 +189,9 @@ def _become(request, streams):
 if __name__ == "__main__":
     import jax  # noqa: F401 - what all this is for
     import numpy as np
+    from lowering import share_contexts
+
+    share_contexts()
 
     # A module of its own: what is in this file is none of the names of the code.
     with socket.socket(fileno=int(sys.argv[1])) as connection:
