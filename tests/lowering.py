@@ -16,7 +16,8 @@ def share_contexts():
     is more than half the time of lowering, and a sixth of that of all tests. Later
     versions keep a context for ten programs (`_create_ir_context` makes one), and are
     left as they are. A context keeps each type and constant that it has seen: so a new
-    one comes after some programs.
+    one comes after some programs. A program that is compiled while another one is being
+    lowered has its own: in the same context MLIR would write it into the other one.
     """
     if hasattr(mlir, "_create_ir_context"):
         return
@@ -25,6 +26,8 @@ def share_contexts():
 
     @functools.wraps(make)
     def shared():
+        if is_lowering():
+            return make()
         context, left = getattr(of_thread, "context", (None, 0))
         if not left:
             context, left = make(), PROGRAMS
@@ -32,3 +35,11 @@ def share_contexts():
         return context
 
     mlir.make_ir_context = shared
+
+
+def is_lowering():
+    """Whether this thread is inside of a context."""
+    try:
+        return mlir.ir.Context.current is not None
+    except ValueError:  # "No current Context"
+        return False
