@@ -21,7 +21,7 @@ def start(path, folder):
     done = subprocess.run(
         [*PYTHON, path],
         cwd=folder,
-        env=environment({**own, **cache_variables()}, fresh=True),
+        env=environment({**own, **cache_variables()}, as_users=True),
         capture_output=True,
         text=True,
         check=False,

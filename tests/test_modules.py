@@ -121,7 +121,8 @@ print(jfi.nn.initializers.zeros.__name__, jfi.scipy.special.gamma.__name__,
 def loaded_by(code, modules):
     """Which of some modules are loaded after a piece of code."""
     return output_of(
-        f"{code}\nimport sys\nprint([m for m in {modules} if m in sys.modules])"
+        f"{code}\nimport sys\nprint([m for m in {modules} if m in sys.modules])",
+        fresh=True,
     )
 
 

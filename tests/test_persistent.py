@@ -5,8 +5,6 @@ import inspect
 import pickle
 import random
 import re
-import subprocess
-import sys
 import threading
 import time
 import warnings
@@ -16,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from subprocesses import output_of
 
 from jfi._errors import LocalFallbackWarning
 from jfi._persistent import persistent, persistent_call
@@ -419,5 +418,4 @@ def test_importing_jfi_imports_nothing_of_the_server():
         "import sys, jfi; f = jfi.persistent(lambda x: x); "
         "print([m for m in ('rpyc', 'jfi_server') if m in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stdout.strip() == "[]", done.stderr
+    assert output_of(code, fresh=True) == "[]"
