@@ -127,7 +127,7 @@ class KeptJitted:
     ) -> None:
         self._kept, self._options, self._body = kept, options, body
         self._local = Jitted(fun, options)
-        self._programs: list[tuple[Any, Sequence[Any], Callable[..., Any]]] = []
+        self.forget()
 
     @property
     def run(self) -> "KeptJitted":
@@ -136,20 +136,25 @@ class KeptJitted:
 
     def __call__(self, *args: Any) -> Any:
         """Call it."""
-        if not at_top_level() or debugging():
+        context = compilation_context()
+        if context is None or not at_top_level() or debugging():
             return self._local(*args)
         leaves = jax.tree.leaves(args)
-        forms, context = [*map(form_of, leaves)], compilation_context()
-        known = (r for c, f, r in self._programs if f == forms and c == context)
-        run = next(known, None)
-        if run is None:
-            run = self._find(args, leaves)
-            if context is not None:
-                self._programs = [(context, forms, run), *self._programs[:MAX_FORMS]]
+        needed = context, [*map(form_of, leaves)]
+        last, run = self._last
+        if last != needed:
+            form = context, tuple(needed[1])
+            run = self._programs.get(form)
+            if run is None:
+                run = self._find(args, leaves)
+                if len(self._programs) >= MAX_FORMS:
+                    self._programs.clear()
+                self._programs[form] = run
+            self._last = needed, run
         try:
             return run(*args)
         except GoneError:
-            self._programs = []
+            self.forget()
         return self._find(args, leaves)(*args)
 
     def trace(self, *args: Any) -> Any:
@@ -161,8 +166,13 @@ class KeptJitted:
 
     def clear_cache(self) -> None:
         """Forget what was compiled here."""
-        self._programs = []
+        self.forget()
         self._local.clear_cache()
+
+    def forget(self) -> None:
+        """Forget what was found."""
+        self._programs: dict[Any, Callable[..., Any]] = {}
+        self._last: tuple[Any, Callable[..., Any]] = None, self._local
 
     def _find(self, args: tuple[Any, ...], leaves: Sequence[Any]) -> Any:
         kept, places = self._kept, self._kept.places
@@ -270,7 +280,7 @@ class KeptJitted:
         return ""
 
 
-MAX_FORMS = 32  # kinds of arrays that are remembered
+MAX_FORMS = 1024  # kinds of arrays that are remembered
 _STREAM = "it draws from a generator that can't be told elsewhere"
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from .._autojit import Calls
 from .._autojit._keeping import keep_everything
+from .._autojit._messages import refuse_uncompilable
 from .._autojit._wrapper import wrap
 from .._autojit.kinds._wrappers import is_wrapper, mark_wrapper
 from .._errors import AutoJitError, LocalFallbackWarning
@@ -101,6 +102,7 @@ def persistent(
             f"persistent() got {fn!r}, which is not a function. "
             "Write @jfi.persistent above a function, or persistent(fn)."
         )
+    refuse_uncompilable(fn)
     calls = Calls(fn, {}, keeper=ModeKeeper(mode, timeout))
     return _wrapped(fn, wrap(calls), returns)
 

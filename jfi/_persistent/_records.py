@@ -88,6 +88,10 @@ def load_tree(data: bytes, shared: Sequence[object]) -> Any:
     return jax.tree.structure(_Unpickler(io.BytesIO(data), shared).load())
 
 
+# Such as that of functions, which Python knows by no name that pickle can use.
+_PYTHONS = {cls: name for name, cls in vars(types).items() if isinstance(cls, type)}
+
+
 class _Pickler(pickle.Pickler):
     def __init__(self, file: io.BytesIO, shared: Sequence[object]) -> None:
         super().__init__(file)
@@ -101,6 +105,8 @@ class _Pickler(pickle.Pickler):
         number = self._numbers.get(id(obj))
         if number is not None:
             return "shared", number
+        if isinstance(obj, type) and obj in _PYTHONS:
+            return "type", _PYTHONS[obj]
         named = isinstance(obj, (type, types.FunctionType))
         if named and is_user_module(obj.__module__):
             raise pickle.PicklingError(
@@ -150,6 +156,8 @@ class _Unpickler(pickle.Unpickler):
         what, *rest = pid
         if what == "shared":
             return self._shared[rest[0]]
+        if what == "type":
+            return getattr(types, rest[0])
         if what == "module":
             return importlib.import_module(rest[0])
         return _KINDS[rest[0]]
