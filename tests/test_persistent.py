@@ -4,11 +4,6 @@ import functools
 import inspect
 import json
 import pickle
-<<<<<<< HEAD
-import random
-import re
-=======
->>>>>>> p2
 import threading
 from pathlib import Path
 
@@ -641,8 +636,4 @@ def test_importing_jfi_imports_nothing_of_the_server():
         "import sys, jfi; f = jfi.persistent(lambda x: x); "
         "print([m for m in ('rpyc', 'jfi_server') if m in sys.modules])"
     )
-<<<<<<< HEAD
     assert output_of(code, fresh=True) == "[]"
-=======
-    assert output_of(code) == "[]"
->>>>>>> p2

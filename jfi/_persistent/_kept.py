@@ -118,6 +118,9 @@ class KeptJitted:
     what can't be kept, it is what `jax.jit` makes of the function.
     """
 
+    _programs: dict[Any, Callable[..., Any]]
+    _last: tuple[Any, Callable[..., Any]]
+
     def __init__(
         self,
         kept: KeptProgram,
@@ -144,12 +147,10 @@ class KeptJitted:
         last, run = self._last
         if last != needed:
             form = context, tuple(needed[1])
-            run = self._programs.get(form)
-            if run is None:
-                run = self._find(args, leaves)
-                if len(self._programs) >= MAX_FORMS:
-                    self._programs.clear()
-                self._programs[form] = run
+            run = self._programs.get(form) or self._find(args, leaves)
+            if len(self._programs) >= MAX_FORMS:
+                self._programs.clear()
+            self._programs[form] = run
             self._last = needed, run
         try:
             return run(*args)
@@ -171,8 +172,7 @@ class KeptJitted:
 
     def forget(self) -> None:
         """Forget what was found."""
-        self._programs: dict[Any, Callable[..., Any]] = {}
-        self._last: tuple[Any, Callable[..., Any]] = None, self._local
+        self._programs, self._last = {}, (None, self._local)
 
     def _find(self, args: tuple[Any, ...], leaves: Sequence[Any]) -> Any:
         kept, places = self._kept, self._kept.places
