@@ -168,6 +168,22 @@ def test_an_exception_arrives_with_its_type(client, script):
         tasks[1].result()
 
 
+def test_workers_find_what_a_persistent_function_has_compiled_here(client):
+    @jnp.persistent(mode="disk")
+    def settled(x, steps=4):
+        for _ in range(steps):
+            x = x + 0.1 * jnp.cos(x)
+        return x
+
+    def task(x):
+        return float(settled(x)), settled.cache_info().traces
+
+    expected = [float(settled(float(k))) for k in range(8)]
+    found = client.gather(client.map(task, [float(k) for k in range(8)], pure=False))
+    np.testing.assert_allclose([y for y, _ in found], expected, 1e-6)
+    assert {n for _, n in found} == {0}
+
+
 # ----------------------------------------------------------------------------- batches
 
 

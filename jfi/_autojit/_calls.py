@@ -105,7 +105,7 @@ class Calls:
         self._find_fn = weakly(self._find_fn())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _arrived, (self.fn, self.given, self._varying)
+        return _arrived, (self.fn, self.given, self._varying, self._keeper)
 
     def of_copy(self, fn: Callable[..., Any], parameters: list[Parameter]) -> "Calls":
         """The calls of a copy of the function: see `_recent`.
@@ -347,17 +347,21 @@ class Calls:
 
 
 def _arrived(
-    fn: Callable[..., Any], given: Mapping[str, Any], varying: Collection[str]
+    fn: Callable[..., Any],
+    given: Mapping[str, Any],
+    varying: Collection[str],
+    keeper: Keeper | None,
 ) -> Calls:
     """The calls of a function that came from another process, or from a file."""
     # It may come in parts: where a function calls itself, its variables come later.
     parameters = parameters_of(fn, named_in(given))
     form = tuple((p.name, p.kind) for p in parameters)
     try:
-        key = code_of(fn), function_name(fn), form, options_key(given), *sorted(varying)
-        first = _arrivals.get(key, lambda: Calls(fn, given, varying))
+        options = options_key(given), *sorted(varying), keeper
+        key = code_of(fn), function_name(fn), form, options
+        first = _arrivals.get(key, lambda: Calls(fn, given, varying, keeper))
     except TypeError:  # an option can't be hashed
-        return Calls(fn, given, varying)
+        return Calls(fn, given, varying, keeper)
     return first.of_copy(fn, parameters)
 
 

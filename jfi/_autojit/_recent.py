@@ -126,8 +126,9 @@ def _part_of_function(part: Any, fn: types.FunctionType) -> Any:
     code, constant, names, own, *cells = part
     value = constant.value
     if own:  # else it is run with these very variables: of a library
-        bare = in_module(fn, code, {})
-        value = bare if not cells else ({}, *value[1:])
+        named = {"__name__": fn.__globals__.get("__name__")}
+        bare = in_module(fn, code, named)
+        value = bare if not cells else (named, *value[1:])
     return code, Constant(module, value), names, own, *cells
 
 
