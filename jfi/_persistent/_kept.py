@@ -257,6 +257,8 @@ class KeptJitted:
     ) -> str:
         """Keep what was compiled; or why it can't be kept."""
         kept, (key, asked, description) = self._kept, program
+        if kept.description().digest != description.digest:
+            return "it changes what it reads, when it is traced"
         shardings = jax.tree.leaves(
             (compiled.input_shardings, compiled.output_shardings)
         )

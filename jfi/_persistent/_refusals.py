@@ -13,13 +13,15 @@ from typing import Any
 
 from .._autojit._graphs import Opened
 from .._autojit.kinds._base import UnportableError
-from .._autojit.kinds._classify import VARIABLES
-from .._autojit.kinds._functions import Body
-from .._values import is_user_function, reads_surroundings, references
+from .._values import has_effects, is_user_function, reads_surroundings, references
+from .fingerprint import differs_by_process
 
 
 def refuse_effects(opened: Opened) -> None:
     """Raise an error if a program does more, when it is traced, than to compute.
+
+    What functions under `jax.jit` do, which are told by identity, is left to their
+    fingerprint.
 
     Raises:
         UnportableError: It does, and what.
@@ -28,62 +30,72 @@ def refuse_effects(opened: Opened) -> None:
         raise UnportableError(why)
 
 
-_TELLING = frozenset(("logging", "warnings"))
-_TELLING_BUILTINS = ("breakpoint", "input", "print")
 _STREAMS = frozenset(("stdout", "stderr"))
-# Of texts and objects: another number in each process.
-_OF_PROCESS = frozenset(("hash", "id"))
+_WRITES_FILES = frozenset(("write_bytes", "write_text"))
 
 
 def _effects(opened: Opened) -> Iterator[str]:
     """What the code does besides computing, in words."""
-    if opened.read.effects:
-        names = sorted(name for _, name in opened.read.effects)
+    read = opened.read
+    if read.effects:
+        names = sorted(name for _, name in read.effects)
         yield f"it changes {names[0]} when it is compiled, and not at each call"
-    if not _STREAMS.isdisjoint(opened.read.attributes):
+    if not _STREAMS.isdisjoint(read.attributes):
         yield "it writes to a stream of text when it is traced"
-    if not _TELLING.isdisjoint(opened.read.imports):
-        yield _TELLS
-    for (kind, part, _), x in zip(opened.graph, opened.objects, strict=True):
-        called = part[2] if kind is VARIABLES else ()
-        for name in _TELLING_BUILTINS:
-            if name in called or x is getattr(builtins, name):
-                yield f"it calls {name}() when it is traced"
-        if isinstance(x, logging.Logger) or _module_of(x) in _TELLING:
-            yield _TELLS
+    if not _WRITES_FILES.isdisjoint(read.asked):
+        yield "it writes a file when it is traced"
+    for name in read.imports:
+        if has_effects(name) or name == "builtins":
+            yield f"it uses {name} when it is traced"
+    for (kind, _, _), x in zip(opened.graph, opened.objects, strict=True):
+        if isinstance(x, logging.Logger):
+            yield "it writes to a log when it is traced"
         if isinstance(x, io.IOBase):
             yield "it uses an open file, or a stream of text"
-        fn = x.fn if isinstance(x, Body) else x
-        if isinstance(fn, types.FunctionType) and is_user_function(fn):
-            yield from _of_this_process(fn)
+        if x is builtins:
+            yield "it uses builtins when it is traced"
+        name = _full_name(x)
+        if name and has_effects(name):
+            yield f"it uses {name} when it is traced"
+        for fn in kind.functions(x, read):
+            if is_user_function(fn):
+                yield from _of_function(fn)
 
 
-_TELLS = "it writes to a log, or warns, when it is traced"
-
-
-def _module_of(x: Any) -> str | None:
-    if isinstance(x, types.ModuleType):
-        return x.__name__
-    if isinstance(x, (types.FunctionType, types.BuiltinFunctionType)):
-        return x.__module__
-    return None
-
-
-def _of_this_process(fn: types.FunctionType) -> Iterator[str]:
-    """What a function computes otherwise in each process."""
+def _of_function(fn: types.FunctionType) -> Iterator[str]:
+    """What a function does, or computes otherwise in each process."""
     for name, *attributes in references(fn.__code__).chains:
-        if name not in fn.__globals__:
-            if name in _OF_PROCESS:
-                yield f"it calls {name}(), which differs from process to process"
-            continue
-        value: Any = fn.__globals__[name]
-        for attribute in attributes:
-            if not isinstance(value, types.ModuleType):
-                break
-            value = getattr(value, attribute, None)
-        if hasattr(type(value), "__getattr__"):  # the user's, who may do anything there
-            continue
-        module, own = (getattr(value, k, "") for k in ("__module__", "__qualname__"))
-        full = f"{module}.{own}"
-        if reads_surroundings(full):
-            yield f"it uses {full}, which may differ from call to call"
+        found = [f"builtins.{name}"]
+        if name in fn.__globals__:
+            found = list(_full_names(fn.__globals__[name], attributes))
+        elif differs_by_process(name, fn):
+            yield f"it calls {name}(), which differs from process to process"
+        for full in found:
+            if has_effects(full):
+                yield f"it uses {full} when it is traced"
+            if reads_surroundings(full):
+                yield f"it uses {full}, which may differ from call to call"
+
+
+def _full_names(value: Any, attributes: list[str]) -> Iterator[str]:
+    """Of a library's object, by the names that lead to it and by its own."""
+    for attribute in attributes:
+        if not isinstance(value, types.ModuleType):
+            break
+        yield f"{value.__name__}.{attribute}"
+        value = vars(value).get(attribute)
+    yield _full_name(value)
+
+
+_FUNCTIONS = (type, types.FunctionType, types.BuiltinFunctionType)
+
+
+def _full_name(value: Any) -> str:
+    if isinstance(value, types.ModuleType):
+        return value.__name__
+    # NumPy's own functions are of a type of their own. What the user's objects say
+    # when they are asked may be anything.
+    of_library = type(value).__module__.startswith("_cython")
+    if isinstance(value, _FUNCTIONS) or of_library:
+        return f"{value.__module__}.{value.__qualname__}"
+    return ""

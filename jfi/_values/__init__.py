@@ -48,6 +48,7 @@ from ._naming import (
     refuse_no_function as refuse_no_function,
 )
 from ._origins import (
+    has_effects as has_effects,
     is_installed as is_installed,
     is_installed_module as is_installed_module,
     is_library as is_library,

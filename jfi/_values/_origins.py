@@ -39,6 +39,16 @@ _SURROUNDINGS = (
     "sys.path", "sys.stdin", "time", "uuid",
 )  # fmt: skip
 
+_EFFECTS = (
+    "absl.logging", "builtins.breakpoint", "builtins.input", "builtins.print",
+    "jax.numpy.save", "jax.numpy.savez", "json.dump", "logging", "loguru",
+    "numpy.save", "numpy.savetxt", "numpy.savez", "numpy.savez_compressed",
+    "os.makedirs", "os.mkdir", "os.putenv", "os.remove", "os.rename", "os.replace",
+    "os.system", "os.unlink", "os.write", "pickle.dump", "pprint", "rich", "shutil",
+    "socket", "structlog", "subprocess", "tqdm", "traceback.print_exc",
+    "traceback.print_stack", "urllib", "warnings",
+)  # fmt: skip
+
 
 def is_user_module(name: str) -> bool:
     """Whether a module is the user's own: a script, a notebook, a file of a project."""
@@ -122,7 +132,20 @@ def reads_surroundings(name: str) -> bool:
 
     The clock, the environment, files: a result that was kept would be stale.
     """
-    return any(name == one or name.startswith(one + ".") for one in _SURROUNDINGS)
+    return _is_among(name, _SURROUNDINGS)
+
+
+@functools.cache
+def has_effects(name: str) -> bool:
+    """Whether a library object, by its full name, tells or writes something.
+
+    While a function is traced, which is not done with one that was kept.
+    """
+    return _is_among(name, _EFFECTS)
+
+
+def _is_among(name: str, table: tuple[str, ...]) -> bool:
+    return any(name == one or name.startswith(one + ".") for one in table)
 
 
 def _is_stdlib(top: str) -> bool:

@@ -23,6 +23,7 @@ from ..._jax_internals import Device, WholeStructure, jit_options, pytree_node
 from ..._jit._function import is_jitted, options_of
 from ..._values import (
     code_digest,
+    has_effects,
     is_user_code,
     is_user_module,
     library_version,
@@ -182,6 +183,11 @@ class ProgramWalk(Walk):
                     self.chain(fn.__globals__[name], attributes)
             elif hasattr(builtins, name):
                 self.check_surroundings(f"builtins.{name}")
+                if differs_by_process(name, fn):
+                    raise self.refusal(
+                        f"calls {name}(), which differs from process to process",
+                        "Do without it in the function.",
+                    )
             else:
                 self.put("undefined")
 
@@ -268,6 +274,11 @@ class ProgramWalk(Walk):
             raise self.refusal(
                 f"uses {name}, whose result differs from call to call",
                 "Use it outside the function and pass the result as an argument.",
+            )
+        if has_effects(name):
+            raise self.refusal(
+                f"uses {name} when it is traced",
+                "Use it outside the function.",
             )
 
     # Classes and instances.
@@ -359,6 +370,11 @@ class ProgramWalk(Walk):
         self.put("children", str(len(treedef.children())))
         for child in treedef.children():
             self.treedef(child)
+
+
+def differs_by_process(name: str, fn: types.FunctionType) -> bool:
+    """Whether a builtin that a function calls gives another number in each process."""
+    return name in ("hash", "id") and fn.__name__ != "__hash__"  # of dataclasses
 
 
 _LRU_CACHE: Any = type(functools.lru_cache(lambda: None))
