@@ -54,8 +54,14 @@ def run_on_numpy(
     run: Any, record: Record, arrays: Sequence[np.ndarray[Any, Any]]
 ) -> list[np.ndarray[Any, Any]]:
     """Run a program in the server: with arrays as they came, and as they go."""
-    given = [
-        x if kind is None else jax.random.wrap_key_data(jax.numpy.asarray(x), impl=kind)
-        for x, kind in zip(arrays, record.arguments, strict=True)
-    ]
-    return [np.asarray(jax.random.key_data(x) if is_key(x) else x) for x in run(*given)]
+    # Programs of both worlds run here: JAX would cut 64 bits off on the way in.
+    with jax.enable_x64(True):
+        given = [
+            x
+            if kind is None
+            else jax.random.wrap_key_data(jax.numpy.asarray(x), impl=kind)
+            for x, kind in zip(arrays, record.arguments, strict=True)
+        ]
+        return [
+            np.asarray(jax.random.key_data(x) if is_key(x) else x) for x in run(*given)
+        ]
