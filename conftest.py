@@ -48,6 +48,7 @@ os.environ.setdefault("XLA_FLAGS", " ".join(flags))
 
 import jax  # noqa: E402 - after the flags
 import pytest  # noqa: E402
+from lowering import share_contexts  # noqa: E402
 
 
 folder = cache_folder()
@@ -57,6 +58,9 @@ if folder is not None:
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
     jax.config.update("jax_persistent_cache_enable_xla_caches", "none")
+
+
+share_contexts()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -71,7 +71,6 @@ from ._errors import (
     PlainJitWarning as PlainJitWarning,
     RandomError as RandomError,
     RecompileWarning as RecompileWarning,
-    ServerError as ServerError,
     SlowCallWarning as SlowCallWarning,
     TangentError as TangentError,
     UncompiledWarning as UncompiledWarning,

@@ -15,7 +15,7 @@ from . import _jax_internals as _jax_internals
 from ._arrays._config import config
 
 
-REQUIRED = ("jax", "jaxlib", "numpy", "cloudpickle", "rpyc")
+REQUIRED = ("jax", "jaxlib", "numpy")
 OPTIONAL = (
     "torch", "scipy", "dm-haiku", "equinox", "flax", "optax", "autoray", "distributed",
     "pytensor", "matplotlib", "tqdm",

@@ -18,10 +18,10 @@ Python user would expect, so that either can be caught:
     ├── KDTreeError (ValueError)            data or queries that a KDTree can't take
     ├── LoopError (TypeError, ValueError)   functions or rows that don't fit a loop
     ├── MissingDependencyError (ImportError)  an optional package is not installed
-    ├── RandomError (RuntimeError)          no fresh random number can be given here
-    └── ServerError (RuntimeError)          the compilation server refused or broke
+    └── RandomError (RuntimeError)          no fresh random number can be given here
 
     JfiWarning (UserWarning)
+    ├── CacheWarning                        the store of compiled programs is no use
     ├── Float64Warning                      float32 becomes float64 in compiled code
     ├── LateDefaultsWarning                 jfi was imported too late to set a default
     ├── LocalFallbackWarning                a persistent function runs in this process
@@ -54,7 +54,6 @@ __all__ = [
     "PlainJitWarning",
     "RandomError",
     "RecompileWarning",
-    "ServerError",
     "SlowCallWarning",
     "TangentError",
     "UncompiledWarning",
@@ -123,10 +122,6 @@ class MissingDependencyError(JfiError, ImportError):
 
 class RandomError(JfiError, RuntimeError):
     """A random number was asked for where jfi can't give a fresh one."""
-
-
-class ServerError(JfiError, RuntimeError):
-    """The compilation server refused a request or broke down."""
 
 
 class JfiWarning(UserWarning):

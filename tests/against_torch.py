@@ -1,5 +1,7 @@
 """Compare a function of jfi with PyTorch's: values, shapes, dtypes and derivatives."""
 
+import contextlib
+import os
 from importlib.util import find_spec
 
 import jax
@@ -43,8 +45,8 @@ def assert_same(ours, theirs, rtol=2e-6, atol=1e-7):
 def compare(ours, theirs, *args, jit=True, **options):
     """Call both with the same NumPy arrays: plain, with jax arrays, and under jit.
 
-    Under jit with 64-bit types alone: it is compiled for each call anew, and what
-    depends on the precision is the same in both.
+    Under jit with 64-bit types alone: what depends on the precision is the same in
+    both.
     """
     expected = theirs(*map(to_torch, args), **options)
     fixed = [not is_data(arg) for arg in args]
@@ -58,7 +60,64 @@ def compare(ours, theirs, *args, jit=True, **options):
     assert_same(call(*data), expected)
     assert_same(call(*jax.tree.map(jax.numpy.asarray, data)), expected)
     if jit and jax.config.jax_enable_x64:
-        assert_same(jax.jit(call)(*data), expected)
+        under_jit(call, data, lambda result: assert_same(result, expected))
+
+
+_cases = None  # those that are not compiled yet; None where none wait
+TOGETHER = 40
+
+
+@pytest.fixture(autouse=True, scope="module")
+def compiled_together():
+    """In a file that imports this, one program has the calls of many tests.
+
+    A program for each takes most of the time of such a file. What fails names its own
+    test, and is seen in that of the last call of the program.
+    """
+    global _cases
+    _cases = []
+    yield
+    with jax.enable_x64(True):
+        _compile()
+    _cases = None
+
+
+def under_jit(function, arguments, check):
+    """Check what a function gives in a compiled program, at once or with others."""
+    if _cases is None:
+        check(jax.jit(function)(*arguments))
+        return
+    arguments = jax.tree.map(np.array, arguments)  # the test may change its own
+    _cases.append((function, arguments, check, os.environ["PYTEST_CURRENT_TEST"]))
+    if len(_cases) == TOGETHER:
+        _compile()
+
+
+def _compile():
+    cases = _cases.copy()
+    _cases.clear()
+
+    def program(inputs):
+        results = []
+        for (function, _, _, test), arguments in zip(cases, inputs, strict=True):
+            with _naming(test):
+                results.append(function(*arguments))
+        return results
+
+    results = jax.jit(program)([arguments for _, arguments, _, _ in cases])
+    for (_, _, check, test), result in zip(cases, results, strict=True):
+        with _naming(test):
+            check(result)
+
+
+@contextlib.contextmanager
+def _naming(test):
+    """An error says of which test it is."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"This is the compiled call of {test}.")
+        raise
 
 
 def is_data(arg):
@@ -78,13 +137,20 @@ def compare_gradient(ours, theirs, *arrays, rtol=1e-5, atol=1e-6):
     def loss(*arrays):
         return (ours(*arrays) * weights.astype(arrays[0].dtype)).sum()
 
+    def check(gradients):
+        for gradient, tensor in zip(gradients, tensors, strict=True):
+            expected = (
+                np.zeros(tensor.shape) if tensor.grad is None else tensor.grad.numpy()
+            )
+            np.testing.assert_allclose(
+                np.asarray(gradient), expected, rtol=rtol, atol=atol
+            )
+
     slope = jax.grad(loss, argnums=tuple(range(len(arrays))))
-    gradients = (jax.jit(slope) if jax.config.jax_enable_x64 else slope)(*arrays)
-    for gradient, tensor in zip(gradients, tensors, strict=True):
-        expected = (
-            np.zeros(tensor.shape) if tensor.grad is None else tensor.grad.numpy()
-        )
-        np.testing.assert_allclose(np.asarray(gradient), expected, rtol=rtol, atol=atol)
+    if jax.config.jax_enable_x64:
+        under_jit(slope, arrays, check)
+    else:
+        check(slope(*arrays))
 
 
 def numbers(shape, dtype="float32", seed=0):

@@ -18,7 +18,7 @@ FLOOR = {
     for room in re.findall(r"`(\w+)`", rooms)
 }
 PRIVATE_JAX = ("jax._src", "jax.extend", "jax.interpreters", "jaxlib")
-OPTIONAL = {"torch", "scipy", "rpyc", "haiku", "dask", "pytensor", "autoray"}
+OPTIONAL = {"torch", "scipy", "haiku", "dask", "pytensor", "autoray"}
 
 
 def imported(tree, *, top_level=False):

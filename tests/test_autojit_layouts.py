@@ -443,26 +443,6 @@ def test_functions_and_what_they_captured_are_freed():
         gc.collect()
         assert alive() is None
 
-    def of_a_class():
-        class Local:
-            def __init__(self):
-                self.w = jnp.ones(3)
-
-            @autojit
-            def f(self, x):
-                return self.w * x
-
-        local = Local()
-        for _ in range(4):
-            local.f(1.0)
-        return weakref.ref(Local)
-
-    alive = of_a_class()
-    gc.collect()
-    jax.clear_caches()
-    gc.collect()
-    assert alive() is None
-
 
 class Layer(eqx.Module):
     w: jax.Array

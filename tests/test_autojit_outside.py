@@ -4,6 +4,7 @@ The scripts run as text: their data are globals and their functions stand at top
 """
 
 import enum
+import operator
 import sys
 import threading
 import types

@@ -466,7 +466,7 @@ def test_a_bar_moves_with_the_chunks(monkeypatch):
     pytest.importorskip("tqdm")
     moves = []
     monkeypatch.setattr(
-        "jfi._optional._progress.ProgressBar._move",
+        "jfi._optional._progress.ProgressBar.move",
         lambda self, done, total: moves.append((int(done), int(total))),
     )
     x = np.arange(250.0)

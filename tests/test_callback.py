@@ -281,6 +281,7 @@ def test_nothing_is_called_while_tracing():
 def test_results_are_on_the_device_of_the_arguments():
     code = """
 import jax, numpy as np
+jax.config.update("jax_platforms", "cpu")
 from jfi._foreign._host_calls import host_call
 spec = jax.ShapeDtypeStruct((3,), np.float32)
 call = lambda x: host_call(lambda x: [x + 1], [spec], x, name="f()")[0]
@@ -295,7 +296,7 @@ for run in (call, jax.jit(call)):
     print(np.asarray(run(wide)).tolist() == list(range(1, 9)))
 """
     env = {"XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
-    lines = output_of(code, env={**env, "JAX_PLATFORMS": "cpu"}).splitlines()
+    lines = output_of(code, env=env).splitlines()
     assert lines == ["True 2.0", "True 2.0", "True", "True"]
 
 
@@ -306,6 +307,7 @@ def test_megabytes_on_one_core():
 import os
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 import jax, jax.numpy as jnp, numpy as np
+jax.config.update("jax_platforms", "cpu")
 from jfi._foreign._host_calls import host_call
 def both(x, y):
     spec = jax.ShapeDtypeStruct(x.shape, x.dtype)
@@ -319,7 +321,7 @@ for size in (1_000_000, 4_000_000):
         jax.block_until_ready(both(x, x))
 print("done")
 """
-    assert output_of(code, env={"JAX_PLATFORMS": "cpu"}, timeout=100) == "done"
+    assert output_of(code, timeout=100) == "done"
 
 
 def test_threads():

@@ -4,7 +4,6 @@ Random numbers without it have a file of their own, test_random_explicit.py.
 """
 
 import re
-import threading
 from pathlib import Path
 
 import jax
@@ -15,7 +14,7 @@ from subprocesses import output_of, run_python
 
 import jfi as jnp
 from jfi import _jax_internals as _jax_internals
-from jfi._jax_internals import _key_state, _tracing
+from jfi._jax_internals import _tracing
 from jfi._persistent.fingerprint import fingerprint
 
 
@@ -68,7 +67,7 @@ def test_the_tested_releases_are_those_of_the_constraints():
 
 def report_of(**env):
     code = "import runpy, sys; runpy.run_module('jfi', run_name='__main__')"
-    done = run_python(code, env=env, fresh=True, check=False)
+    done = run_python(code, env=env, as_users=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -144,48 +143,6 @@ def test_draws_under_plain_jax_need_no_trace_context():
     code = code.replace("print(error)", "print('drawn')")
     for missing in ("trace_context", "trace_context,trace_state,trace_options"):
         assert output_of(code, env={"JFI_WITHOUT": missing}) == "drawn"
-
-
-# ------------------------------------------------------------ user_contexts
-
-
-@pytest.fixture(params=["documented", "clearing"])
-def state(request):
-    """`jit_key_state` as JAX gives it, and on public functions alone."""
-    if request.param == "documented":
-        yield _jax_internals.jit_key_state("a")
-        return
-    with _jax_internals.without("user_contexts"):
-        made = _jax_internals.jit_key_state("a")
-        assert isinstance(made, _key_state._ClearingState)
-        yield made
-
-
-def test_a_compiled_function_sees_the_state_change(state):
-    @jax.jit
-    def f(x):
-        return x + len(state.value)
-
-    assert f(0) == 1
-    state.set_global("abc")
-    assert f(0) == 3
-    with state("ab"):
-        assert f(0) == 2
-        with state("abcd"):
-            assert f(0) == 4
-        assert f(0) == 2
-    assert f(0) == 3
-
-
-def test_the_state_of_a_block_belongs_to_its_thread(state):
-    seen = []
-    with state("mine"):
-        thread = threading.Thread(target=lambda: seen.append(state.value))
-        thread.start()
-        thread.join()
-        assert state.value == "mine"
-    assert seen == ["a"]
-    assert state.value == "a"
 
 
 # ------------------------------------------------------------ whether code is traced
@@ -282,29 +239,6 @@ def test_unreadable_options_of_a_jitted_function_are_refused():
 
 
 # ------------------------------------------------------------ batches, loops, shards
-
-
-@pytest.mark.parametrize(
-    "name", ["batch_tracers", "transformation_names", "ruled_calls"]
-)
-def test_branches_in_a_batch(name):
-    def f(x, w):
-        return jnp.cond(x > 1.2, lambda: (w * x).sum(), lambda: x)
-
-    rows = jnp.vmap(f, (0, None))
-    in_scan = jax.vmap(lambda x: jax.lax.scan(lambda c, _: (f(c, X), x), x, length=2))
-    slope = jnp.vmap(jnp.grad(f), (0, None))
-    expected = rows(X, X), in_scan(X), slope(X, X)
-    with _jax_internals.without(name):
-        jax.clear_caches()
-        found = (
-            jnp.vmap(lambda x, w: f(x, w), (0, None))(X, X),
-            jax.vmap(
-                lambda x: jax.lax.scan(lambda c, _: (f(c, X), x), x, length=2)
-            )(X),
-            jnp.vmap(jnp.grad(lambda x, w: f(x, w)), (0, None))(X, X),
-        )  # fmt: skip
-    jax.tree.map(np.testing.assert_allclose, found, expected)
 
 
 def test_loops_that_exchange_values_without_axis_effects():

@@ -17,7 +17,7 @@ print(c.default_dtype, c.default_device, c.enable_x64, c.preallocate, *c.set_by_
 
 
 def test_a_fresh_import_sets_every_default():
-    assert output_of(SHOW) == (
+    assert output_of(SHOW, fresh=True) == (
         "float32 cpu False False explicit_x64_dtypes default_device preallocate"
     )
 

@@ -44,8 +44,9 @@ def run_doctest(block, names, name, line):
 def test_page(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = page.read_text()
-    if "import torch" in text:
-        pytest.importorskip("torch")
+    for package in ("torch", "distributed"):
+        if re.search(f"^(import|from) {package}", text, re.MULTILINE):
+            pytest.importorskip(package)
     if BLOCK.search(text):
         run_page(text, str(page))
 

@@ -12,22 +12,29 @@ from subprocesses import PYTHON, cache_variables, environment
 
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
+EXAMPLES_BY_NAME = {path.stem: path for path in EXAMPLES}
 
 
-@pytest.fixture(scope="module", params=EXAMPLES, ids=lambda path: path.stem)
-def run(request, tmp_path_factory):
-    folder = tmp_path_factory.mktemp(request.param.stem)
+def start(path, folder):
+    """The output of an example, started in a folder."""
+    own = {"COLUMNS": "100", "JFI_CACHE_DIR": str(folder / "cache")}
     done = subprocess.run(
-        [*PYTHON, request.param],
+        [*PYTHON, path],
         cwd=folder,
-        env=environment({"COLUMNS": "100", **cache_variables()}, fresh=True),
+        env=environment({**own, **cache_variables()}, as_users=True),
         capture_output=True,
         text=True,
         check=False,
         timeout=600,
     )
     assert done.returncode == 0, done.stderr
-    return request.param.stem, done.stdout, folder
+    return done.stdout
+
+
+@pytest.fixture(scope="module", params=EXAMPLES, ids=lambda path: path.stem)
+def run(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp(request.param.stem)
+    return request.param.stem, start(request.param, folder), folder
 
 
 def test_example(run):
@@ -43,3 +50,19 @@ def test_example(run):
     if name == "optimal_control":
         assert "the same numbers" in output
         assert (folder / "optimal_control.png").stat().st_size > 10_000
+    if name == "tour":
+        again = start(EXAMPLES_BY_NAME["tour"], folder)
+        assert "compiled programs were there from an earlier run" in again
+    if name == "persistent_mpc":
+        assert "Run it again" in output
+        again = start(EXAMPLES_BY_NAME["persistent_mpc"], folder)
+        assert "times as long" in again
+        assert "compiled: 0," in again
+        flights = [
+            text.partition("After")[2].partition(";")[0] for text in (output, again)
+        ]
+        assert flights[0] == flights[1]
+    if name == "many_machines":
+        assert "the same numbers" in output
+        assert output.count("compiled energy() 1 time(s)") == 2
+        assert (folder / "many_machines.png").stat().st_size > 10_000

@@ -18,7 +18,7 @@ from fuzzing.running import report, shrunk, verdict, workable
 
 # Slow: each script is compiled, in some 0.2 seconds. What hundreds of them show is for
 # JFI_FUZZ; these show that the tools, and the fuzzing itself, still work.
-COUNTS = {"autojit": 28, "loops": 20, "writes": 24, "threads": 4}
+COUNTS = {"autojit": 16, "loops": 12, "writes": 14, "threads": 3}
 SHOWN = 3  # failures; more take long to make small, and say the same
 TOOLS = [*COUNTS, "writes in loops", "each autojit"]
 

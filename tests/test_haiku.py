@@ -1,4 +1,3 @@
-import subprocess
 import sys
 
 import haiku as hk
@@ -6,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from subprocesses import run_python
 
 import jfi
 from jfi import (
@@ -267,7 +267,7 @@ def test_haiku_is_imported_on_first_use():
         "import sys, jfi, jfi._foreign._haiku as h; assert 'haiku' not in sys.modules;"
         "h.from_haiku(lambda x: x); assert 'haiku' in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+    run_python(code, fresh=True)
 
 
 def test_without_haiku_the_extra_is_named(monkeypatch):

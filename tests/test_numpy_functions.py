@@ -7,7 +7,7 @@ import pickle
 import jax
 import numpy as np
 import pytest
-from against_torch import compare
+from against_torch import compare, compiled_together  # noqa: F401
 from subprocesses import output_of
 
 import jfi as jnp

@@ -685,4 +685,4 @@ def test_importing_jfi_imports_nothing_of_the_server():
         "import sys, jfi; f = jfi.persistent(lambda x: x); "
         "print([m for m in ('rpyc', 'jfi_server') if m in sys.modules])"
     )
-    assert output_of(code) == "[]"
+    assert output_of(code, fresh=True) == "[]"

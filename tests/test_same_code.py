@@ -11,7 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from jax.sharding import PartitionSpec as P
 
 import jfi
 from jfi import autojit
@@ -434,20 +433,6 @@ def test_settings_of_jax_that_differ_cost_no_second_trace():
             assert one.cache_info().traces == 1
 
 
-def test_jax_forgets_what_it_compiled():
-    @autojit
-    def f(x, k, tag):
-        return (x * k if x.ndim else x), tag
-
-    for _ in range(2):
-        for tag in "ab":
-            np.testing.assert_array_equal(f(1.0, 2.0, tag)[0], 1.0)
-        jax.clear_caches()
-    for tag in "abab":
-        out, other = f(jnp.ones(2), 3.0, tag)
-        assert (out.tolist(), other) == ([3.0, 3.0], tag)
-
-
 def test_threads():
     @functools.partial(autojit, warn_after=1000)
     def f(x, k, tag):
@@ -472,38 +457,12 @@ def test_threads():
     assert not wrong
 
 
-MESH = jax.make_mesh((1,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
-
-
 def shared(f=lambda x: x * 2.75 + 1):
     """A function that runs the program of another one."""
     first = autojit(lambda x: f(x))
     second = autojit(lambda x: f(x))
     first(jnp.ones(3)), second(jnp.ones(3))
     return first, second
-
-
-@pytest.mark.parametrize("shape", [(3,), (4,), (3, 2)])
-@pytest.mark.parametrize(
-    "transform",
-    [
-        jax.jit,
-        jax.vmap,
-        functools.partial(jax.vmap, axis_name="i"),
-        lambda f: jax.grad(lambda x: f(x).sum()),
-        lambda f: jax.jit(jax.vmap(jax.grad(lambda x: f(x).sum()))),
-        lambda f: lambda x: jax.lax.map(f, x),
-        lambda f: jax.shard_map(f, mesh=MESH, in_specs=P("d"), out_specs=P("d")),
-    ],
-)
-def test_shared_programs_under_transformations(transform, shape):
-    x = jnp.arange(float(np.prod(shape))).reshape(shape)
-    _, second = shared()
-    for clear in (lambda: None, jax.clear_caches, lambda: None):
-        clear()
-        expected = transform(second.__wrapped__)(x)
-        np.testing.assert_allclose(transform(second)(x), expected)
-        np.testing.assert_allclose(second(x), second.__wrapped__(x))
 
 
 def test_the_check_of_dtypes_looks_at_each_kind_of_arrays(mixed_world):

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -6,7 +8,7 @@ from contracting import A, X, close, contract
 from hypothesis import given, settings, strategies as st
 from jax import lax
 from jax.sharding import AxisType, PartitionSpec as P
-from subprocesses import run_python
+from subprocesses import output_of
 
 import jfi
 from jfi import LoopError, scan_while
@@ -296,8 +298,6 @@ print("ok")
 
 
 def test_shards_stop_each_at_its_own_step():
-    env = {
-        "XLA_FLAGS": "--xla_force_host_platform_device_count=4",
-        "PYTHONPATH": "tests",
-    }
-    assert run_python(SHARDS, env=env).stdout.strip() == "ok"
+    env = {"XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
+    helpers = f"import sys; sys.path.append({str(Path(__file__).parent)!r})"
+    assert output_of(helpers + SHARDS, env=env) == "ok"

@@ -161,10 +161,10 @@ def test_a_folder_that_others_can_write_is_not_used(tmp_path, mode):
     folder.chmod(mode)
     store = Store(folder)
     with pytest.warns(jfi.CacheWarning, match=r"others can write.*chmod 700") as caught:
-        assert not store.write(KEY, b"record")
-        assert store.read(KEY) is None
-        with store.claim(KEY):
-            pass
+        found = store.write(KEY, b"record"), store.read(KEY)
+    with store.claim(KEY):
+        pass
+    assert found == (False, None)
     assert len(caught) == 1
     assert list(folder.iterdir()) == []
 
@@ -174,8 +174,8 @@ def test_a_file_in_its_place_is_told_once(tmp_path):
     for folder in (tmp_path / "file", tmp_path / "file" / "below"):
         store = Store(folder)
         with pytest.warns(jfi.CacheWarning, match="can't use") as caught:
-            assert not store.write(KEY, b"record")
-            assert store.read(KEY) is None
+            found = store.write(KEY, b"record"), store.read(KEY)
+        assert found == (False, None)
         assert len(caught) == 1
 
 

@@ -865,4 +865,4 @@ except ImportError as error:
 
 def test_pytorch_is_imported_on_use():
     code = "import jfi._foreign.torch, sys; print('torch' in sys.modules)"
-    assert output_of(code) == "False"
+    assert output_of(code, fresh=True) == "False"

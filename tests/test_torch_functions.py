@@ -3,7 +3,14 @@
 import jax
 import numpy as np
 import pytest
-from against_torch import assert_same, compare, compare_gradient, in_64_bits, numbers
+from against_torch import (
+    assert_same,
+    compare,
+    compare_gradient,
+    compiled_together,  # noqa: F401
+    in_64_bits,
+    numbers,
+)
 
 import jfi as jnp
 

@@ -184,3 +184,16 @@ def test_a_user_file_named_as_a_module_of_python_is_no_library(monkeypatch):
     module.__file__ = pathlib.__file__
     assert _values.is_library(own)
     assert _values.is_library(pathlib.Path)
+
+
+@pytest.mark.parametrize("shape", [(2**18,), (2048, 600), (2**21, 1), (3, 2**20)])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", ["float32", "int64", "complex64", "float16"])
+def test_a_large_array_is_copied_as_it_is(shape, order, dtype):
+    numbers = (np.arange(np.prod(shape)) % 1000).astype(dtype)
+    x = numbers.reshape(shape, order=order)[::-1]
+    copy = _values.copied_if_numpy(x)
+    np.testing.assert_array_equal(copy, x)
+    assert (copy.dtype, copy.shape) == (x.dtype, x.shape)
+    assert not np.shares_memory(copy, x)
+    assert copy.ctypes.data % 64 == 0 or x.nbytes < 2**22

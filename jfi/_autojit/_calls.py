@@ -1,7 +1,7 @@
 """The calls of one function: compiled once for each form, and run."""
 
+import collections
 import functools
-import inspect
 import sys
 import threading
 import types
@@ -10,22 +10,24 @@ from typing import Any
 
 from .._jax_internals import setting
 from .._jit._executables import OtherArraysError
-from .._jit._per_function import weakly
+from .._jit._per_function import options_key, weakly
 from .._random.traced import FoundDraws
 from .._values import copied_if_numpy, function_name
 from ._effects import EffectsError
 from ._graphs import Opened
 from ._history import History, has_run
 from ._keeping import Keeper, Kept, Place, RetakenError, keeper_of_all
-from ._layout_table import Layouts
+from ._layout_table import Layouts, WeakLayout
 from ._layouts import MAX_NODES, write_down
 from ._messages import needed_numbers, rewrite_for_user, used_after_all
 from ._modes import Mode
 from ._opening import open_values
 from ._options import Options, named_in, read_options
 from ._outcomes import Outcome
+from ._parameters import Parameter as Parameter, parameters_of
 from ._programs import CompiledBody, Program, Programs, UnreadError
 from ._reading import Assumed, Read
+from ._recent import MAX_FUNCTIONS, Known, Recent, code_of, of_this_copy, portable
 from ._shardings import constrain, leaf_options, split_options
 from ._varying import Numbers
 from ._watching import UnwatchedError, refuse_unwatched, warn_of_copies, warn_once
@@ -34,8 +36,6 @@ from .kinds._variables import Variables
 
 
 CALLS_TO_LEARN = 2  # of one form, before it is written down as a layout
-
-Parameter = inspect.Parameter
 
 
 class Calls:
@@ -89,7 +89,9 @@ class Calls:
         ]
         self._layouts = Layouts(name, self.run)
         self._read: Read | None = None  # by the calls so far
-        self._assumed = Assumed(unused=self.options.unused)
+        self._is_copy = False
+        self._ran: collections.Counter[Program] = collections.Counter()  # by this copy
+        self._known = Known(Assumed(unused=self.options.unused))
         self._failure = threading.local()
 
     @property
@@ -103,7 +105,22 @@ class Calls:
         self._find_fn = weakly(self._find_fn())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Calls, (self.fn, self.given, self._varying)
+        return _arrived, (self.fn, self.given, self._varying, self._keeper)
+
+    def of_copy(self, fn: Callable[..., Any], parameters: list[Parameter]) -> "Calls":
+        """The calls of a copy of the function: see `_recent`.
+
+        All copies share what is learnt from their calls. These calls themselves run no
+        longer: they keep no copy alive.
+        """
+        self._find_fn = lambda: None
+        calls = object.__new__(Calls)
+        vars(calls).update(vars(self))
+        calls._find_fn, calls._is_copy = lambda: fn, True
+        calls.parameters, calls._ran = parameters, collections.Counter()
+        calls._layouts = Layouts(self.history.function, calls.run)
+        calls.recognise = calls.run
+        return calls
 
     def __call__(self, *args: Any) -> Any:
         """Run a call, as what `autojit` returns does.
@@ -212,21 +229,21 @@ class Calls:
             spread=self._spread,
             strict=bool(self.options.donate),  # no array can be given away twice
             known=self._read,
-            assumed=self._assumed,
+            assumed=self._known.assumed,
         )
         self._read = opened.read
-        return opened
+        return portable(opened) if self._is_copy else opened
 
     def _assume(self, error: UnreadError | EffectsError) -> None:
         """Remember what a body has done that its code does not show."""
-        assumed = self._assumed
+        assumed = self._known.assumed
         if isinstance(error, EffectsError):
             effects = assumed.effects | error.variables
-            self._assumed = assumed._replace(effects=effects)
+            self._known.assumed = assumed._replace(effects=effects)
             return
         if assumed.whole:  # it is none of the code's, but the user's word
             raise used_after_all(self.history.function, assumed.unused) from None
-        self._assumed = assumed._replace(whole=True)
+        self._known.assumed = assumed._replace(whole=True)
 
     def retries(self, error: BaseException) -> bool:
         """Whether an error came from tracing, so that nothing has run yet."""
@@ -271,9 +288,13 @@ class Calls:
             run = program.run
         for layout, settings in program.places:
             layout.put(settings, run)
+        calls = program.calls
+        if self._is_copy:
+            self._ran[program] += 1
+            calls, opened = self._ran[program], of_this_copy(opened)
         # If calls are not recognised after all, again, more and more rarely.
-        due = program.calls & (program.calls - 1) == 0
-        if program.calls < CALLS_TO_LEARN or not due or len(opened.graph) > MAX_NODES:
+        due = calls & (calls - 1) == 0
+        if calls < CALLS_TO_LEARN or not due or len(opened.graph) > MAX_NODES:
             return
         parameters = [f"a{k}" for k in range(len(self.parameters))]
         written = write_down(opened, parameters)
@@ -281,7 +302,7 @@ class Calls:
         self.recognise = self._layouts.recognise
         if found is not None:
             found.put(written.settings, run)
-            program.places.append((found, written.settings))
+            program.places.append((WeakLayout(found), written.settings))
 
     def _names(self) -> list[str]:
         """What the user calls the function and the arguments."""
@@ -325,33 +346,34 @@ class Calls:
         return fn(*args, **kwargs)
 
 
+def _arrived(
+    fn: Callable[..., Any],
+    given: Mapping[str, Any],
+    varying: Collection[str],
+    keeper: Keeper | None,
+) -> Calls:
+    """The calls of a function that came from another process, or from a file."""
+    # It may come in parts: where a function calls itself, its variables come later.
+    parameters = parameters_of(fn, named_in(given))
+    form = tuple((p.name, p.kind) for p in parameters)
+    try:
+        options = options_key(given), *sorted(varying), keeper
+        key = code_of(fn), function_name(fn), form, options
+        first = _arrivals.get(key, lambda: Calls(fn, given, varying, keeper))
+    except TypeError:  # an option can't be hashed
+        return Calls(fn, given, varying, keeper)
+    return first.of_copy(fn, parameters)
+
+
+_arrivals: Recent[Calls] = Recent(MAX_FUNCTIONS)
+
+
+def calls_of_copies(fn: Callable[..., Any], **given: Any) -> Calls:
+    """As `autojit`, of a function that gets copies as arguments: see `_recent`."""
+    return Calls(fn, given).of_copy(fn, parameters_of(fn, named_in(given)))
+
+
 def _run(program: Program, leaves: Sequence[Any]) -> Any:
     out = program.run(*leaves)
     has_run()
     return out
-
-
-def parameters_of(
-    fn: Callable[..., Any], names: set[str] | frozenset[str] = frozenset()
-) -> list[Parameter]:
-    """The parameters of a function; some builtins have no signature.
-
-    Those of the function itself: what it hands on to a function that it wraps may be
-    called in another way. Unless an option names a parameter that only that one has.
-    """
-    if isinstance(fn, functools.partial) and not names:
-        return ANY_PARAMETERS  # the arguments it has already may be changed
-    try:
-        own = list(inspect.signature(fn, follow_wrapped=False).parameters.values())
-        if names <= {p.name for p in own}:
-            return own
-        wrapped = list(inspect.signature(fn).parameters.values())
-        return wrapped if names <= {p.name for p in wrapped} else own
-    except (TypeError, ValueError):
-        return ANY_PARAMETERS
-
-
-ANY_PARAMETERS = [
-    Parameter("args", Parameter.VAR_POSITIONAL),
-    Parameter("kwargs", Parameter.VAR_KEYWORD),
-]

@@ -19,7 +19,7 @@ from ._graphs import Graph, Opened
 from ._opening import look_at
 from ._reading import Read
 from ._watching import UnwatchedError, stale
-from .kinds._classes import class_data
+from .kinds._classes import STAMP, class_data, has_come, is_same_copy
 from .kinds._classify import CLASS, STATIC_ARRAY, VARIABLES
 from .kinds._variables import Namespace, Variables
 
@@ -30,6 +30,8 @@ Root = tuple[int, str]
 
 class EffectsError(Exception):
     """The body changed variables of modules or classes, without leaving data in them.
+
+    Without any: while it was traced, another thread got another copy of a class.
 
     Attributes:
         variables: Which.
@@ -130,17 +132,28 @@ def _class_change(
     changed = {
         (base, name): new.get((base, name))
         for base, name in {**old, **new}
-        if (id(base), name) not in opened.read.effects
+        if name != STAMP and (id(base), name) not in opened.read.effects
         if (base, name) not in old
         or (base, name) not in new
         or not same(old[base, name], new[base, name])
     }
+    came = [k for k, x in changed.items() if has_come(old, cls, k, x)]
+    if not all(_is_same(cls, k[1], old.get(k), changed.pop(k)) for k in came):
+        raise EffectsError(())
     if not changed:
         return ""
     if opened.outside[i] and all(map(_is_plain, changed.values())):
         raise EffectsError((id(base), name) for base, name in changed)
     base, name = next(iter(changed))
     return f"{base.__qualname__}.{name}"
+
+
+def _is_same(cls: type, name: str, one: Any, two: Any) -> bool:
+    """Whether two values of an attribute are equal, as copies of one are."""
+    if same(one, two) or is_same_copy(cls, name, one, two):
+        return True
+    plain = type(one) is type(two) and _is_plain(one) and _is_plain(two)
+    return plain and repr(one) == repr(two)
 
 
 def restore_classes(

@@ -13,7 +13,15 @@ import numpy as np
 from ._modes import Mode
 from ._reading import Read
 from .kinds._base import InputKind, Kind
-from .kinds._classify import ARRAY, INTEGER, ITSELF, NUMBER, SCALAR, STATIC_ARRAY
+from .kinds._classify import (
+    ARRAY,
+    INTEGER,
+    ITSELF,
+    KNOWN_ARRAY,
+    NUMBER,
+    SCALAR,
+    STATIC_ARRAY,
+)
 
 
 Node: TypeAlias = tuple[Kind, Any, tuple[int, ...]]
@@ -34,6 +42,7 @@ class Opened(NamedTuple):
         single: Whether each node is another object than all others.
         outside: Whether each node was first met in what functions read outside.
         read: What the code reads, by name.
+        of_copy: Whether copies count as one function: see `_recent`.
     """
 
     graph: Graph
@@ -43,6 +52,7 @@ class Opened(NamedTuple):
     single: list[bool]
     outside: list[bool]
     read: Read
+    of_copy: bool = False
 
     def leaf_nodes(self) -> list[int]:
         """The number of the node of each leaf."""
@@ -68,7 +78,8 @@ class Opened(NamedTuple):
             x = self.objects[i]
             kind: Kind = NUMBER
             if graph[i][0] is ARRAY:
-                kind = STATIC_ARRAY if isinstance(x, np.ndarray) else ITSELF
+                known = KNOWN_ARRAY if self.of_copy else ITSELF
+                kind = STATIC_ARRAY if isinstance(x, np.ndarray) else known
             graph[i] = (kind, kind.split(x)[0], ())
         kept = zip(self.leaf_nodes(), self.leaves, strict=True)
         leaves = [leaf for i, leaf in kept if i not in nodes]

@@ -1,6 +1,7 @@
 """The layouts of one function, and the programs that they run."""
 
 import threading
+import weakref
 from collections.abc import Callable, Hashable
 from typing import Any
 
@@ -59,6 +60,22 @@ class Layout:
             self._programs.pop(settings, None)
         else:
             self._programs[settings] = run
+
+
+class WeakLayout:
+    """A layout, among those of a program: it goes with the function it is written for.
+
+    A program may be that of many copies of a function (see `_recent`).
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = weakref.ref(layout)
+
+    def put(self, settings: Hashable, run: Callable[..., Any] | None) -> None:
+        """As of the layout, while there is one."""
+        layout = self._layout()
+        if layout is not None:
+            layout.put(settings, run)
 
 
 class Layouts:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from .._jax_internals import at_top_level, setting
 from .._jit._executables import Jitted
 from .._jit._function import Compiled
+from ._callbacks import may_call_back, refusing_clones
 from ._changes import contents, find_changes
 from ._effects import (
     EffectsError,
@@ -24,7 +25,7 @@ from ._fresh_arrays import fresh_arrays
 from ._graphs import Graph, Opened
 from ._history import History
 from ._keeping import Kept, RetakenError
-from ._layout_table import Layout
+from ._layout_table import WeakLayout
 from ._messages import change_refused
 from ._outcomes import take_apart
 from ._rebuilding import rebuild
@@ -82,9 +83,10 @@ class Program:
         self._roots = roots_of(opened)
         self._donated: Sequence[int] = options.get("donate_argnums", ())
         self._varying = examples(opened)
+        self._may_call_back = may_call_back(opened)
         self.succeeded = False
         self.calls = 0
-        self.places: list[tuple[Layout, Hashable]] = []
+        self.places: list[tuple[WeakLayout, Hashable]] = []
         self.remembered: dict[Hashable, Remembered] = {}
         self.refused: str = ""
 
@@ -135,12 +137,17 @@ class Program:
 
     def _traced_body(self, leaves: Sequence[Any]) -> Any:
         if self._varying:
-            return as_data(self._trace_clones, leaves, self._varying)
-        return self._trace_clones(*leaves)
+            trace = functools.partial(self._trace_clones, [])
+            return as_data(trace, leaves, self._varying)
+        if self._may_call_back:
+            name, graph = self._function.names[0], self._opened.graph
+            return refusing_clones(self._trace_clones, leaves, name, graph)
+        return self._trace_clones([], *leaves)
 
-    def _trace_clones(self, *leaves: Any) -> Any:
+    def _trace_clones(self, built: list[Any], *leaves: Any) -> Any:
         graph, names, read = self._opened.graph, self._function.names, self._opened.read
         clones = rebuild(graph, leaves)
+        built[:] = clones
         compilation = self._function.history.begin(graph, clones, names)
         before = contents(graph, clones)
         held = held_by_classes(graph, clones, read)

@@ -14,7 +14,7 @@ import random
 import sys
 import threading
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,18 +40,30 @@ _SHOWS = frozenset(("ascii", "format", "print", "repr", "str"))
 LRU_CACHED = type(functools.cache(lambda: None))
 
 
+def copied_module(variables: Mapping[str, Any]) -> tuple[str, str] | None:
+    """What tells a copy of a module's variables, if it is one; it equals other copies.
+
+    Functions that came from another process bring one, with what they read.
+    """
+    name = str(variables.get("__name__"))  # None: such as those of a dataclass
+    if "__builtins__" not in variables or vars(sys.modules.get(name, sys)) is variables:
+        return None
+    return "a copy of", name
+
+
 class Assumed(NamedTuple):
     """What is known of a function besides its code.
 
     Attributes:
         whole: Whether all attributes count, whatever the code seems to read.
-        effects: Global variables, by the id of their module's dict and their name,
-            whose changes by the body are effects, as prints are: they are not watched.
+        effects: Global variables, by the id of their module's dict (of a copy, see
+            `copied_module`) and their name, whose changes by the body are effects, as
+            prints are: they are not watched.
         unused: Names of attributes that the body does not use, as the user said.
     """
 
     whole: bool = False
-    effects: frozenset[tuple[int, str]] = frozenset()
+    effects: frozenset[tuple[Hashable, str]] = frozenset()
     unused: frozenset[str] = frozenset()
 
 
@@ -83,7 +95,7 @@ class Read:
         self.untraced: bool = False
         self.imports: set[str] = set()
         self.asked: set[str] = set()
-        self.effects: frozenset[tuple[int, str]] = assumed.effects
+        self.effects: frozenset[tuple[Hashable, str]] = assumed.effects
         self.unused: frozenset[str] = assumed.unused
         self._variables: dict[tuple[int, Mode], set[str]] = {}
         self._written: dict[tuple[int, Mode], set[str]] = {}
@@ -96,16 +108,23 @@ class Read:
 
     def variables(self, module: Mapping[str, Any], mode: Mode) -> list[str]:
         """The global variables of a module that are read."""
-        names = self._variables.get((id(module), mode), ())
-        return sorted(n for n in names if (id(module), n) not in self.effects)
+        names = self._variables.get((id(module), mode), set())
+        return sorted(names.difference(self._effects_in(module)))
 
     def written(
         self, module: Mapping[str, Any], mode: Mode
     ) -> tuple[list[str], list[str]]:
         """Those that are written; and those of which this is an effect."""
-        names = self._written.get((id(module), mode), ())
-        effects = [n for n in names if (id(module), n) in self.effects]
-        return sorted(set(names).difference(effects)), sorted(effects)
+        names = self._written.get((id(module), mode), set())
+        effects = names & self._effects_in(module)
+        return sorted(names - effects), sorted(effects)
+
+    def _effects_in(self, module: Mapping[str, Any]) -> set[str]:
+        """The global variables of a module whose changes are effects."""
+        if not self.effects:
+            return set()
+        modules = id(module), copied_module(module)
+        return {name for of, name in self.effects if of in modules}
 
     def writes(self) -> bool:
         """Whether code assigns global variables."""

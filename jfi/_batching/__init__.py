@@ -7,7 +7,9 @@ named leaves (`_leaves`), an axis is chosen for each (`_choosing`, by `_trials`;
 `_naming` finds leaves by path), the function is run on the rows (`_rows`): with draws
 of their own, in chunks, on several `_devices`; then the results are put together
 (`_results`). `_mapping` is the whole of that. `_messages` holds the refusals.
-`_given_axes` is `vmap` in chunks. `_stacking` makes batches out of lists.
+`_cluster` lets the workers of Dask compute the rows: `_sent` is what travels, `_parts`
+what they run. `_given_axes` is `vmap` in chunks. `_stacking` makes batches out of
+lists.
 """
 
 from ._given_axes import vmap_in_chunks as vmap_in_chunks

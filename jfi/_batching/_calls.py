@@ -11,34 +11,34 @@ from .._autojit._unasked import OPTIONS, Reasons, generators_read, with_variable
 from .._errors import AutoJitError, BatchError, JfiError
 from .._jax_internals import at_top_level, is_staged
 from .._random.traced import FoundDraws, tracing
-from ._leaves import Arguments
-from ._mapping import Args, Function, Kwargs, Mapping
+from ._devices import Spread
+from ._mapping import Args, Function, Kwargs
 from ._messages import random_generator
-from ._plan import Plan
 
 
 class BatchCalls:
     """Calls of functions that map rows in one way.
 
     Args:
-        plan: What the user said.
+        mapping: Its `run` computes the rows.
         name: The name of the function, for messages.
-        read: Gets the function and its arguments, and flattens these.
+        spread: The devices to use, if they were chosen.
+        jit: What compiles it.
     """
 
     def __init__(
         self,
-        plan: Plan,
+        mapping: Any,
         name: str,
-        read: Callable[[Function, Args, Kwargs], Arguments],
+        spread: Spread | None = None,
+        jit: Callable[..., Callable[..., Any]] = autojit,
     ) -> None:
-        self._name, self._spread = name, plan.spread
-        self._mapping = Mapping(plan, name, read)
+        self._name, self._spread, self._mapping = name, spread, mapping
         self._forms: set[Hashable] = set()  # of calls that can't be compiled
         self._compiles = True
         self._reasons = Reasons(name)
         body = with_variables(_mapped, name, mapping=self._mapping)
-        self._compiled: Callable[..., Any] = autojit(body, **OPTIONS)
+        self._compiled: Callable[..., Any] = jit(body, **OPTIONS)
         self._lock = threading.Lock()
 
     def run(self, fn: Function, args: Args, kwargs: Kwargs) -> Any:

@@ -1,7 +1,9 @@
 """A call of the function for each row: what is batched, the rows, the results."""
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
+
+import jax
 
 from .._advice import with_advice
 from .._autojit._unasked import refusing_callbacks
@@ -10,13 +12,27 @@ from ._choosing import Choice, choose
 from ._leaves import Arguments
 from ._plan import Plan
 from ._results import Results
-from ._rows import Rows, as_it_is
+from ._rows import Rows, as_it_is, with_axes
+from ._sent import Sent, pickled_batch
 from ._trials import failure_of, failure_of_trace
 
 
 Function: TypeAlias = Callable[..., Any]
 Args: TypeAlias = tuple[Any, ...]
 Kwargs: TypeAlias = dict[str, Any]
+
+
+class Workers(Protocol):
+    """Processes that compute the rows of a batch."""
+
+    def check(self) -> None:
+        """Refuse what can't be sent from here."""
+
+    def run(
+        self, sent: Sent, chunk_size: int | None, bar: ProgressBar | None
+    ) -> list[Any]:
+        """Compute all rows; returns the leaves of the results."""
+        ...
 
 
 class Mapping:
@@ -70,3 +86,43 @@ class Mapping:
                 bar = ProgressBar(self._name, plan.tool) if plan.progress else None
                 out = rows.in_parts(plan, bar, guard)
         return results.around(out)
+
+    def run_on(
+        self,
+        cluster: Workers,
+        fn: Function,
+        args: Args,
+        kwargs: Kwargs,
+    ) -> Any:
+        """The same, where other processes compute the rows.
+
+        Args:
+            cluster: Who computes them.
+            fn: As of `run`.
+            args: As of `run`.
+            kwargs: As of `run`.
+        """
+        cluster.check()
+        plan, arguments = self._plan, self._read(fn, args, kwargs)
+
+        def trial(choice: Choice) -> Exception | None:
+            rows = Rows(fn, arguments, choice, lambda out: None)
+            return failure_of(lambda: rows.at_once(plan, 0))
+
+        choice = choose(plan, self._name, arguments.leaves, trial)
+        results = Results(self._name, arguments.values)
+        rows = Rows(fn, arguments, choice, results.arrays)
+        bar = ProgressBar(self._name, plan.tool) if plan.progress else None
+        with with_advice():
+            if not choice.size:
+                return results.around(rows.in_parts(plan, None))
+            # Before the rows draw here: there, streams begin as they are now.
+            batch = pickled_batch(plan, self._name, fn, arguments, choice.axes)
+            shapes, draws_from_object = rows.abstract(plan)
+            jax.eval_shape(lambda out: with_axes(plan, out), shapes)  # or a refusal
+            sent = Sent(
+                self._name, batch, rows.leading(), choice.size, draws_from_object
+            )
+            leaves = cluster.run(sent, plan.chunk_size, bar)
+            out = jax.tree.unflatten(jax.tree.structure(shapes), leaves)
+            return results.around(with_axes(plan, out))

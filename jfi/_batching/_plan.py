@@ -49,6 +49,7 @@ _OPTIONS: dict[str, Any] = {
     "progress": False,
     "devices": None,
     "sharding": None,
+    "client": None,
 }
 
 
@@ -57,7 +58,7 @@ def make_plan(tool: str, **options: Any) -> Plan:
 
     Args:
         tool: The public name, for messages.
-        options: Those of `auto_vmap`.
+        options: Those of `auto_vmap`; of `client`, whether there is one.
 
     Raises:
         BatchError: One of them can't be.
@@ -74,7 +75,14 @@ def make_plan(tool: str, **options: Any) -> Plan:
     size = "the number of elements"
     rows = "the number of rows to compute at a time"
     chunk_size = _natural(tool, "chunk_size", given["chunk_size"], 1, rows)
-    if given["progress"] and chunk_size is None:
+    for name in ("devices", "sharding"):
+        if given["client"] and given[name] is not None:
+            message = (
+                f"{tool}() got client= and {name}=.\n"
+                f"Leave out {name}=: each worker of the cluster uses its own device."
+            )
+            raise BatchError(message)
+    if given["progress"] and chunk_size is None and not given["client"]:
         message = (
             f"{tool}() got progress=True without chunk_size=, and rows that are "
             "computed at once show no progress.\n"

@@ -3,14 +3,16 @@
 import functools
 import threading
 from collections.abc import Callable, Hashable, Mapping
-from typing import Any, ParamSpec, TypedDict, TypeVar, Unpack, overload
+from typing import Any, ParamSpec, TypedDict, TypeVar, Unpack, cast, overload
 
 from .._errors import BatchError
 from .._random.traced._rows import Randomness
 from .._values import function_name, refuse_no_function
 from ._calls import BatchCalls
+from ._cluster import Cluster
 from ._defaults import with_defaults
 from ._leaves import Arguments, arguments_of_call, arguments_of_problem
+from ._mapping import Mapping as RowMapping
 from ._plan import Paths, key_of, make_plan
 
 
@@ -37,6 +39,8 @@ def vmap_automatically(
     fn: Callable[[ProblemT], ResultT],
     problem: ProblemT,
     batch_size: int | None = None,
+    *,
+    client: Any = None,
     **options: Unpack[BatchOptions],
 ) -> ResultT:
     """Run `fn(problem)` for each element of a batch, and stack the results.
@@ -62,6 +66,7 @@ def vmap_automatically(
         problem: The argument of `fn`, with a leading batch dimension on each array
             that is batched: NumPy and JAX arrays, and random keys.
         batch_size: The leading size of the batched arrays, an int of 0 or more.
+        client: A `distributed.Client`: the workers of a Dask cluster share the rows.
         options: `shared`, `batched`, `out_axes`, `randomness`, `chunk_size`,
             `progress`, `devices` and `sharding` as of `auto_vmap`. Paths begin below
             the problem: `shared="dyn.Q"` is `problem["dyn"]["Q"]`.
@@ -72,17 +77,30 @@ def vmap_automatically(
 
     Raises:
         AmbiguousBatchError: More than one reading of `problem` is possible.
-        BatchError: No reading is possible, an option can't be, or `fn` returns what
-            hides arrays.
+        BatchError: No reading is possible, an option can't be, `fn` returns what hides
+            arrays, or can't be sent to workers.
+        MissingDependencyError: There is a `client`, and Dask is not installed.
     """
-    calls = _calls_of(
-        "vmap_automatically",
-        fn,
-        {**options, "batch_size": batch_size},
-        arguments_of_problem,
-    )
-    result: ResultT = calls.run(fn, (problem,), {})
-    return result
+    tool, given = "vmap_automatically", {**options, "batch_size": batch_size}
+    if client is None:
+        calls = _calls_of(tool, fn, given, arguments_of_problem)
+        result: ResultT = calls.run(fn, (problem,), {})
+        return result
+    on_workers = _on_workers(tool, fn, client, given, arguments_of_problem)
+    return cast("ResultT", on_workers(fn, (problem,), {}))
+
+
+def _on_workers(
+    tool: str,
+    fn: Callable[..., Any],
+    client: Any,
+    options: Mapping[str, Any],
+    read: Callable[..., Arguments],
+) -> Callable[..., Any]:
+    """What runs the calls of a function on a cluster."""
+    plan = make_plan(tool, client=True, **options)
+    mapping, cluster = RowMapping(plan, function_name(fn), read), Cluster(tool, client)
+    return functools.partial(mapping.run_on, cluster)
 
 
 MAX_FUNCTIONS = 256  # of which what was compiled is kept
@@ -114,7 +132,7 @@ def _calls_of(
         key = tool, id(code), name, key_of(options)
         if key in _known:
             return _known[key][1]
-    calls = BatchCalls(plan, name, read)
+    calls = BatchCalls(RowMapping(plan, name, read), name, plan.spread)
     with _lock:
         while len(_known) >= MAX_FUNCTIONS:
             del _known[next(iter(_known))]
@@ -143,6 +161,7 @@ def auto_vmap(
     progress: bool = False,
     devices: Any = None,
     sharding: Any = None,
+    client: Any = None,
 ) -> Callable[P, R]: ...
 @overload
 def auto_vmap(
@@ -156,8 +175,11 @@ def auto_vmap(
     progress: bool = False,
     devices: Any = None,
     sharding: Any = None,
+    client: Any = None,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
-def auto_vmap(fn: Any = None, /, **options: Any) -> Any:  # noqa: D417 - see overloads
+def auto_vmap(  # noqa: D417 - see overloads
+    fn: Any = None, /, *, client: Any = None, **options: Any
+) -> Any:
     """Make a function of one element a function of a batch, without `in_axes`.
 
     The arrays among the arguments whose leading size is that of the batch are batched,
@@ -197,12 +219,15 @@ def auto_vmap(fn: Any = None, /, **options: Any) -> Any:  # noqa: D417 - see ove
         randomness: Whether the rows draw "different" numbers or the "same", or drawing
             is an "error".
         chunk_size: How many rows to compute at a time, for batches beyond memory; all
-            if None. The result is the same.
+            if None. The result is the same. With a client, how many rows a task
+            computes; if None, a few tasks for each thread of the workers.
         progress: Whether to show a bar while the chunks are computed.
         devices: The devices that share the rows: "all" of this process, the name of a
             platform or a device, a number, or a list. The result is the same.
         sharding: A mesh (of several processes, too) or a `NamedSharding` of the first
             axis, in place of `devices`.
+        client: A `distributed.Client`, in place of `devices`: the workers of a Dask
+            cluster share the rows. The result is the same.
 
     Returns:
         A function of the same parameters. What it returns is what `fn` returns, where
@@ -214,9 +239,12 @@ def auto_vmap(fn: Any = None, /, **options: Any) -> Any:  # noqa: D417 - see ove
         AmbiguousBatchError: At a call: more than one reading is possible.
     """
     if fn is None:
-        return functools.partial(auto_vmap, **options)
+        return functools.partial(auto_vmap, client=client, **options)
     refuse_no_function("auto_vmap", fn, BatchError)
-    run = _calls_of("auto_vmap", fn, options, arguments_of_call).run
+    if client is None:
+        run = _calls_of("auto_vmap", fn, options, arguments_of_call).run
+    else:
+        run = _on_workers("auto_vmap", fn, client, options, arguments_of_call)
 
     @functools.wraps(fn, updated=())
     def mapped(*args: Any, **kwargs: Any) -> Any:

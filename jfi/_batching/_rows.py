@@ -12,9 +12,9 @@ from .._errors import BatchError
 from .._optional._progress import ProgressBar
 from .._random.traced import Keys
 from .._random.traced._own_stream import with_own_stream
-from .._random.traced._rows import in_chunks
+from .._random.traced._rows import RowDraws, in_chunks
 from .._values import copied_if_numpy
-from ._choosing import Choice
+from ._choosing import NEEDS_VALUES, Choice
 from ._leaves import Arguments
 from ._plan import Plan
 
@@ -81,10 +81,53 @@ class Rows:
                 block = functools.partial(in_chunks, block, plan.chunk_size, bar)
             if plan.spread is not None:
                 block = functools.partial(plan.spread.run, block)
-            numbers = jnp.arange(self._size, dtype=np.uint32)
-            return block(numbers, self._leading())
+            return block(self._numbers(), self.leading())
 
-        return _with_axes(plan, with_own_stream(mapped))
+        return with_axes(plan, with_own_stream(mapped))
+
+    def part(self, draws: RowDraws, first: Any, guard: Guard = as_it_is) -> Any:
+        """The same, where these are some of the rows of a batch.
+
+        Args:
+            draws: How the rows draw.
+            first: The number of the first of them in the batch.
+            guard: As of `at_once`.
+        """
+
+        def mapped(keys: Keys | None) -> Any:
+            block = jax.vmap(draws.by_number(self._one, keys))
+            numbers = jnp.asarray(first, np.uint32) + self._numbers()
+            return guard(block)(numbers, self.leading())
+
+        return with_own_stream(mapped)
+
+    def abstract(self, plan: Plan) -> tuple[Any, bool]:
+        """What `in_parts` computes, with shapes in place of arrays.
+
+        The streams go on as if the rows had drawn.
+
+        Returns:
+            The results, and whether the rows draw from a generator object.
+        """
+
+        def mapped(keys: Keys | None) -> tuple[Any, Keys]:
+            block = jax.vmap(plan.draws.by_number(self._one, keys))
+            call = self._numbers(), self.leading()
+            try:
+                return jax.eval_shape(block, *call), keys or {}
+            except NEEDS_VALUES:  # of what is shared, which only tracing hides
+                return block(*jax.tree.map(lambda x: x[:1], call)), keys or {}
+
+        out, keys = with_own_stream(mapped)
+        return out, any(source.bound for source in keys)
+
+    def leading(self) -> list[jax.Array]:
+        """The batched arrays with the batch first."""
+        pairs = zip(self._batched, self._axis_of.values(), strict=True)
+        return [jnp.moveaxis(x, axis, 0) for x, axis in pairs]
+
+    def _numbers(self) -> jax.Array:
+        return jnp.arange(self._size, dtype=np.uint32)
 
     def _one(self, row: Sequence[Any]) -> Any:
         """Call the function for one row."""
@@ -94,13 +137,8 @@ class Rows:
         args, kwargs = self._arguments.around(values)
         return self._finish(self._fn(*args, **kwargs))
 
-    def _leading(self) -> list[jax.Array]:
-        """The batched arrays with the batch first."""
-        pairs = zip(self._batched, self._axis_of.values(), strict=True)
-        return [jnp.moveaxis(x, axis, 0) for x, axis in pairs]
 
-
-def _with_axes(plan: Plan, out: Any) -> Any:
+def with_axes(plan: Plan, out: Any) -> Any:
     """Move the batch, which comes first, to the axes that were asked for."""
     if type(plan.out_axes) is int and plan.out_axes == 0:
         return out
@@ -109,9 +147,9 @@ def _with_axes(plan: Plan, out: Any) -> Any:
         if axis is not None:
             return jnp.moveaxis(out, 0, axis)
         message = (
-            f"{plan.tool}() got out_axes= with None, and chunks or devices stack every "
-            "result.\nWrite an axis instead of None, or leave out chunk_size= and "
-            "devices=."
+            f"{plan.tool}() got out_axes= with None, and chunks, devices and workers "
+            "stack every result.\nWrite an axis instead of None, or leave out "
+            "chunk_size=, devices= and client=."
         )
         raise BatchError(message)
 

@@ -19,6 +19,7 @@ from ._call_stack import (
 from ._compiling import cache_size as cache_size, on_compiled as on_compiled
 from ._effects import (
     RefusedEffectsError as RefusedEffectsError,
+    callbacks_of as callbacks_of,
     calls_back as calls_back,
     communicates as communicates,
     exchanging_axes as exchanging_axes,

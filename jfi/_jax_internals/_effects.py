@@ -34,12 +34,22 @@ def exchanging_axes(jaxpr: Any) -> frozenset[Any]:
 
 def calls_back(jaxpr: Any) -> bool:
     """Whether a jaxpr calls back to Python, as `jax.debug.print` does."""
-    return any(
-        "callback" in equation.primitive.name
-        or equation.primitive.name == "debug_print"
-        or any(map(calls_back, inner_jaxprs(equation)))
-        for equation in jaxpr.eqns
-    )
+    return next(_calls(jaxpr), None) is not None
+
+
+def callbacks_of(jaxpr: Any) -> Iterator[Any]:
+    """The parameters of what calls back in a jaxpr: the functions are among them."""
+    for equation in _calls(jaxpr):
+        yield from equation.params.values()
+
+
+def _calls(jaxpr: Any) -> Iterator[Any]:
+    for equation in jaxpr.eqns:
+        name = equation.primitive.name
+        if "callback" in name or name == "debug_print":
+            yield equation
+        for inner in inner_jaxprs(equation):
+            yield from _calls(inner)
 
 
 def is_primitive(x: object) -> bool:

@@ -44,7 +44,7 @@ class ProgressBar:
         @jax.custom_batching.custom_vmap
         def report(done: Any, total: Any) -> tuple[()]:
             ProgressBar.traced += 1
-            jax.debug.callback(self._move, done, total)
+            jax.debug.callback(self.move, done, total)
             return ()
 
         @report.def_vmap
@@ -54,7 +54,8 @@ class ProgressBar:
 
         report(jnp.asarray(done), jnp.asarray(total))
 
-    def _move(self, done: Any, total: Any) -> None:
+    def move(self, done: Any, total: Any) -> None:
+        """Say in Python how many steps are done; as of `report`."""
         done, total = int(done), int(total)
         with self._lock:
             if self._bar is None or done < self._bar.n:

@@ -27,16 +27,14 @@ def from_numpy(
 ) -> list[jax.Array]:
     """The results of a program, as they come from it in this process."""
     place = asked.device if any(asked.committed) else None
+    found: list[jax.Array] = jax.device_put(list(arrays), place)
     return [
         _array(x, kind, weak, place)
-        for x, kind, weak in zip(arrays, record.results, record.weak, strict=True)
+        for x, kind, weak in zip(found, record.results, record.weak, strict=True)
     ]
 
 
-def _array(
-    values: np.ndarray[Any, Any], kind: str | None, weak: bool, place: Any
-) -> jax.Array:
-    array: jax.Array = jax.device_put(values, place)
+def _array(array: jax.Array, kind: str | None, weak: bool, place: Any) -> jax.Array:
     if kind is not None:
         array = jax.random.wrap_key_data(array, impl=kind)
     elif weak:
@@ -56,8 +54,14 @@ def run_on_numpy(
     run: Any, record: Record, arrays: Sequence[np.ndarray[Any, Any]]
 ) -> list[np.ndarray[Any, Any]]:
     """Run a program in the server: with arrays as they came, and as they go."""
-    given = [
-        x if kind is None else jax.random.wrap_key_data(jax.numpy.asarray(x), impl=kind)
-        for x, kind in zip(arrays, record.arguments, strict=True)
-    ]
-    return [np.asarray(jax.random.key_data(x) if is_key(x) else x) for x in run(*given)]
+    # Programs of both worlds run here: JAX would cut 64 bits off on the way in.
+    with jax.enable_x64(True):
+        given = [
+            x
+            if kind is None
+            else jax.random.wrap_key_data(jax.numpy.asarray(x), impl=kind)
+            for x, kind in zip(arrays, record.arguments, strict=True)
+        ]
+        return [
+            np.asarray(jax.random.key_data(x) if is_key(x) else x) for x in run(*given)
+        ]

@@ -6,7 +6,6 @@ import os
 import platform
 import sys
 from collections.abc import Hashable
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import jax
 
 from .._arrays._config import get_default_dtype
 from .._jax_internals import Device, all_settings, compilation_context, setting
-from .._values import token
+from .._values import library_version, token
 
 
 # Of no effect on results: where things are kept, what is logged, how errors look.
@@ -61,11 +60,8 @@ def environment() -> dict[str, str]:
     )
     return {
         "python": f"{platform.python_implementation()} {sys.version_info[:2]}",
-        "jfi": version("jfi"),
+        **{name: library_version(name) for name in ("jfi", "jax", "jaxlib", "numpy")},
         "files of jfi": _own_files(),
-        "jax": jax.__version__,
-        "jaxlib": version("jaxlib"),
-        "numpy": version("numpy"),
         "machine": f"{platform.system()} {platform.machine()} {_processor()}",
         "XLA_FLAGS": " ".join(flags),
     }

@@ -2,7 +2,7 @@
 
 import functools
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from .._autojit._keeping import Place, keeper_of_all
 from .._autojit.kinds._base import UnportableError
@@ -39,22 +39,22 @@ class StoreKeeper:
 Mode = Literal["auto", "server", "disk", "off"]
 
 
-class ModeKeeper:
+class ModeKeeper(NamedTuple):
     """Keeps the programs of a persistent function, in the store that is in use.
 
-    Args:
+    Attributes:
         mode: Where they run.
         timeout: Seconds to wait for the server; None: as long as it lives.
     """
 
-    def __init__(self, mode: Mode, timeout: float | None) -> None:
-        self._mode, self._timeout = mode, timeout
+    mode: Mode
+    timeout: float | None
 
     def keep(self, place: Place) -> KeptProgram | None:
         """What compiles the program of a place; None if it can't be kept."""
-        if self._mode == "off":
+        if self.mode == "off":
             return None
-        return _keeper(folder_in_use(), self._mode, self._timeout).keep(place)
+        return _keeper(folder_in_use(), self.mode, self.timeout).keep(place)
 
 
 @functools.cache

@@ -118,6 +118,9 @@ class KeptJitted:
     what can't be kept, it is what `jax.jit` makes of the function.
     """
 
+    _programs: dict[Any, Callable[..., Any]]
+    _last: tuple[Any, Callable[..., Any]]
+
     def __init__(
         self,
         kept: KeptProgram,

@@ -49,7 +49,7 @@ class ServerLink:
         base = folders.base_folder()
         if self.stays:
             try:
-                _server("control").start_server(base, "--store", str(self._store))
+                _server("control").start_server(base)
             except _server("errors").ServerError as error:
                 self.tell(f"no server could be started ({str(error).rstrip('.')})")
         return _server("client").Client(base, environment.digest(), self._store)
@@ -60,19 +60,15 @@ class ServerLink:
         """What has the server run a program; None: no server runs."""
         try:
             self.client.load(key)
-        except _server("errors").ServerLost as error:
-            if self.stays or "no server runs" not in str(error):
-                self.tell(str(error))
-            return None
         except _server("errors").ServerError as error:
-            self.tell(str(error).rstrip("."))
+            if self.stays or not isinstance(error, _server("errors").NoServer):
+                self.tell(str(error).rstrip("."))
             return None
         return Served(self, key, record, asked, load)
 
     def keep(self, key: str) -> None:
         """Let the server load a new program, while this process goes on."""
-        errors = _server("errors")
-        with contextlib.suppress(errors.ServerLost, errors.ServerError):
+        with contextlib.suppress(_server("errors").ServerError):
             self.client.load(key)  # if it can't, who runs it will tell
 
     def tell(self, why: str) -> None:

@@ -20,9 +20,7 @@ from types import CodeType, FrameType, FunctionType
 
 
 # Libraries even where they are installed from a checkout, outside site-packages.
-_LIBRARIES = frozenset(
-    {"cloudpickle", "jax", "jaxlib", "jfi", "jfi_server", "numpy", "rpyc"}
-)
+_LIBRARIES = frozenset({"cloudpickle", "jax", "jaxlib", "jfi", "jfi_server", "numpy"})
 _LIBRARY_FOLDERS = tuple(
     os.path.realpath(path) + os.sep
     for key, path in sysconfig.get_paths().items()

@@ -1,18 +1,22 @@
-"""The compilation server of jfi: `jfi-server start`, and functions stay compiled.
+"""The server of jfi: `jfi-server start`, and compiled programs stay loaded.
 
-Table of contents:
+It runs programs of the store on disk by their keys. It gets keys and arrays, and no
+code. Table of contents:
 
-    __main__     the command `jfi-server run|start|stop|status`
-    paths        the folder of the socket, closed to other users
-    protocol     what client and server say to each other
-    transport    frames of bytes over rpyc, and nothing else of rpyc
+    __main__     the command `jfi-server start|stop|restart|status|list|clear|logs|run`
+    control      servers seen from outside: start one, ask it, end it
+    folders      where a server's files are, closed to other users
     environment  what must agree between the two processes
-    arrays       arrays as values, weak types, random keys and devices
-    payload      programs by value, results by number
-    errors       exceptions with their types
-    client       what `jfi.persistent` calls
+    transport    messages over a unix socket: JSON, and bytes that it describes
+    arenas       memory that both processes see, for large arrays
+    arrays       arrays in messages
+    client       what a script uses: `Client`
     server       the process: lock, socket, threads, end
-    service      the table of compiled programs
+    service      what it answers
+    programs     what it has loaded
+    watch        calls nobody waits for, idleness, the log
+    tables       what `status` and `list` print
+    errors       what a call can end in
 
-`import jfi` imports none of it; the first call of a persistent function does.
+`import jfi` imports none of it, and `control` and `client` import neither jfi nor JAX.
 """

@@ -35,7 +35,7 @@ _SPANS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _OPTIONS: dict[str, dict[str, Any]] = {
     "--dir": {
         "help": "folder of all servers (default: $JFI_SERVER_DIR, else "
-        "$XDG_RUNTIME_DIR/jfi, else ~/.cache/jfi)"
+        "$XDG_RUNTIME_DIR/jfi, else ~/.cache/jfi/servers)"
     },
     "--idle-timeout": {
         "metavar": "TIME",

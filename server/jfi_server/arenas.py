@@ -63,6 +63,10 @@ class Arena:
                 os.close(self._fd)
             self._fd = -1
 
+    def __del__(self) -> None:
+        """A client that is forgotten leaves no open file."""
+        self.close()
+
 
 class PeerArena:
     """The peer's arena, as this process reads it."""

@@ -84,7 +84,9 @@ def unpack(message: dict[str, Any], body: memoryview, link: Link) -> list[Array]
 
 
 def copied(array: Array) -> Array:
-    """A copy that XLA can read where it lies: it starts at a multiple of 64 bytes."""
+    """A copy; XLA reads a large one where it lies, at a multiple of 64 bytes."""
+    if array.nbytes < LARGE:
+        return array.copy()
     memory = np.empty(array.nbytes + _ALIGNMENT, np.uint8)
     start = -memory.__array_interface__["data"][0] % _ALIGNMENT
     copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)

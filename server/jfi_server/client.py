@@ -13,15 +13,17 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from .arrays import Array, copied, pack, unpack
 from .errors import BadMessageError, NoServer, NotKept, ServerError, ServerLost
 from .folders import check_folder, server_folder, socket_path
 from .transport import Link, connect
 
+
+T = TypeVar("T")
 
 _LISTEN = 1.0  # seconds without an answer before the server is asked for a sign of life
 _PATIENCE = 4.0  # seconds for that sign
@@ -75,31 +77,15 @@ class Client:
             TypeError: An array holds no numbers.
         """
         end = None if timeout is None else time.monotonic() + timeout
-        for last in (False, True):
-            link = self._take()
-            try:
-                found = self._run(link, key, arrays, end)
-            except (EOFError, ConnectionError) as error:
-                link.close()
-                if last:
-                    raise ServerLost("the server ended during the call") from error
-                # Kept connections are to a server that ended, or that began anew: all
-                # of them are closed. Programs have no effects: this one can run again.
-                self.close()
-            except BlockingIOError:
-                link.close()
-                raise self._silent() from None
-            except (BadMessageError, OSError) as error:
-                link.close()
-                raise ServerLost(f"the connection broke ({error})") from error
-            # Ctrl-C, too: the answer would be taken for that of a later call.
-            except BaseException:
-                link.close()
-                raise
-            else:
-                self._give(link)
-                return _result(found, key)
-        raise AssertionError
+        message, found = self._exchange(lambda link: self._run(link, key, arrays, end))
+        match message.get("is"):
+            case "result":
+                return found
+            case "unknown":
+                raise NotKept(key)
+            case _:
+                reason = message.get("reason", "the server could not run it")
+                raise ServerLost(str(reason))
 
     def load(self, key: str) -> None:
         """Have the server load a program from the store, while this process goes on.
@@ -107,18 +93,7 @@ class Client:
         Raises:
             ServerLost: There is no server.
         """
-        link = self._take()
-        try:
-            link.send({"op": "load", "key": key})
-            self._await(link, None)
-            link.receive()
-        except (BadMessageError, EOFError, OSError) as error:
-            link.close()
-            raise ServerLost(f"the connection broke ({error})") from error
-        except BaseException:
-            link.close()
-            raise
-        self._give(link)
+        self._exchange(lambda link: self._load(link, key))
 
     def close(self) -> None:
         """Close the connections that are idle."""
@@ -133,6 +108,43 @@ class Client:
         self._idle = []
         for link in list(self._links):
             link.close()
+
+    def _exchange(self, talk: Callable[[Link], T]) -> T:
+        """Talk over a connection; over a new one where that of an old server is shut.
+
+        Raises:
+            ServerLost: The server, or the way to it, is gone.
+        """
+        for last in (False, True):
+            link = self._take()
+            try:
+                found = talk(link)
+            except (EOFError, ConnectionError) as error:
+                link.close()
+                if last:
+                    raise ServerLost("the server ended during the call") from error
+                # Kept connections are to a server that ended, or that began anew: all
+                # of them are closed. Programs have no effects: this one can run again.
+                self.close()
+            except BlockingIOError:
+                link.close()
+                raise self._silent() from None
+            except (BadMessageError, OSError, MemoryError) as error:
+                link.close()
+                raise ServerLost(f"the connection broke ({error})") from error
+            # Ctrl-C, too: the answer would be taken for that of a later call.
+            except BaseException:
+                link.close()
+                raise
+            else:
+                self._give(link)
+                return found
+        raise AssertionError
+
+    def _load(self, link: Link, key: str) -> None:
+        link.send({"op": "load", "key": key})
+        self._await(link, None)
+        link.receive()
 
     def _run(
         self, link: Link, key: str, arrays: Sequence[Array], end: float | None
@@ -245,17 +257,6 @@ class Client:
         if which is not None:
             self._avoided = which, time.monotonic() + _PAUSE, reason
         return ServerLost(reason)
-
-
-def _result(found: tuple[dict[str, Any], list[Array]], key: str) -> list[Array]:
-    message, arrays = found
-    match message.get("is"):
-        case "result":
-            return arrays
-        case "unknown":
-            raise NotKept(key)
-        case _:
-            raise ServerLost(str(message.get("reason", "the server could not run it")))
 
 
 _clients: weakref.WeakSet[Client] = weakref.WeakSet()

@@ -23,7 +23,7 @@ def base_folder(chosen: str | None = None) -> Path:
 
     Args:
         chosen: The folder the user asked for; None takes `$JFI_SERVER_DIR`, else
-            `$XDG_RUNTIME_DIR/jfi`, else `~/.cache/jfi`.
+            `$XDG_RUNTIME_DIR/jfi`, else `~/.cache/jfi/servers`.
 
     Returns:
         The folder, which need not exist.
@@ -41,7 +41,8 @@ def base_folder(chosen: str | None = None) -> Path:
             return Path(chosen).expanduser().absolute()
         if runtime and os.path.isdir(runtime):
             return Path(runtime) / "jfi"
-        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jfi"
+        cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        return Path(cache, "jfi", "servers")
     except RuntimeError as error:
         raise ServerError(
             f"there is no home folder for {chosen or 'this user'}. "

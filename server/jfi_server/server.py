@@ -80,7 +80,7 @@ def run(options: Options, hosted: Hosted | None = None) -> NoReturn:
     programs = Programs(hosted or _hosted, options.memory, changed)
     ready = threading.Event()
     service = Service(programs, calls, options.store, ready)
-    begin_anew = partial(_begin_anew, lock, listener)
+    begin_anew = partial(_begin_anew, path, lock, listener)
     watched = (calls, folder / "log", options.idle_timeout, begin_anew)
     _thread(watch, *watched, partial(_end, path))
     names = _memory.remembered(folder)
@@ -194,7 +194,7 @@ def _end(path: Path, reason: str) -> NoReturn:
     os._exit(0)
 
 
-def _begin_anew(lock: int, listener: socket.socket) -> NoReturn:
+def _begin_anew(path: Path, lock: int, listener: socket.socket) -> NoReturn:
     """Start the same command in this process; clients wait at the socket meanwhile."""
     _log.warning("a program runs on for nobody: process %d begins anew", os.getpid())
     # A GPU's memory is held by open files, which the new program must not have.
@@ -204,4 +204,7 @@ def _begin_anew(lock: int, listener: socket.socket) -> NoReturn:
     for fd in (lock, listener.fileno()):
         os.set_inheritable(fd, True)
     os.environ[_INHERITED] = f"{lock} {listener.fileno()}"
-    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+    try:
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+    except OSError as error:  # its Python was removed
+        _end(path, f"it can't begin anew ({error})")

@@ -105,27 +105,25 @@ class Service:
         self._calls.count()
         try:
             entry = self._programs.get(name)
-            if link.hung_up():  # while it was loaded: nobody wants the result
-                raise EOFError
-            self._programs.count(entry)
+        except KeyError:
+            return {"is": "unknown"}, []
+        except BaseException as error:
+            return _failed(name, error)
+        if link.hung_up():  # while it was loaded: nobody wants the result
+            raise EOFError
+        self._programs.count(entry)
+        try:
             with self._calls.running(link):
                 results = entry.program.run(arrays)
             about, chunks = pack(results, link)
-        except KeyError:
-            return {"is": "unknown"}, []
-        except EOFError:
-            raise
-        # A program holds no code of the user's: whatever happens is the server's own.
         except BaseException as error:
-            reason = f"{type(error).__name__}: {error}"[:2000]
-            _log.warning("%s failed: %s", name[1], reason)
-            return {"is": "failed", "reason": f"the server failed ({reason})"}, []
+            return _failed(name, error)
         else:
             return {"is": "result", **about}, chunks
 
     def _load(self, caller: Caller, message: dict[str, Any], body: Any) -> Answer:
         name = _name(caller, message)
-        self._calls.count()
+        self._calls.touch()
         threading.Thread(target=self._load_now, args=(name,), daemon=True).start()
         return {"is": "ok"}, []
 
@@ -144,6 +142,7 @@ class Service:
             "environment": self._environment,
             "digest": digest(self._environment),
             "store": None if self._store is None else os.fspath(self._store),
+            "started": self._started,
             "uptime": time.time() - self._started,
             "programs": count,
             "bytes": size,
@@ -160,6 +159,13 @@ class Service:
 
     def _clear(self, caller: Caller, message: dict[str, Any], body: Any) -> Answer:
         return {"is": "ok", "count": self._programs.clear()}, []
+
+
+def _failed(name: tuple[str, str], error: BaseException) -> Answer:
+    """A program holds no code of the user's: whatever happens is the server's own."""
+    reason = f"{type(error).__name__}: {error}"[:2000]
+    _log.warning("%s failed: %s", name[1], reason)
+    return {"is": "failed", "reason": f"the server failed ({reason})"}, []
 
 
 def _name(caller: Caller, message: dict[str, Any]) -> tuple[str, str]:

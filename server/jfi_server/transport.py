@@ -26,6 +26,7 @@ LARGEST_FRAME = 16 << 20
 _LENGTH = struct.Struct("<I")
 _CREDENTIALS = struct.Struct("3i")
 _TIME = struct.Struct("ll")
+_read_json = json.JSONDecoder().raw_decode
 _write_json = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
@@ -75,7 +76,7 @@ class Link:
         try:
             (length,) = _LENGTH.unpack_from(frame)
             start = _LENGTH.size + length
-            message: Any = json.loads(bytes(frame[_LENGTH.size : start]))
+            message: Any = _read_json(str(frame[_LENGTH.size : start], "utf-8"))[0]
         except (struct.error, ValueError, RecursionError) as error:
             raise BadMessageError(f"no message: {error}") from error
         if not isinstance(message, dict):

@@ -34,10 +34,14 @@ class Calls:
         return len(self._links)
 
     def count(self) -> None:
-        """Note that a client wants something."""
+        """Note a call."""
         with self._lock:
             self.total += 1
             self._last = time.monotonic()
+
+    def touch(self) -> None:
+        """Note that a client is there."""
+        self._last = time.monotonic()
 
     def idle(self) -> float:
         """Seconds since a client wanted something; 0 while a program runs."""

@@ -114,7 +114,7 @@ def control() -> tuple[Callable[..., Any], tuple[Any, ...]]:
 
 
 def network() -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """One step of training a haiku network whose edges mix convolutions, as in DARTS."""
+    """One training step of a haiku network whose edges mix convolutions (DARTS)."""
     import haiku as hk
 
     def edge(x: jax.Array, name: str) -> jax.Array:
@@ -136,7 +136,7 @@ def network() -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return hk.Linear(10)(x.mean((1, 2)))
 
     net = hk.without_apply_rng(hk.transform(forward))
-    images, labels = np.ones((4, 16, 16, 3), np.float32), np.arange(4)
+    images, labels = np.ones((1, 8, 8, 3), np.float32), np.arange(1)
     shapes = jax.eval_shape(net.init, jax.random.key(0), images)
     params = jax.tree.map(lambda s: np.full(s.shape, 0.01, s.dtype), shapes)
 

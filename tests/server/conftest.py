@@ -6,9 +6,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from jfi_server import control
 from jfi_server.client import Client
@@ -25,6 +27,33 @@ def wait_until(condition, seconds=60):
         assert time.monotonic() < end, "it did not happen"
         time.sleep(0.02)
     return found
+
+
+ONES = np.ones(3, np.float32)
+
+
+def works(client):
+    """Whether the server still serves."""
+    return client.run("double", [ONES])[0][0] == 2
+
+
+def later(action, *args):
+    """Run something in a thread; the list gets its result or its exception."""
+    found = []
+
+    def run():
+        try:
+            found.append(action(*args))
+        except BaseException as error:
+            found.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread, found
+
+
+def runs(servers, count=1):
+    wait_until(lambda: servers.status()["running"] == count)
 
 
 class Servers:
@@ -65,6 +94,8 @@ class Servers:
                 [sys.executable, str(FAKE), str(self.base), *words],
                 stdout=log,
                 stderr=log,
+                # The system sends a hangup to a stopped process whose shell ends.
+                start_new_session=True,
             )
         self.processes.append(process)
         return process
@@ -102,7 +133,15 @@ def servers(monkeypatch):
     """A folder in which no server runs yet, with the programs of fake_server.py."""
     servers = Servers()
     monkeypatch.setenv("JFI_SERVER_DIR", str(servers.base))
-    for key in ("echo", "double", "forever", "slowly", "exhausted", "exiting"):
+    for key in (
+        "echo",
+        "double",
+        "forever",
+        "slowly",
+        "exhausted",
+        "exiting",
+        "missing",
+    ):
         servers.keep(key)
     yield servers
     servers.close()

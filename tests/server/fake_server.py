@@ -35,6 +35,10 @@ def exiting(arrays):
     raise SystemExit(3)
 
 
+def missing(arrays):
+    return {}["a key of its own"]
+
+
 def crashing(arrays):
     os.abort()
 
@@ -47,6 +51,7 @@ RUN = {
     "slowly": slowly,
     "exhausted": exhausted,
     "exiting": exiting,
+    "missing": missing,
     "crashing": crashing,
 }
 

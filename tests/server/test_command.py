@@ -268,8 +268,11 @@ def test_a_path_too_long_for_a_socket_is_told(tmp_path):
         ({"JFI_SERVER_DIR": "/a", "XDG_RUNTIME_DIR": "/tmp"}, "/a"),
         ({"JFI_SERVER_DIR": "~/b", "HOME": "/home/x"}, "/home/x/b"),
         ({"XDG_RUNTIME_DIR": "/tmp", "HOME": "/home/x"}, "/tmp/jfi"),
-        ({"XDG_RUNTIME_DIR": "/not there", "HOME": "/home/x"}, "/home/x/.cache/jfi"),
-        ({"XDG_CACHE_HOME": "/c", "HOME": "/home/x"}, "/c/jfi"),
+        (
+            {"XDG_RUNTIME_DIR": "/not there", "HOME": "/home/x"},
+            "/home/x/.cache/jfi/servers",
+        ),
+        ({"XDG_CACHE_HOME": "/c", "HOME": "/home/x"}, "/c/jfi/servers"),
     ],
 )
 def test_where_the_folder_is(variables, folder, monkeypatch):

@@ -1,4 +1,7 @@
-"""What may go wrong with a server: each fault is made to happen."""
+"""What may go wrong with a server: each fault is made to happen.
+
+What may go wrong with its clients: test_lost_clients.py.
+"""
 
 import json
 import os
@@ -7,9 +10,6 @@ import re
 import signal
 import socket
 import struct
-import subprocess
-import sys
-import threading
 import time
 from pathlib import Path
 
@@ -18,20 +18,11 @@ import psutil
 import pytest
 from jfi_server import control
 from jfi_server.__main__ import main
-from jfi_server.control import ask
 from jfi_server.errors import NotKept, ServerLost
 from jfi_server.transport import LARGEST_FRAME
 from jfi_server.watch import shorten
 
-from .conftest import wait_until
-
-
-ONES = np.ones(3, np.float32)
-
-
-def works(client):
-    """Whether the server still serves."""
-    return client.run("double", [ONES])[0][0] == 2
+from .conftest import ONES, later, runs, wait_until, works
 
 
 def raw(servers):
@@ -39,21 +30,6 @@ def raw(servers):
     sock.connect(str(servers.folder / "socket"))
     sock.settimeout(30)
     return sock
-
-
-def later(action, *args):
-    """Run something in a thread; the list gets its result or its exception."""
-    found = []
-
-    def run():
-        try:
-            found.append(action(*args))
-        except BaseException as error:
-            found.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    return thread, found
 
 
 def stopped(process):
@@ -67,10 +43,6 @@ def stopped(process):
         )
 
     wait_until(still)
-
-
-def runs(servers, count=1):
-    wait_until(lambda: servers.status()["running"] == count)
 
 
 # ------------------------------------------------------------ what comes over the wire
@@ -254,9 +226,14 @@ def test_connections_are_renewed_after_a_restart(servers):
         thread.join()
     process.terminate()
     process.wait()
+    process = servers.start()
+    assert works(client)
+    assert works(client)
+    process.terminate()
+    process.wait()
     servers.start()
-    assert works(client)
-    assert works(client)
+    client.load("echo")
+    wait_until(lambda: "echo" in servers.loads())
 
 
 def test_a_program_that_crashes_the_server(servers, client):
@@ -288,7 +265,11 @@ def test_a_program_that_crashes_while_it_is_loaded_is_left_out(servers):
 
 @pytest.mark.parametrize(
     ("key", "reason"),
-    [("exhausted", "RuntimeError: RESOURCE_EXHAUSTED"), ("exiting", "SystemExit: 3")],
+    [
+        ("exhausted", "RuntimeError: RESOURCE_EXHAUSTED"),
+        ("exiting", "SystemExit: 3"),
+        ("missing", "KeyError: 'a key of its own'"),
+    ],
 )
 def test_what_fails_in_the_server_is_not_the_callers_error(key, reason, client):
     with pytest.raises(ServerLost, match=reason):
@@ -301,112 +282,6 @@ def test_a_result_that_can_not_be_sent(servers, client):
     with pytest.raises(ServerLost, match="an array of object can't be sent"):
         client.run("objects", [ONES])
     assert works(client)
-
-
-# ------------------------------------------------------------ a client that leaves
-
-
-CALL = """
-import sys
-import numpy as np
-from jfi_server.client import Client
-from jfi_server.environment import digest
-from jfi_server.folders import base_folder
-Client(base_folder(), digest(), base_folder() / "store").run(sys.argv[1], [np.ones(3)])
-"""
-
-
-def test_a_client_that_is_killed_leaves_nothing(servers, client):
-    process = psutil.Process(servers.status()["pid"])
-    works(client)
-    files = process.num_fds()
-    script = subprocess.Popen([sys.executable, "-c", CALL, "slowly"])
-    runs(servers)
-    script.kill()
-    script.wait()
-    runs(servers, 0)
-    wait_until(lambda: process.num_fds() <= files)
-    assert works(client)
-    assert servers.status()["pid"] == process.pid
-
-
-def test_a_program_that_never_ends_is_ended_with_the_server(servers):
-    """The server begins anew, with what it had."""
-    servers.start(patience=1)
-    client = servers.client()
-    client.run("echo", [ONES])
-    client.run("double", [ONES])
-    before = servers.status()
-    script = subprocess.Popen([sys.executable, "-c", CALL, "forever"])
-    runs(servers)
-    script.kill()
-    script.wait()
-    # Another client's call, which is cut off and run again.
-    thread, found = later(client.run, "slowly", [ONES])
-
-    def anew():
-        status = ask(servers.folder, "status")
-        return status and status["uptime"] < before["uptime"] and status
-
-    wait_until(lambda: "begins anew" in servers.log())
-    status = wait_until(anew)
-    assert status["pid"] == before["pid"]
-    wait_until(lambda: servers.status()["programs"] >= 3)
-    thread.join(30)
-    np.testing.assert_array_equal(found[0][0], ONES)
-    assert works(client)
-    runs(servers, 0)
-    assert {"echo", "double"} <= set(servers.loads()[3:])
-    # As it was: it can be ended, and another one can't start beside it.
-    assert servers.command("run").returncode == 2
-    assert "stopped" in servers.command("stop").stdout
-
-
-def test_a_call_that_took_too_long_is_dropped(servers):
-    servers.start(patience=0.5)
-    client = servers.client()
-    before = servers.status()["pid"]
-    with pytest.raises(ServerLost, match="longer than the timeout"):
-        client.run("forever", [ONES], timeout=0.2)
-    assert works(client)
-    wait_until(lambda: "begins anew" in servers.log())
-    assert wait_until(lambda: works(client))
-    assert servers.status()["pid"] == before
-
-
-def test_nobody_waits_for_a_program_whose_client_left_while_it_was_loaded(servers):
-    servers.start()
-    servers.keep("it", "forever", loading=1)
-    with pytest.raises(ServerLost):
-        servers.client().run("it", [ONES], timeout=0.1)
-    wait_until(lambda: servers.status()["programs"] == 1)
-    assert servers.status()["running"] == 0
-
-
-INTERRUPTED = """
-import os, signal, threading
-import numpy as np
-from jfi_server.client import Client
-from jfi_server.environment import digest
-from jfi_server.folders import base_folder
-
-client = Client(base_folder(), digest(), base_folder() / "store")
-client.run("double", [np.ones(3)])
-for _ in range(3):
-    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
-    try:
-        client.run("slowly", [np.full(3, 7.0)])
-    except KeyboardInterrupt:
-        pass
-    else:
-        raise SystemExit("no Ctrl-C")
-    assert client.run("double", [np.ones(3)])[0][0] == 2
-"""
-
-
-def test_ctrl_c_leaves_no_answer_for_the_next_call(servers, client):
-    done = subprocess.run([sys.executable, "-c", INTERRUPTED], check=False, timeout=60)
-    assert done.returncode == 0
 
 
 def test_a_full_or_read_only_folder_stops_nothing(servers, client):

@@ -13,10 +13,7 @@ from jfi_server.control import start_server, stop
 from jfi_server.environment import digest
 from jfi_server.errors import NotKept, ServerLost
 
-from .conftest import wait_until
-
-
-ONES = np.ones(3, np.float32)
+from .conftest import ONES, wait_until
 
 
 def test_a_program_runs_and_is_loaded_once(servers, client):

@@ -135,7 +135,7 @@ def test_clients_stand_in_line():
         first = connect(path, 10)
         with pytest.raises(BlockingIOError):  # nobody accepts
             connect(path, 0.1)
-        thread = threading.Timer(0.3, listener.accept)
+        thread = threading.Timer(0.3, lambda: listener.accept()[0].close())
         thread.start()
         second = connect(path, 10)
         thread.join()

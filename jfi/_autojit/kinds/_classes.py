@@ -3,10 +3,18 @@
 import functools
 import inspect
 import operator
-import re
 import types
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Hashable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from typing import Any
+
+from jax.core import Tracer
 
 from ..._values import (
     Constant,
@@ -15,10 +23,13 @@ from ..._values import (
     is_library,
     is_user_function,
     is_user_module,
+    number_key,
 )
 from .._modes import Mode
-from .._reading import Read
+from .._reading import Read, copied_module
 from ._base import Expression, Kind, Source, Split, Watches
+from ._declared import declared
+from ._functions import AutojitMark, is_autojitted
 from ._variables import variables_of
 from ._wrappers import plain_function
 
@@ -60,7 +71,7 @@ class ClassKind(Kind):
     def split(self, x: Any) -> Split:
         return self._split(x, ())
 
-    def _split(self, x: Any, effects: Collection[tuple[int, str]]) -> Split:
+    def _split(self, x: Any, effects: Collection[tuple[Hashable, str]]) -> Split:
         plain: list[Any] = []
         names: list[tuple[type, str]] = []
         values: list[Any] = []
@@ -95,12 +106,12 @@ class ClassKind(Kind):
             and not _is_function_of_library(base, value)
         ]
         own = [
-            _declared(base) for base in _bases(cls) if is_user_module(base.__module__)
+            declared(base) for base in _bases(cls) if is_user_module(base.__module__)
         ]
         return cls, type(cls), cls.__mro__, names, plain, own
 
     def contents(self, x: Any) -> Split:
-        data = class_data(x)
+        data = {**class_data(x), **_stamps(x)}
         return tuple(data), tuple(data.values())
 
     def restore(
@@ -108,15 +119,22 @@ class ClassKind(Kind):
         cls: type,
         names: Sequence[Any],
         values: Sequence[Any],
-        effects: Collection[tuple[int, str]],
+        effects: Collection[tuple[Hashable, str]],
     ) -> None:
         """Undo what code did to the attributes of a class, but for effects."""
         before, now = dict(zip(names, values, strict=True)), class_data(cls)
+
+        def is_kept(base: type, name: str) -> bool:
+            value = now.get((base, name))
+            came = has_come(before, cls, (base, name), value)
+            return came or (id(base), name) in effects
+
         for base, name in now.keys() - before.keys():
-            if (id(base), name) not in effects:
+            if not is_kept(base, name):
                 delattr(base, name)
         for (base, name), value in before.items():
-            if now.get((base, name)) is not value and (id(base), name) not in effects:
+            is_other = name != STAMP and now.get((base, name)) is not value
+            if is_other and not is_kept(base, name):
                 setattr(base, name, value)
 
     def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
@@ -170,32 +188,6 @@ class ClassKind(Kind):
         return Watches(sized=sized, calls=found)
 
 
-def _declared(cls: type) -> tuple[Any, ...]:
-    """What a class says of itself, which stays what it is as long as the class."""
-    fields: dict[str, Any] = vars(cls).get("__dataclass_fields__", {})
-    return (
-        vars(cls).get("__match_args__"),
-        repr(vars(cls).get("__slots__")),
-        annotations_of(cls),
-        [
-            (f.name, f.init, f.repr, f.hash, f.compare, f.kw_only, dict(f.metadata))
-            for f in fields.values()
-        ],
-    )
-
-
-def annotations_of(x: Any) -> str:
-    """The annotations of a class or function, as a text without addresses."""
-    try:
-        found = inspect.get_annotations(x)
-    except Exception:  # some are evaluated when they are read
-        return ""
-    return _ADDRESS.sub("", repr(found))
-
-
-_ADDRESS = re.compile(r" at 0x\w+")
-
-
 def _by_name(item: tuple[tuple[type, str], Any]) -> tuple[str, str]:
     (base, name), _ = item
     return base.__qualname__, name
@@ -214,6 +206,47 @@ def class_data(cls: type) -> dict[tuple[type, str], Any]:
         if name not in _PYTHONS and not name.startswith("_abc_")
         if not isinstance(value, _SLOTS)
     }
+
+
+STAMP = "__module__"
+
+
+def _stamps(cls: type) -> dict[tuple[type, str], Any]:
+    """What tells that another thread got a copy of a class.
+
+    The next task of a cluster is unpickled while this one runs: cloudpickle then gives
+    the class that is there all attributes anew, also where they are equal. The name of
+    its module is among them, and is another object each time.
+    """
+    return {
+        (base, STAMP): vars(base)[STAMP] for base in _bases(cls) if STAMP in vars(base)
+    }
+
+
+def has_come(
+    before: Mapping[Any, Any], cls: type, key: tuple[type, str], value: Any
+) -> bool:
+    """Whether a changed attribute came with another copy of a class: see `_stamps`.
+
+    Args:
+        before: The contents of a `ClassKind`, by base and name.
+        cls: The class.
+        key: The base and the name of the attribute.
+        value: What it is now.
+    """
+    base, name = key
+    if isinstance(value, Tracer):
+        return False
+    arrived = vars(base).get(STAMP) is not before.get((base, STAMP))
+    # The copy may have come in part when the contents were read.
+    return arrived or is_same_copy(cls, name, before.get(key), value)
+
+
+def is_same_copy(cls: type, name: str, one: Any, two: Any) -> bool:
+    """Whether two attributes of a class are copies of the same plain functions."""
+    functions = [*_functions_behind(one), *_functions_behind(two)]
+    plain = all(name == "__repr__" or _is_plain(f, cls.__mro__) for f in functions)
+    return bool(functions) and plain and of_copies([one]) == of_copies([two])
 
 
 def is_plain_tuple(cls: type) -> bool:
@@ -293,14 +326,53 @@ def _guard_plain(
 
 def _functions_behind(value: Any) -> list[types.FunctionType]:
     """What a function, property, class method or static method calls; else nothing."""
-    found: list[Any]
-    if isinstance(value, property):
-        found = [f for f in (value.fget, value.fset, value.fdel) if f is not None]
-    elif isinstance(value, (staticmethod, classmethod)):
-        found = [value.__func__]
-    else:
-        found = [value]
-    found = list(map(plain_function, found))
+    found = list(map(plain_function, _held_by(value)))
     if all(isinstance(f, types.FunctionType) for f in found):
         return found
     return []
+
+
+def _held_by(value: Any) -> list[Any]:
+    """What a property, class method or static method holds; another value itself."""
+    if isinstance(value, property):
+        return [f for f in (value.fget, value.fset, value.fdel) if f is not None]
+    if isinstance(value, (staticmethod, classmethod)):
+        return [value.__func__]
+    return [value]
+
+
+def of_copies(plain: Iterable[Any]) -> tuple[Any, ...]:
+    """The plain functions of a class, where those that were copied are not themselves.
+
+    A class that comes from another process is the one that came before, with the
+    functions of the last copy.
+
+    Args:
+        plain: As in the part of a `ClassKind`.
+    """
+    found: list[Any] = []
+    for value in plain:
+        functions = _functions_behind(value)
+        if functions and all(copied_module(f.__globals__) for f in functions):
+            options = (f.__dict__[AutojitMark.ATTRIBUTE].fill for f in _held_by(value)
+                       if is_autojitted(f))  # fmt: skip
+            found.append((type(value), *map(_form_of_copy, functions), *options))
+        elif type(value) is not tuple or not found or type(found[-1]) is not tuple:
+            found.append(value)
+    return tuple(found)
+
+
+def _form_of_copy(fn: types.FunctionType) -> Any:
+    """What tells a plain function of a class, if it is a copy: see `_is_plain`."""
+    defaults = fn.__defaults__ or ()
+    if all(type(default) in _CONSTANT for default in defaults):
+        numbers = (int, float, complex)
+        keys: Any = tuple(
+            number_key(x) if isinstance(x, numbers) else (type(x), x) for x in defaults
+        )
+    else:  # of a `__repr__`
+        keys = identity(defaults)
+    cells = [cell.cell_contents for cell in fn.__closure__ or ()]
+    captured = tuple(identity(x) for x in cells if isinstance(x, type))
+    module = copied_module(fn.__globals__)
+    return fn.__code__, fn.__name__, fn.__qualname__, module, keys, captured

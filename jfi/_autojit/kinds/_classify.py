@@ -64,6 +64,7 @@ TUPLE = containers.TupleKind()
 NAMED_TUPLE = containers.NamedTupleKind()
 PYTREE = objects.PytreeKind()
 FUNCTION = functions.FunctionKind()
+BODY = functions.BodyKind()
 AUTOJITTED = functions.AutojittedKind()
 WRAPPER = wrappers.WrapperKind()
 CLASS = classes.ClassKind()
@@ -134,7 +135,7 @@ BUILTIN: dict[type, kinds.Kind] = {
 # What was found out about classes; a class that goes away takes its entry with it.
 _by_class: weakref.WeakKeyDictionary[type, kinds.Kind] = weakref.WeakKeyDictionary(
     {
-        functions.Body: functions.BodyKind(),
+        functions.Body: BODY,
         functions.AutojitMark: functions.EmptyKind(),
         remembering.Remembering: REMEMBERING,
     }

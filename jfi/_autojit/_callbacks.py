@@ -1,0 +1,128 @@
+"""Python code that compiled code calls back: it must not meet clones.
+
+The body of a function is traced on clones of what it captured and was given. A function
+for `jax.pure_callback` or `jax.debug.callback` that is one of these, or captured one,
+would run later, and read and write what no caller ever sees. So such a body runs
+uncompiled. Functions that capture nothing are themselves in the trace: they may be
+called back.
+"""
+
+import contextlib
+import dis
+import functools
+import types
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Any
+
+import jax
+from jax.core import Tracer
+
+from .._jax_internals import callbacks_of
+from .._values import own_attributes, references
+from ._graphs import Graph, Opened
+from ._watching import UnwatchedError
+from .kinds._base import MISSING
+from .kinds._classify import BODY, CELL, FUNCTION, VARIABLES
+from .kinds._objects import slots
+from .kinds._variables import Namespace
+
+
+_NAMES = {"callback", "io_callback", "pure_callback"}
+MAX_REACHED = 10_000  # objects of a callback that are looked at
+
+
+def may_call_back(opened: Opened) -> bool:
+    """Whether some code names a function of JAX that calls back."""
+    return not _NAMES.isdisjoint(opened.read.attributes) or any(
+        isinstance(x, types.FunctionType)
+        and x.__name__ in _NAMES
+        and str(x.__module__).startswith("jax.")
+        for x in opened.objects
+    )
+
+
+def refusing_clones(
+    trace: Callable[..., Any], leaves: Sequence[Any], function: str, graph: Graph
+) -> Any:
+    """Trace a body that may call back.
+
+    Args:
+        trace: Traces it, given a list for the clones, and the leaves.
+        leaves: The arrays.
+        function: Its name, for messages.
+        graph: That of the clones.
+
+    Raises:
+        UnwatchedError: It calls back to code that holds clones.
+    """
+    clones: list[Any] = []
+    jitted = jax.jit(functools.partial(trace, clones), inline=True)
+    jaxpr = jitted.trace(*leaves).jaxpr  # the call below finds this trace
+    copied = {
+        id(clone)
+        for (kind, part, _), clone in zip(graph, clones, strict=False)
+        if kind.changeable and kind not in _LOOKED_INTO
+        if clone is not MISSING and clone is not kind.itself(part)
+    }
+    if _reaches(callbacks_of(jaxpr.jaxpr), copied):
+        raise UnwatchedError(
+            f"{function}() calls back to Python code that uses what it has captured, "
+            "of which compiled code has copies.\nDo that outside the function, with "
+            "what it returns."
+        )
+    return jitted(*leaves)
+
+
+# Clones of these matter by what they hold alone.
+_LOOKED_INTO = (BODY, CELL, FUNCTION, VARIABLES)
+
+
+def _reaches(roots: Iterable[Any], copied: Collection[int]) -> bool:
+    """Whether some objects hold data or a clone, or write what has a copy."""
+    waiting = list(roots)
+    met: set[int] = set()
+    for x in waiting:  # it grows meanwhile
+        if id(x) in met or len(met) > MAX_REACHED:
+            continue
+        met.add(id(x))
+        if id(x) in copied or isinstance(x, Tracer) or _writes_a_copy(x):
+            return True
+        waiting.extend(_inside(x))
+    return False
+
+
+def _writes_a_copy(x: Any) -> bool:
+    """Whether a function assigns a variable of its module, or one that it captured."""
+    if not isinstance(x, types.FunctionType):
+        return False
+    if isinstance(x.__globals__, Namespace) and references(x.__code__).written:
+        return True
+    return any(
+        step.opname == "STORE_DEREF" and step.argval in x.__code__.co_freevars
+        for step in dis.get_instructions(x.__code__)
+    )
+
+
+def _inside(x: Any) -> Iterator[Any]:
+    if isinstance(x, types.FunctionType):
+        yield from (x.__closure__, x.__defaults__, x.__kwdefaults__)
+        variables = x.__globals__
+        if isinstance(variables, Namespace):
+            names = {chain[0] for chain in references(x.__code__).chains}
+            yield from (variables[name] for name in names if name in variables)
+    elif isinstance(x, types.CellType):
+        with contextlib.suppress(ValueError):  # the variable has no value yet
+            yield x.cell_contents
+    elif isinstance(x, types.MethodType):
+        yield from (x.__func__, x.__self__)
+    elif isinstance(x, functools.partial):
+        yield from (x.func, x.args, x.keywords)
+    elif isinstance(x, (list, tuple, set, frozenset)):
+        yield from x
+    elif isinstance(x, dict):
+        yield from x.values()
+    elif not isinstance(x, (type, types.ModuleType, jax.Array)):
+        yield from own_attributes(x).values()
+        for slot in slots(type(x)).values():
+            with contextlib.suppress(AttributeError):  # it is empty
+                yield slot.__get__(x)

@@ -1,0 +1,141 @@
+"""Functions that came from another process: all copies of one share what was compiled.
+
+A cluster sends functions of a script by value. Each task makes them anew: other code
+objects, other dicts of global variables, other functions in the same classes, with the
+same in them. What was compiled is found by a function's code, and then, as always, by
+the graph of the call, which has all that the function reads.
+
+A graph tells functions by their dicts of variables, and methods by themselves. That of
+a copy tells them by what is in them (`portable`). The code that recognises the calls of
+one copy is written with its own dicts (`of_this_copy`). Data, and what a task changes
+in its variables, are those of each copy: to share the functions themselves would be
+simpler, and wrong for two tasks that count in a global variable.
+
+What copies can't share is told by `is`, and compiled anew for each: a function of
+`jax.jit`, a generator of random numbers.
+"""
+
+import collections
+import dataclasses
+import functools
+import threading
+import types
+from collections.abc import Callable, Hashable
+from typing import Any, Generic, TypeVar
+
+from .._values import Constant
+from ._graphs import Node, Opened
+from ._reading import Assumed, copied_module
+from .kinds._classes import of_copies
+from .kinds._classify import CLASS, FUNCTION, PLAIN, VARIABLES
+from .kinds._functions import BodyKind, in_module
+
+
+T = TypeVar("T")
+
+MAX_FUNCTIONS = 128  # that came from other processes, of which programs are kept
+
+
+class Recent(Generic[T]):
+    """What was made lately for some keys: the least recently used goes."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._lock = threading.Lock()
+        self._table: collections.OrderedDict[Hashable, T] = collections.OrderedDict()
+
+    def get(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What there is for a key, made if there is nothing.
+
+        Raises:
+            TypeError: The key can't be hashed.
+        """
+        with self._lock:
+            if key not in self._table:
+                self._table[key] = make()
+                while len(self._table) > self._most:
+                    self._table.popitem(last=False)
+            self._table.move_to_end(key)
+            return self._table[key]
+
+
+@dataclasses.dataclass
+class Known:
+    """What is known of a function, and of all its copies, besides its code."""
+
+    assumed: Assumed
+
+
+def code_of(fn: Any) -> Any:
+    """The code of a function, also of a partial one; the class of another callable.
+
+    It is hashable. Python compares code by what it does: that of a copy is equal.
+    """
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    return getattr(getattr(fn, "__func__", fn), "__code__", type(fn))
+
+
+def portable(opened: Opened) -> Opened:
+    """A call in which copies are told by what they are, and that holds none of them.
+
+    Its program may be traced again for another call, with other shapes. By then the
+    task of this one may have put other values into its variables.
+    """
+    graph = tuple(
+        (kind, _portable_part(opened, node, x), children)
+        for node, x in zip(opened.graph, opened.objects, strict=True)
+        for kind, _, children in (node,)
+    )
+    return opened._replace(graph=graph, of_copy=True)
+
+
+def of_this_copy(opened: Opened) -> Opened:
+    """The same call with the variables and functions of its own copies."""
+    graph = tuple(
+        (kind, _own_part(node, x), children)
+        for node, x in zip(opened.graph, opened.objects, strict=True)
+        for kind, _, children in (node,)
+    )
+    return opened._replace(graph=graph)
+
+
+def _portable_part(opened: Opened, node: Node, x: Any) -> Any:
+    kind, part, children = node
+    if kind is VARIABLES:
+        module = copied_module(x.all)
+        if module is None:
+            return part
+        names = [k for k in x.all if k.startswith("__")]
+        names += [k for k in part[4] if k in x.all]  # effects, which nobody watches
+        for name, child in zip(part[1], children, strict=True):
+            if opened.graph[child][0].is_fixed:  # then code may be run with this dict
+                names.append(name)
+        return Constant(module, {k: x.all[k] for k in names}), *part[1:]
+    if kind is CLASS:
+        return *part[:2], of_copies(part[2])
+    if isinstance(kind, BodyKind):
+        return _part_of_function(part[0], x.fn), part[1]
+    return _part_of_function(part, x) if kind in (FUNCTION, PLAIN) else part
+
+
+def _part_of_function(part: Any, fn: types.FunctionType) -> Any:
+    module = copied_module(fn.__globals__)
+    if module is None:
+        return part
+    code, constant, names, own, *cells = part
+    value = constant.value
+    if own:  # else it is run with these very variables: of a library
+        named = {"__name__": fn.__globals__.get("__name__")}
+        bare = in_module(fn, code, named)
+        value = bare if not cells else (named, *value[1:])
+    return code, Constant(module, value), names, own, *cells
+
+
+def _own_part(node: Node, x: Any) -> Any:
+    kind, part, _ = node
+    if kind is VARIABLES:
+        return Constant(id(x.all), x.all), *part[1:]
+    if kind in (FUNCTION, PLAIN) or isinstance(kind, BodyKind):
+        return kind.split(x)[0]
+    return part  # code that recognises classes is made without their functions' keys

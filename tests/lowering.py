@@ -1,0 +1,45 @@
+"""Programs of the tests are lowered in contexts of MLIR that they share."""
+
+import functools
+import threading
+
+from jax._src.interpreters import mlir  # noqa: TID251 - see share_contexts
+
+
+PROGRAMS = 100
+
+
+def share_contexts():
+    """Each thread of this process lowers many programs in one context.
+
+    JAX 0.10 makes a context, with all dialects, for every program that it lowers. That
+    is more than half the time of lowering, and a sixth of that of all tests. Later
+    versions keep a context for ten programs (`_create_ir_context` makes one), and are
+    left as they are. A context keeps each type and constant that it has seen: so a new
+    one comes after some programs. A program that is compiled while another one is being
+    lowered has its own: in the same context MLIR would write it into the other one.
+    """
+    if hasattr(mlir, "_create_ir_context"):
+        return
+    make = mlir.make_ir_context
+    of_thread = threading.local()
+
+    @functools.wraps(make)
+    def shared():
+        if is_lowering():
+            return make()
+        context, left = getattr(of_thread, "context", (None, 0))
+        if not left:
+            context, left = make(), PROGRAMS
+        of_thread.context = context, left - 1
+        return context
+
+    mlir.make_ir_context = shared
+
+
+def is_lowering():
+    """Whether this thread is inside of a context."""
+    try:
+        return mlir.ir.Context.current is not None
+    except ValueError:  # "No current Context"
+        return False
