@@ -36,6 +36,7 @@ from ..._values import (
     reads_surroundings,
     references,
 )
+from ._names import call_name, differs_by_process, full_name
 from ._pytree_classes import registration
 from ._walk import Walk
 
@@ -91,7 +92,7 @@ def fingerprint(fn: Callable[..., object]) -> str:
         FingerprintError: It uses something that exists in this process alone (a lock,
             an open file, a generator), or that differs at each call (the clock).
     """
-    walk = ProgramWalk(_call_name(fn))
+    walk = ProgramWalk(call_name(fn))
     walk.look_at(fn)
     return walk.digest()
 
@@ -146,7 +147,7 @@ class ProgramWalk(Walk):
         elif isinstance(value, _BUILTINS):
             self.builtin(value)
         elif not (self.by_name(value) or self.standard_object(value)):
-            self.check_surroundings(_full_name(type(value)))
+            self.check_surroundings(full_name(type(value)))
             self.instance(value)
 
     def function(self, fn: types.FunctionType) -> None:
@@ -219,7 +220,7 @@ class ProgramWalk(Walk):
                 self.library_attribute(module, name, value, attributes)
                 return
         if isinstance(value, type):
-            self.check_surroundings(_full_name(value, *attributes[:1]))
+            self.check_surroundings(full_name(value, *attributes[:1]))
         self.add(value)
 
     def library_attribute(
@@ -227,7 +228,7 @@ class ProgramWalk(Walk):
     ) -> None:
         """`np.pi`, `jnp.sin`, `datetime.datetime.now`: by name and version."""
         self.check_surroundings(f"{module}.{name}")
-        self.check_surroundings(_full_name(value, *attributes[:1]))
+        self.check_surroundings(full_name(value, *attributes[:1]))
         owner = getattr(value, "__self__", None)
         if owner is not None and not isinstance(owner, (type, types.ModuleType)):
             self.add(owner)  # np.random.rand: its results depend on its generator
@@ -270,8 +271,8 @@ class ProgramWalk(Walk):
 
     def builtin(self, value: Any) -> None:
         owner = getattr(value, "__self__", None)
-        self.check_surroundings(_full_name(value))
-        self.put("builtin", _full_name(value))
+        self.check_surroundings(full_name(value))
+        self.put("builtin", full_name(value))
         if owner is not None and not isinstance(owner, types.ModuleType):
             self.add(owner)
 
@@ -291,7 +292,7 @@ class ProgramWalk(Walk):
 
     def cls(self, cls: type) -> None:
         if not is_user_module(cls.__module__) and "<locals>" not in cls.__qualname__:
-            self.check_surroundings(_full_name(cls))
+            self.check_surroundings(full_name(cls))
             self.library(cls.__module__, cls.__qualname__)
             return
         self.shared.append(cls)
@@ -384,27 +385,9 @@ class ProgramWalk(Walk):
             self.treedef(child)
 
 
-def differs_by_process(name: str, fn: types.FunctionType) -> bool:
-    """Whether a builtin that a function calls gives another number in each process."""
-    return name in ("hash", "id") and fn.__name__ != "__hash__"  # of dataclasses
-
-
 _LRU_CACHE: Any = type(functools.lru_cache(lambda: None))
 
 
 @functools.cache
 def _jit_type() -> Any:
     return type(jax.jit(lambda: None))
-
-
-def _full_name(value: Any, *attributes: str) -> str:
-    name = getattr(value, "__qualname__", None) or type(value).__qualname__
-    # A builtin class method (`datetime.now`) knows its class, and no module.
-    owner = getattr(value, "__self__", None)
-    named = owner if isinstance(owner, type) else value
-    module = getattr(named, "__module__", None) or type(value).__module__
-    return ".".join((str(module), str(name), *attributes))
-
-
-def _call_name(fn: object) -> str:
-    return f"{getattr(fn, '__name__', type(fn).__name__)}()"
