@@ -5,9 +5,5 @@ program is made of; `_walk` is the walk itself, over plain values; `_pytree_clas
 tells how a class is registered with JAX.
 """
 
-from ._identity import (
-    ProgramWalk as ProgramWalk,
-    differs_by_process as differs_by_process,
-    fingerprint as fingerprint,
-)
+from ._identity import ProgramWalk as ProgramWalk, fingerprint as fingerprint
 from ._pytree_classes import registration as registration
