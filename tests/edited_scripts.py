@@ -749,6 +749,28 @@ UNTOUCHED = {
     ),
     "another function below": ("def f(x): return x + 11",
                                "def f(x): return x + 11\ndef g(x): return f(x)"),
+    "a cached property that moved": (
+        "class A:\n  @functools.cached_property\n  def k(self): return 17\na = A()\n"
+        "def f(x): return a.k * x",
+        "#\nclass A:\n\n  @functools.cached_property\n  def k(self): return 17\n"
+        "a = A()\ndef f(x): return a.k * x",
+    ),
+    "a method that chooses by class": (
+        "class A:\n  @functools.singledispatchmethod\n  def g(self, k): return 1\n"
+        "  @g.register\n  def _(self, k: int): return 18\na = A()\n"
+        "def f(x): return a.g(3) * x",
+        "#\nclass A:\n\n  @functools.singledispatchmethod\n  def g(self, k): return 1\n"
+        "  @g.register\n  def _(self, k: int): return 18\na = A()\n"
+        "def f(x): return a.g(3) * x",
+    ),
+    "a class with a lock, and a method that remembers, of no use here": (
+        "import threading\nclass A:\n  lock = threading.Lock()\n  n = 19\n"
+        "  @functools.lru_cache\n  def unused(self): return 1\n"
+        "  def g(self, x): return self.n * x\na = A()\ndef f(x): return a.g(x)",
+        "import threading\nclass A:\n  lock = threading.Lock()\n  n = 19\n\n"
+        "  @functools.lru_cache\n  def unused(self): return 1\n"
+        "  def g(self, x): return self.n * x\na = A()\ndef f(x): return a.g(x)",
+    ),
     "a decorator that moved": (
         "def wrap(fn):\n  @functools.wraps(fn)\n  def run(x): return fn(x) * 12\n"
         "  return run\n@wrap\ndef f(x): return x",

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from .._autojit._graphs import Graph, Opened
 from .._autojit._keeping import Place
-from .._autojit.kinds._base import HashableKind, IdentityKind, UnportableError
+from .._autojit._modes import Mode
+from .._autojit.kinds._base import HashableKind, IdentityKind, Kind, UnportableError
 from .._autojit.kinds._classify import PLAIN, VARIABLES
 from .._autojit.kinds._declared import annotations_of
 from .._errors import FingerprintError
@@ -68,6 +69,7 @@ class Describing:
         self._graph, self._around = opened.graph, place.around
         self._libraries = sorted(opened.read.imports)
         self._copied = _only_below(opened.graph, _copied(opened.objects))
+        self._unread = {k for k, m in enumerate(opened.modes) if m is Mode.UNREAD}
         self._texts = _texts(opened) if _reads_texts(opened) else None
         self._shared = [
             x
@@ -91,7 +93,10 @@ class Describing:
                 walk.library(name)
             for k, (kind, part, children) in enumerate(self._graph):
                 walk.put("node", type(kind).__name__, repr(children))
-                writer.write(None if k in self._copied else kind.portable(part))
+                if k in self._unread:
+                    writer.write_unread(kind, part)
+                elif k not in self._copied:
+                    writer.write(kind.portable(part))
             opened = [x for x in self._shared if isinstance(x, type)]
             known = {
                 c
@@ -192,6 +197,15 @@ class _Writer:
             walk.put("stream", type(value).__qualname__, str(stream.impl))
         else:
             walk.look_at(value)
+
+    def write_unread(self, kind: Kind, part: Any) -> None:
+        """Write what no code reads, as far as it can be told: it may be a lock."""
+        before = len(self._walk.parts)
+        try:
+            self.write(kind.portable(part))
+        except (FingerprintError, UnportableError):
+            del self._walk.parts[before:], self._walk.trail[:]
+            self._walk.put("unread")
 
     def _write_class(self, cls: type) -> None:
         version = "" if is_user_module(cls.__module__) else _version(cls)

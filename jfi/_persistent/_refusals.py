@@ -13,8 +13,13 @@ from typing import Any
 
 from .._autojit._graphs import Opened
 from .._autojit.kinds._base import UnportableError
-from .._values import has_effects, is_user_function, reads_surroundings, references
-from .fingerprint import differs_by_process
+from .._values import (
+    differs_by_process,
+    has_effects,
+    is_user_function,
+    reads_surroundings,
+    references,
+)
 
 
 def refuse_effects(opened: Opened) -> None:

@@ -91,6 +91,13 @@ SENTINEL = kinds.SentinelKind()
 REMEMBERING = remembering.RememberingKind()
 HASHABLE = kinds.HashableKind()
 
+
+def _cached_property(cls: type, func: Any, name: str | None) -> Any:
+    made = cls(func)
+    made.attrname = name
+    return made
+
+
 BUILTIN: dict[type, kinds.Kind] = {
     **dict.fromkeys((str, int, bool, bytes, type(None)), VALUE),
     **dict.fromkeys((type(...), type(NotImplemented)), ITSELF),
@@ -121,6 +128,9 @@ BUILTIN: dict[type, kinds.Kind] = {
         lambda p: (p.fget, p.fset, p.fdel),
         lambda cls, *parts: property(*parts),
         [".fget", ".fset", ".fdel"],
+    ),
+    functools.cached_property: containers.PartsKind(  # without its lock
+        lambda p: (p.func, p.attrname), _cached_property, [".func", ".attrname"]
     ),
     **{
         method: containers.PartsKind(

@@ -6,5 +6,4 @@ tells how a class is registered with JAX.
 """
 
 from ._identity import ProgramWalk as ProgramWalk, fingerprint as fingerprint
-from ._names import differs_by_process as differs_by_process
 from ._pytree_classes import registration as registration

@@ -29,6 +29,7 @@ from ..._jax_internals import (
 from ..._jit._function import is_jitted, options_of
 from ..._values import (
     code_digest,
+    differs_by_process,
     has_effects,
     is_user_code,
     is_user_module,
@@ -36,7 +37,7 @@ from ..._values import (
     reads_surroundings,
     references,
 )
-from ._names import call_name, differs_by_process, full_name
+from ._names import call_name, full_name
 from ._pytree_classes import registration
 from ._walk import Walk
 
@@ -191,10 +192,8 @@ class ProgramWalk(Walk):
             elif hasattr(builtins, name):
                 self.check_surroundings(f"builtins.{name}")
                 if differs_by_process(name, fn):
-                    raise self.refusal(
-                        f"calls {name}(), which differs from process to process",
-                        "Do without it in the function.",
-                    )
+                    what = f"calls {name}(), which differs from process to process"
+                    raise self.refusal(what, "Do without it in the function.")
             else:
                 self.put("undefined")
 
@@ -283,10 +282,8 @@ class ProgramWalk(Walk):
                 "Use it outside the function and pass the result as an argument.",
             )
         if has_effects(name):
-            raise self.refusal(
-                f"uses {name} when it is traced",
-                "Use it outside the function.",
-            )
+            what = f"uses {name} when it is traced"
+            raise self.refusal(what, "Use it outside the function.")
 
     # Classes and instances.
 
@@ -351,11 +348,8 @@ class ProgramWalk(Walk):
         elif isinstance(value, Device):
             self.put("device", value.platform, str(value.id))
         elif is_primitive(value):
-            raise self.refusal(
-                f"reaches {self.place() or 'an argument'}, a primitive of JAX, whose "
-                "rules can't be read",
-                "Call it in a function of an installed library.",
-            )
+            what = f"{self.place() or 'an argument'}, a primitive of JAX"
+            raise self.refusal(f"reaches {what}", "Its rules can't be read.")
         else:
             return False
         return True
