@@ -133,7 +133,7 @@ def round_trips() -> list[tuple[Case, dict[str, float]]]:
             client.run("echo", [array])
 
         message_row = Case("message of 256 bytes", message, base, 2.0, {"A/A": base})
-        call_row = Case("call with 256 bytes", call, base, 2.0, {"A/A": base})
+        call_row = Case("call with 256 bytes", call, base, None, {"A/A": base})
         return [
             (case, ratios(case, rounds=300, calls=10))
             for case in (message_row, call_row)
