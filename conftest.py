@@ -72,7 +72,7 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 @pytest.fixture(autouse=True)
 def _no_cache_left() -> Generator[None]:
-    """`enable_cache()`, and its report, hold for the process: undone after each test."""
+    """`enable_cache()` and its report hold for the process: undone after a test."""
     yield
     keeping = sys.modules.get("jfi._autojit._keeping")
     if keeping is not None:

@@ -391,6 +391,7 @@ READ_ONLY = SCRIPT.replace("import jfi\n", TOLD, 1).replace(
     "@jfi",
     """
 import os
+import numpy.testing  # others may not be able to read the folder that it is in
 cache = os.environ["JFI_CACHE_DIR"]
 os.environ["JFI_CACHE_DIR"] = cache + "-before"
 for _ in range(2):

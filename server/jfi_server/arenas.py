@@ -23,7 +23,7 @@ class Arena:
     """Memory of this process that its peer can read. It grows and is reused."""
 
     def __init__(self) -> None:
-        self.size = 0
+        self.size: int = 0
         self._fd = -1
         self._view = memoryview(b"")
 

@@ -47,7 +47,7 @@ class Client:
             environment_digest: Of this process (`environment.digest()`).
             store: The folder of the store in which the keys are.
         """
-        self.folder = server_folder(folder, environment_digest)
+        self.folder: Path = server_folder(folder, environment_digest)
         self.store = store
         self._socket = os.fspath(self.folder / "socket")
         self._lock = threading.Lock()

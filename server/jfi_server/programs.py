@@ -58,7 +58,8 @@ class Programs:
             memory: The most bytes of all programs; the last one is always kept.
             changed: Called with what is loaded, the least recently used first.
         """
-        self.hits = self.loads = 0
+        self.hits: int = 0
+        self.loads: int = 0
         self._hosted, self._memory, self._changed = hosted, memory, changed
         self._lock = threading.Lock()
         self._table: OrderedDict[Name, Entry] = OrderedDict()

@@ -39,9 +39,9 @@ class Link:
         Raises:
             PermissionError: A process of another user is at the other end.
         """
-        self.pid = _peer(sock)
-        self.arena = Arena()
-        self.theirs = PeerArena(self.pid)
+        self.pid: int = _peer(sock)
+        self.arena: Arena = Arena()
+        self.theirs: PeerArena = PeerArena(self.pid)
         # A string: before Python 3.14 the class takes no parameters.
         self._connection: "Connection[Any, Any]" = Connection(sock.detach())  # noqa: UP037
         self._arrival = select.poll()

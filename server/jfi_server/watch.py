@@ -23,7 +23,7 @@ class Calls:
     """The programs that run now, and for whom."""
 
     def __init__(self) -> None:
-        self.total = 0
+        self.total: int = 0
         self._lock = threading.Lock()
         self._links: dict[Link, float | None] = {}  # since when its client is gone
         self._last = time.monotonic()

@@ -19,6 +19,8 @@ from subprocesses import output_of
 import jfi as jnp
 from jfi import LocalFallbackWarning
 
+from .conftest import wait_until
+
 
 @contextlib.contextmanager
 def a_server():
@@ -59,6 +61,14 @@ def own(monkeypatch, tmp_path):
 
 def status(base):
     return control.ask(server_folder(base, digest()), "status")
+
+
+def state(pid):
+    """That of a process: "T" if it is stopped, "Z" if it has ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return "Z"
 
 
 def calls(base):
@@ -178,7 +188,9 @@ def test_mode_server_starts_one(monkeypatch, tmp_path):
 def test_a_server_that_is_lost_is_told_once_and_calls_run_here(own, fault):
     run = served(lambda x: x * 5, 1.0)
     assert float(run(1.0)) == 5.0
-    os.kill(status(own)["pid"], fault)
+    pid = status(own)["pid"]
+    os.kill(pid, fault)
+    wait_until(lambda: state(pid) in "TZ")
     with pytest.warns(LocalFallbackWarning, match="run in this process") as told:
         assert float(run(2.0)) == 10.0
     assert len(told) == 1

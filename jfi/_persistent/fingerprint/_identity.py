@@ -29,7 +29,6 @@ from ..._jax_internals import (
 from ..._jit._function import is_jitted, options_of
 from ..._values import (
     code_digest,
-    differs_by_process,
     has_effects,
     is_user_code,
     is_user_module,
@@ -37,6 +36,7 @@ from ..._values import (
     reads_surroundings,
     references,
 )
+from ._names import call_name, differs_by_process, full_name
 from ._pytree_classes import registration
 from ._walk import Walk
 
@@ -92,7 +92,7 @@ def fingerprint(fn: Callable[..., object]) -> str:
         FingerprintError: It uses something that exists in this process alone (a lock,
             an open file, a generator), or that differs at each call (the clock).
     """
-    walk = ProgramWalk(_call_name(fn))
+    walk = ProgramWalk(call_name(fn))
     walk.look_at(fn)
     return walk.digest()
 
@@ -147,7 +147,7 @@ class ProgramWalk(Walk):
         elif isinstance(value, _BUILTINS):
             self.builtin(value)
         elif not (self.by_name(value) or self.standard_object(value)):
-            self.check_surroundings(_full_name(type(value)))
+            self.check_surroundings(full_name(type(value)))
             self.instance(value)
 
     def function(self, fn: types.FunctionType) -> None:
@@ -218,7 +218,7 @@ class ProgramWalk(Walk):
                 self.library_attribute(module, name, value, attributes)
                 return
         if isinstance(value, type):
-            self.check_surroundings(_full_name(value, *attributes[:1]))
+            self.check_surroundings(full_name(value, *attributes[:1]))
         self.add(value)
 
     def library_attribute(
@@ -226,7 +226,7 @@ class ProgramWalk(Walk):
     ) -> None:
         """`np.pi`, `jnp.sin`, `datetime.datetime.now`: by name and version."""
         self.check_surroundings(f"{module}.{name}")
-        self.check_surroundings(_full_name(value, *attributes[:1]))
+        self.check_surroundings(full_name(value, *attributes[:1]))
         owner = getattr(value, "__self__", None)
         if owner is not None and not isinstance(owner, (type, types.ModuleType)):
             self.add(owner)  # np.random.rand: its results depend on its generator
@@ -269,8 +269,8 @@ class ProgramWalk(Walk):
 
     def builtin(self, value: Any) -> None:
         owner = getattr(value, "__self__", None)
-        self.check_surroundings(_full_name(value))
-        self.put("builtin", _full_name(value))
+        self.check_surroundings(full_name(value))
+        self.put("builtin", full_name(value))
         if owner is not None and not isinstance(owner, types.ModuleType):
             self.add(owner)
 
@@ -288,7 +288,7 @@ class ProgramWalk(Walk):
 
     def cls(self, cls: type) -> None:
         if not is_user_module(cls.__module__) and "<locals>" not in cls.__qualname__:
-            self.check_surroundings(_full_name(cls))
+            self.check_surroundings(full_name(cls))
             self.library(cls.__module__, cls.__qualname__)
             return
         self.shared.append(cls)
@@ -384,16 +384,3 @@ _LRU_CACHE: Any = type(functools.lru_cache(lambda: None))
 @functools.cache
 def _jit_type() -> Any:
     return type(jax.jit(lambda: None))
-
-
-def _full_name(value: Any, *attributes: str) -> str:
-    name = getattr(value, "__qualname__", None) or type(value).__qualname__
-    # A builtin class method (`datetime.now`) knows its class, and no module.
-    owner = getattr(value, "__self__", None)
-    named = owner if isinstance(owner, type) else value
-    module = getattr(named, "__module__", None) or type(value).__module__
-    return ".".join((str(module), str(name), *attributes))
-
-
-def _call_name(fn: object) -> str:
-    return f"{getattr(fn, '__name__', type(fn).__name__)}()"
