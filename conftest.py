@@ -72,11 +72,14 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 @pytest.fixture(autouse=True)
 def _no_cache_left() -> Generator[None]:
-    """`enable_cache()` holds for the process: undo it after each test."""
+    """`enable_cache()` and its report hold for the process: undone after a test."""
     yield
     keeping = sys.modules.get("jfi._autojit._keeping")
     if keeping is not None:
         keeping.keep_everything(None)
+    places = sys.modules.get("jfi._persistent._places")
+    if places is not None:
+        places.LEDGER.clear()
 
 
 def keep_what_there_is() -> None:

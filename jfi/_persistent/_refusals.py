@@ -14,12 +14,12 @@ from typing import Any
 from .._autojit._graphs import Opened
 from .._autojit.kinds._base import UnportableError
 from .._values import (
-    differs_by_process,
     has_effects,
     is_user_function,
     reads_surroundings,
     references,
 )
+from .fingerprint import differs_by_process
 
 
 def refuse_effects(opened: Opened) -> None:

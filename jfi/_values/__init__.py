@@ -48,7 +48,6 @@ from ._naming import (
     refuse_no_function as refuse_no_function,
 )
 from ._origins import (
-    differs_by_process as differs_by_process,
     has_effects as has_effects,
     is_installed as is_installed,
     is_installed_module as is_installed_module,

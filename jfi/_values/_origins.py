@@ -144,11 +144,6 @@ def has_effects(name: str) -> bool:
     return _is_among(name, _EFFECTS)
 
 
-def differs_by_process(name: str, fn: FunctionType) -> bool:
-    """Whether a builtin that a function calls gives another number in each process."""
-    return name in ("hash", "id") and fn.__name__ != "__hash__"  # of dataclasses
-
-
 def _is_among(name: str, table: tuple[str, ...]) -> bool:
     return any(name == one or name.startswith(one + ".") for one in table)
 

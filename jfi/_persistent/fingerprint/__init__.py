@@ -6,4 +6,5 @@ tells how a class is registered with JAX.
 """
 
 from ._identity import ProgramWalk as ProgramWalk, fingerprint as fingerprint
+from ._names import differs_by_process as differs_by_process
 from ._pytree_classes import registration as registration

@@ -29,7 +29,6 @@ from ..._jax_internals import (
 from ..._jit._function import is_jitted, options_of
 from ..._values import (
     code_digest,
-    differs_by_process,
     has_effects,
     is_user_code,
     is_user_module,
@@ -37,7 +36,7 @@ from ..._values import (
     reads_surroundings,
     references,
 )
-from ._names import call_name, full_name
+from ._names import call_name, differs_by_process, full_name
 from ._pytree_classes import registration
 from ._walk import Walk
 
