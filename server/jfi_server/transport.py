@@ -26,10 +26,9 @@ LARGEST_FRAME = 16 << 20
 _LENGTH = struct.Struct("<I")
 _CREDENTIALS = struct.Struct("3i")
 _TIME = struct.Struct("ll")
-_read_json = json.JSONDecoder().raw_decode
 # As `json.dumps` and `json.loads`, which look at their options in each call.
 _write_json = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
-_read_json = json.JSONDecoder().decode
+_read_json = json.JSONDecoder().raw_decode
 
 
 class Link:
