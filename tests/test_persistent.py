@@ -47,7 +47,8 @@ def test_the_next_process_traces_and_compiles_nothing(tmp_path, dtype):
         assert traces == 0 or "Error: " in persistent[0][0], name
     (hits, misses, refused), (found, again, _) = cold[1:], warm[1:]
     assert misses > 80
-    assert (found, again, refused) == (hits + misses, 0, {})
+    assert found >= hits + misses
+    assert (again, refused) == (0, {})
 
 
 def test_results_are_the_same_where_jax_hides_what_a_program_is(tmp_path):
