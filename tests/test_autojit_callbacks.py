@@ -165,3 +165,17 @@ def test_an_error_of_a_callback_is_the_same_twice():
     for _ in range(2):
         with pytest.raises(jax.errors.JaxRuntimeError, match="host"):
             run(1.0).block_until_ready()
+
+
+def test_a_callback_calls_a_captured_function_under_autojit():
+    def make():
+        doubled = autojit(lambda x: 2 * x)
+        return autojit(
+            lambda x: jax.pure_callback(
+                lambda v: np.float32(doubled(float(v))), SCALAR, x
+            )
+        )
+
+    run = make()
+    told(lambda: run(1.0))
+    assert [float(run(k)) for k in (1.0, 2.0)] == [2.0, 4.0]
