@@ -33,11 +33,15 @@ MAX_REACHED = 10_000  # objects of a callback that are looked at
 
 def may_call_back(opened: Opened) -> bool:
     """Whether some code names a function of JAX that calls back, or makes names up."""
-    return opened.read.whole or not _NAMES.isdisjoint(opened.read.attributes) or any(
-        isinstance(x, types.FunctionType)
-        and x.__name__ in _NAMES
-        and str(x.__module__).startswith("jax.")
-        for x in opened.objects
+    return (
+        opened.read.whole
+        or not _NAMES.isdisjoint(opened.read.attributes)
+        or any(
+            isinstance(x, types.FunctionType)
+            and x.__name__ in _NAMES
+            and str(x.__module__).startswith("jax.")
+            for x in opened.objects
+        )
     )
 
 

@@ -9,7 +9,16 @@ from typing import Any
 
 from ..._values import Constant, identity, is_named, is_user_function
 from .._reading import Read
-from ._base import IMMUTABLE, MISSING, Expression, Kind, Source, Split, ValueKind, Watches
+from ._base import (
+    IMMUTABLE,
+    MISSING,
+    Expression,
+    Kind,
+    Source,
+    Split,
+    ValueKind,
+    Watches,
+)
 from ._variables import Variables, origin_of, variables_of
 
 
