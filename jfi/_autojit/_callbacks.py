@@ -32,16 +32,20 @@ MAX_REACHED = 10_000  # objects of a callback that are looked at
 
 
 def may_call_back(opened: Opened) -> bool:
-    """Whether some code names a function of JAX that calls back, or makes names up."""
-    return (
-        opened.read.whole
-        or not _NAMES.isdisjoint(opened.read.attributes)
-        or any(
-            isinstance(x, types.FunctionType)
-            and x.__name__ in _NAMES
-            and str(x.__module__).startswith("jax.")
-            for x in opened.objects
-        )
+    """Whether some code names a function of JAX that calls back, or may make its name.
+
+    A name may be made of texts, as in `getattr(jax, "pure_" + "callback")`.
+    """
+    read = opened.read
+    if not _NAMES.isdisjoint(read.attributes):
+        return True
+    if read.whole and any("callback" in text for text in read.texts):
+        return True
+    return any(
+        isinstance(x, types.FunctionType)
+        and x.__name__ in _NAMES
+        and str(x.__module__).startswith("jax.")
+        for x in opened.objects
     )
 
 
