@@ -1,5 +1,7 @@
 """Callbacks in what `autojit` compiles: they write where plain Python writes."""
 
+import sys
+import types
 import warnings
 
 import jax
@@ -165,3 +167,83 @@ def test_an_error_of_a_callback_is_the_same_twice():
     for _ in range(2):
         with pytest.raises(jax.errors.JaxRuntimeError, match="host"):
             run(1.0).block_until_ready()
+
+
+def test_a_callback_calls_a_captured_function_under_autojit():
+    def make():
+        doubled = autojit(lambda x: 2 * x)
+        return autojit(
+            lambda x: jax.pure_callback(
+                lambda v: np.float32(doubled(float(v))), SCALAR, x
+            )
+        )
+
+    run = make()
+    told(lambda: run(1.0))
+    assert [float(run(k)) for k in (1.0, 2.0)] == [2.0, 4.0]
+
+
+def noted(x):
+    noted.seen.append(float(x))
+    noted.last = float(x)
+    return np.float32(x)
+
+
+class Counted:
+    n = 0
+
+
+def counts_in_a_class(x):
+    Counted.n += 1
+    return np.float32(x)
+
+
+def test_a_callback_writes_attributes_of_its_function():
+    noted.seen = []
+    run = autojit(lambda x: jax.pure_callback(noted, SCALAR, x))
+    told(lambda: [float(run(1.0)), float(run(2.0))])
+    assert (noted.seen, noted.last) == ([1.0, 2.0], 2.0)
+
+
+def test_a_callback_counts_in_a_class_that_the_body_reads():
+    Counted.n = 0
+
+    @autojit
+    def run(x):
+        y = jax.pure_callback(counts_in_a_class, SCALAR, x)
+        return jax.block_until_ready(y) + Counted.n
+
+    assert told(lambda: [float(run(1.0)) for _ in range(3)]) == [2.0, 3.0, 4.0]
+
+
+@pytest.mark.parametrize("write", ["{m}.n += 1", "setattr({m}, 'n', {m}.n + 1)",
+                                   "{m}.items.append(1)"])  # fmt: skip
+def test_a_callback_writes_to_a_module(write, monkeypatch):
+    module = types.ModuleType("users_counts")
+    module.n, module.items = 0, []
+    monkeypatch.setitem(sys.modules, "users_counts", module)
+    names = {"__name__": "script", "jax": jax, "np": np, "S": SCALAR}
+    names |= {"autojit": autojit, "m": module}
+    exec(f"""
+def note(x):
+    {write.format(m="m")}
+    return np.float32(x)
+@autojit
+def run(x): return jax.pure_callback(note, S, x)
+""", names)  # fmt: skip
+    told(lambda: [names["run"](1.0).block_until_ready() for _ in range(2)])
+    assert module.n + len(module.items) == 2
+
+
+def test_a_method_of_a_list_is_called_back():
+    run = autojit(lambda x: jax.debug.callback(LOG.append, x))
+    told(lambda: [run(1.0), run(2.0)])
+    jax.effects_barrier()
+    assert LOG == [1.0, 2.0]
+
+
+def test_a_callback_by_a_name_that_is_made_up():
+    kind = ["pure", "callback"]
+    run = autojit(lambda x: getattr(jax, "_".join(kind))(logs, SCALAR, x))
+    told(lambda: [float(run(1.0)), float(run(2.0))])
+    assert LOG == [1.0, 2.0]

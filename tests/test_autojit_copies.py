@@ -117,6 +117,13 @@ def f(x):
     calls += 1
     return x * 2
 """,
+    "a function that counts its calls in a list": """
+calls = [0]
+@jnp.autojit
+def f(x):
+    calls[0] += 1
+    return x * 2
+""",
 }
 
 

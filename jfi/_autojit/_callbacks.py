@@ -32,8 +32,16 @@ MAX_REACHED = 10_000  # objects of a callback that are looked at
 
 
 def may_call_back(opened: Opened) -> bool:
-    """Whether some code names a function of JAX that calls back."""
-    return not _NAMES.isdisjoint(opened.read.attributes) or any(
+    """Whether some code names a function of JAX that calls back, or may make its name.
+
+    A name may be made of texts, as in `getattr(jax, "pure_" + "callback")`.
+    """
+    read = opened.read
+    if not _NAMES.isdisjoint(read.attributes):
+        return True
+    if read.whole and any("callback" in text for text in read.texts):
+        return True
+    return any(
         isinstance(x, types.FunctionType)
         and x.__name__ in _NAMES
         and str(x.__module__).startswith("jax.")
@@ -92,20 +100,37 @@ def _reaches(roots: Iterable[Any], copied: Collection[int]) -> bool:
 
 
 def _writes_a_copy(x: Any) -> bool:
-    """Whether a function assigns a variable of its module, or one that it captured."""
+    """Whether a function assigns a variable of its module, or one that it captured.
+
+    Or attributes: they may be those of a module or function, of which it met a copy.
+    """
     if not isinstance(x, types.FunctionType):
         return False
-    if isinstance(x.__globals__, Namespace) and references(x.__code__).written:
-        return True
+    if isinstance(x.__globals__, Namespace):
+        read = references(x.__code__)
+        names = {chain[0] for chain in read.chains}
+        if read.written or not _SETTERS.isdisjoint(names) or _sets(x.__code__):
+            return True
     return any(
         step.opname == "STORE_DEREF" and step.argval in x.__code__.co_freevars
         for step in dis.get_instructions(x.__code__)
     )
 
 
+_SETTERS = {"setattr", "delattr"}
+
+
+def _sets(code: types.CodeType) -> bool:
+    """Whether code assigns or deletes attributes, its nested functions included."""
+    return any(
+        step.opname in ("STORE_ATTR", "DELETE_ATTR")
+        for step in dis.get_instructions(code)
+    ) or any(_sets(x) for x in code.co_consts if isinstance(x, types.CodeType))
+
+
 def _inside(x: Any) -> Iterator[Any]:
     if isinstance(x, types.FunctionType):
-        yield from (x.__closure__, x.__defaults__, x.__kwdefaults__)
+        yield from (x.__closure__, x.__defaults__, x.__kwdefaults__, x.__dict__)
         variables = x.__globals__
         if isinstance(variables, Namespace):
             names = {chain[0] for chain in references(x.__code__).chains}
@@ -115,6 +140,10 @@ def _inside(x: Any) -> Iterator[Any]:
             yield x.cell_contents
     elif isinstance(x, types.MethodType):
         yield from (x.__func__, x.__self__)
+    elif isinstance(x, types.BuiltinMethodType):  # `items.append`
+        yield x.__self__
+    elif isinstance(x, types.ModuleType) and isinstance(vars(x), Namespace):
+        yield vars(x)
     elif isinstance(x, functools.partial):
         yield from (x.func, x.args, x.keywords)
     elif isinstance(x, (list, tuple, set, frozenset)):

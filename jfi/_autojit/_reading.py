@@ -109,17 +109,17 @@ class Read:
     def variables(self, module: Mapping[str, Any], mode: Mode) -> list[str]:
         """The global variables of a module that are read."""
         names = self._variables.get((id(module), mode), set())
-        return sorted(names.difference(self._effects_in(module)))
+        return sorted(names.difference(self.effects_in(module)))
 
     def written(
         self, module: Mapping[str, Any], mode: Mode
     ) -> tuple[list[str], list[str]]:
         """Those that are written; and those of which this is an effect."""
         names = self._written.get((id(module), mode), set())
-        effects = names & self._effects_in(module)
+        effects = names & self.effects_in(module)
         return sorted(names - effects), sorted(effects)
 
-    def _effects_in(self, module: Mapping[str, Any]) -> set[str]:
+    def effects_in(self, module: Mapping[str, Any]) -> set[str]:
         """The global variables of a module whose changes are effects."""
         if not self.effects:
             return set()

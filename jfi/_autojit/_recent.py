@@ -107,7 +107,8 @@ def _portable_part(opened: Opened, node: Node, x: Any) -> Any:
         if module is None:
             return part
         names = [k for k in x.all if k.startswith("__")]
-        names += [k for k in part[4] if k in x.all]  # effects, which nobody watches
+        # Effects, which nobody watches: they are no children.
+        names += sorted(opened.read.effects_in(x.all) & x.all.keys())
         for name, child in zip(part[1], children, strict=True):
             if opened.graph[child][0].is_fixed:  # then code may be run with this dict
                 names.append(name)

@@ -9,7 +9,16 @@ from typing import Any
 
 from ..._values import Constant, identity, is_named, is_user_function
 from .._reading import Read
-from ._base import IMMUTABLE, Expression, Kind, Source, Split, ValueKind, Watches
+from ._base import (
+    IMMUTABLE,
+    MISSING,
+    Expression,
+    Kind,
+    Source,
+    Split,
+    ValueKind,
+    Watches,
+)
 from ._variables import Variables, origin_of, variables_of
 
 
@@ -330,7 +339,7 @@ class AutojittedKind(Kind):
         return part[2] is not None
 
     def itself(self, part: Any) -> Any:
-        return part[2].value
+        return MISSING if part[2] is None else part[2].value
 
     def make(self, part: Any, children: Sequence[Any]) -> Any:
         return types.FunctionType(part[0], {"__builtins__": builtins})
