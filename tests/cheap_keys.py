@@ -34,6 +34,8 @@ def _split(key, shape):
 
 def _random_bits(key, width, shape):
     bits = _mixed(_mixed(_counted(shape) ^ key[1]) ^ key[0])
+    if width == 64:
+        return bits.astype("uint64") << 32 | _mixed(bits ^ key[1]).astype("uint64")
     return bits.astype(f"uint{width}")
 
 
