@@ -4,6 +4,7 @@ import jax
 import numpy as np
 import pytest
 from cheap_keys import SEED
+from drawing import cheap_keys  # noqa: F401
 from scipy import stats
 
 import jfi as jnp
@@ -206,6 +207,7 @@ def test_multivariate_normal(cov):
     np.testing.assert_allclose(jitted(np.array(cov), key), eager, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.usefixtures("cheap_keys")
 def test_half_precision_where_jax_has_none():
     half = {"dtype": "bfloat16", "size": 3}
     drawn = random.multivariate_normal(np.zeros(2), np.eye(2), **half)
@@ -214,6 +216,7 @@ def test_half_precision_where_jax_has_none():
     assert random.truncated_normal(-1.0, 1.0, **half).dtype == "bfloat16"
 
 
+@pytest.mark.usefixtures("cheap_keys")
 def test_multivariate_normal_shapes_and_batches():
     means, covs = np.zeros((3, 1, 2)), np.stack([np.eye(2)] * 4)
     covs[1] = 0
@@ -270,6 +273,7 @@ def test_categorical():
     ]  # fmt: skip
 
 
+@pytest.mark.usefixtures("cheap_keys")
 def test_orders():
     x = np.arange(12).reshape(3, 4)
     rows = np.asarray(random.permutation(x))
