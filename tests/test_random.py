@@ -6,6 +6,8 @@ import threading
 import jax
 import numpy as np
 import pytest
+from cheap_keys import SEED
+from drawing import cheap_keys  # noqa: F401
 from scipy import stats
 from subprocesses import output_of
 
@@ -83,6 +85,7 @@ def test_key_is_used_and_leaves_the_stream_alone(draw):
     assert same(draw(), expected[1])
 
 
+@pytest.mark.usefixtures("cheap_keys")
 @pytest.mark.parametrize(("name", "transform"), IN_TRANSFORMS)
 def test_every_draw_works_under_a_transformation(name, transform):
     with jax.checking_leaks():
@@ -92,13 +95,13 @@ def test_every_draw_works_under_a_transformation(name, transform):
 
 @pytest.mark.parametrize("transform", TRANSFORMS)
 def test_a_key_works_under_a_transformation(transform):
-    key = jnp.key(3)
+    key = SEED
     with jax.checking_leaks():
         TRANSFORMS[transform](lambda x: jnp.randn(4, key=key) * x)
 
 
 def test_a_key_works_under_vmap(draw):
-    key = jnp.key(3)
+    key = SEED
     with jax.checking_leaks():
         jax.vmap(lambda x: draw(key=key) * x)(np.ones(3))
 
@@ -120,9 +123,10 @@ def test_draw_number_c_uses_fold_in_of_the_seed_and_c():
         assert same(jnp.randn(3), jax.random.normal(key, (3,), "float32"))
 
 
+@pytest.mark.usefixtures("cheap_keys")
 def test_disable_jit_draws_the_same(draw):
     expected = draw()
-    jnp.manual_seed(0)
+    jnp.manual_seed(SEED)
     with jax.disable_jit():
         np.testing.assert_allclose(draw(), expected, rtol=1e-6)
 
@@ -263,9 +267,9 @@ def test_draws_beyond_32_bits_don_t_repeat():
 
 @pytest.mark.usefixtures("mixed_world")
 def test_threads_get_every_number_once():
-    jnp.manual_seed(0)
+    jnp.manual_seed(SEED)
     expected = {float(jnp.rand(dtype="float64")) for _ in range(200)}
-    jnp.manual_seed(0)
+    jnp.manual_seed(SEED)
     seen = []
 
     def work():
@@ -329,6 +333,7 @@ print(numbers, flush=True)
 # ----------------------------------------------------------- sizes, dtypes, values
 
 
+@pytest.mark.usefixtures("cheap_keys")
 @pytest.mark.parametrize("draw", [jnp.randn, jnp.rand])
 def test_sizes_as_pytorch_takes_them(draw):
     for size, shape in [
@@ -344,7 +349,7 @@ def test_sizes_as_pytorch_takes_them(draw):
         assert draw(*size).shape == shape
 
 
-@pytest.mark.usefixtures("mixed_world")
+@pytest.mark.usefixtures("mixed_world", "cheap_keys")
 @pytest.mark.parametrize(
     ("call", "shape", "dtype"),
     [
@@ -374,7 +379,7 @@ def test_sizes_as_pytorch_takes_them(draw):
         (lambda: jnp.bernoulli(0.5, 3), (3,), "float32"),
         (lambda: jnp.bernoulli(np.full(3, 0.5)), (3,), "float64"),
         (lambda: jnp.bernoulli(0.5, 3, dtype=bool), (3,), "bool"),
-        (lambda: jnp.make_random_keys(0), (0,), "key<fry>"),
+        (lambda: jnp.make_random_keys(0), (0,), "key<cheap>"),
     ],
 )
 def test_shapes_and_dtypes(call, shape, dtype):
@@ -382,6 +387,10 @@ def test_shapes_and_dtypes(call, shape, dtype):
     assert drawn.shape == shape
     assert str(drawn.dtype) == dtype
     assert not drawn.committed
+
+
+def test_keys_of_the_default_stream_are_jax_s_own():
+    assert str(jnp.make_random_keys(0).dtype) == "key<fry>"
 
 
 def test_integers_without_64_bit_types():

@@ -3,6 +3,8 @@
 import jax
 import numpy as np
 import pytest
+from cheap_keys import SEED
+from drawing import cheap_keys  # noqa: F401
 from scipy import stats
 
 import jfi as jnp
@@ -205,6 +207,7 @@ def test_multivariate_normal(cov):
     np.testing.assert_allclose(jitted(np.array(cov), key), eager, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.usefixtures("cheap_keys")
 def test_half_precision_where_jax_has_none():
     half = {"dtype": "bfloat16", "size": 3}
     drawn = random.multivariate_normal(np.zeros(2), np.eye(2), **half)
@@ -213,6 +216,7 @@ def test_half_precision_where_jax_has_none():
     assert random.truncated_normal(-1.0, 1.0, **half).dtype == "bfloat16"
 
 
+@pytest.mark.usefixtures("cheap_keys")
 def test_multivariate_normal_shapes_and_batches():
     means, covs = np.zeros((3, 1, 2)), np.stack([np.eye(2)] * 4)
     covs[1] = 0
@@ -269,6 +273,7 @@ def test_categorical():
     ]  # fmt: skip
 
 
+@pytest.mark.usefixtures("cheap_keys")
 def test_orders():
     x = np.arange(12).reshape(3, 4)
     rows = np.asarray(random.permutation(x))
@@ -323,7 +328,7 @@ BY_REJECTION = {
 @pytest.mark.usefixtures("mixed_world")
 @pytest.mark.parametrize("name", SMOOTH)
 def test_derivatives_are_those_of_the_draw(name):
-    args, near, key = SMOOTH[name], 1e-6, jnp.key(11)
+    args, near, key = SMOOTH[name], 1e-6, SEED
 
     def total(*args):
         return getattr(random, name)(*args, size=7, dtype="float64", key=key).sum()
@@ -339,7 +344,7 @@ def test_derivatives_are_those_of_the_draw(name):
 
 @pytest.mark.parametrize("name", BY_REJECTION)
 def test_derivatives_exist_where_jax_has_them(name):
-    args, key = BY_REJECTION[name], jnp.key(11)
+    args, key = BY_REJECTION[name], SEED
     slopes = jax.jit(
         jax.grad(
             lambda *args: getattr(random, name)(*args, size=7, key=key).sum(),
@@ -354,7 +359,7 @@ def test_derivatives_exist_where_jax_has_them(name):
 
 
 def test_derivatives_at_the_ends_of_triangles():
-    draw = lambda *ends: random.triangular(*ends, size=50, key=jnp.key(0)).sum()
+    draw = lambda *ends: random.triangular(*ends, size=50, key=SEED).sum()
     slopes = jax.jit(jax.grad(draw, (0, 1, 2)))
     assert np.isfinite(slopes(0.0, 0.0, 1.0)).all()
     assert np.isfinite(slopes(0.0, 1.0, 1.0)).all()
@@ -362,7 +367,7 @@ def test_derivatives_at_the_ends_of_triangles():
 
 def test_derivatives_of_multivariate_normal():
     def total(cov):
-        drawn = random.multivariate_normal(np.zeros(2), cov, 3, key=jnp.key(0))
+        drawn = random.multivariate_normal(np.zeros(2), cov, 3, key=SEED)
         return (drawn**2).sum()
 
     covs = np.stack([np.eye(2), [[1.0, 0.5], [0.5, 1.0]], np.ones((2, 2))])

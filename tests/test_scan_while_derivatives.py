@@ -1,7 +1,10 @@
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from cheap_keys import SEED
 from contracting import (
     MAX,
     A,
@@ -82,9 +85,15 @@ def test_second_derivatives(second):
             second(lambda A: jax.vmap(lambda x: loss(A, x))(X).sum())(A),
         )
 
-    rows = [jax.jit(jax.hessian(loss_in_python_of(x)))(A) for x in X]
+    rows = [hessian_in_python(i) for i in range(len(X))]
     expected = jnp.stack(rows), sum(rows)
     close(of_each_and_of_the_sum(jnp.asarray(A)), expected, rtol=1e-4, atol=1e-4)
+
+
+@functools.cache
+def hessian_in_python(i):
+    """That of the loss of a row of X; several tests compare with it."""
+    return jax.jit(jax.hessian(loss_in_python_of(X[i])))(A)
 
 
 def loss_in_python_of(x):
@@ -130,8 +139,12 @@ def test_second_derivatives_of_loops_in_loops(f, x64):
     slope = jax.jit(jax.grad(f))
     expected = (slope(1.2 + eps) - slope(1.2 - eps)) / (2 * eps)
     points = jnp.array([1.2])
-    for name, second in SECOND.items():
-        found = jax.jit(jax.vmap(second(f)))(points)
+
+    @jax.jit
+    def all_second(points):
+        return {name: jax.vmap(second(f))(points) for name, second in SECOND.items()}
+
+    for name, found in all_second(points).items():
         np.testing.assert_allclose(found[0], expected, rtol=2e-2, err_msg=name)
 
 
@@ -157,7 +170,8 @@ def diverging(x, n):
 
 def test_rows_that_have_stopped_do_not_poison_gradients():
     x, n = jnp.array([1.0, 2.0, 3.0, 4.0]), jnp.array([0.0, 3.0, 5.0, 1.0])
-    each = jnp.stack([jax.grad(diverging)(a, b) for a, b in zip(x, n, strict=True)])
+    slope = jax.jit(jax.grad(diverging))
+    each = jnp.stack([slope(a, b) for a, b in zip(x, n, strict=True)])
     assert np.isfinite(each).all()
     close(jax.vmap(jax.grad(diverging))(x, n), each)
     close(jax.grad(lambda x: jax.vmap(diverging)(x, n).sum())(x), each)
@@ -180,7 +194,7 @@ def test_integers_and_keys_in_the_carry_have_no_gradient():
         result = scan_while(lambda c: c[2] < 4, body, (key, 0.0, 0), 6)
         return result.carry[1] + result.ys[1].sum()
 
-    key = jax.random.key(3)
+    key = SEED
     close(jax.grad(walk)(2.0, key), walk(1.0, key))  # linear in scale
     keys = jax.random.split(key, 3)
     close(
@@ -272,7 +286,7 @@ def test_forward_mode_of_a_batch_and_a_batch_of_forward_mode():
     ids=["forward over forward", "reverse over forward"],
 )
 def test_second_derivatives_that_begin_with_forward_mode(second):
-    expected = jax.jit(jax.hessian(loss_in_python_of(X[0])))(A)
+    expected = hessian_in_python(0)
     found = jax.jit(second(lambda A: loss(A, X[0])))(jnp.asarray(A))
     close(found, expected, rtol=1e-4, atol=1e-4)
 
@@ -337,10 +351,9 @@ def test_without_undocumented_jax_reverse_mode_is_left():
     close(jax.grad(loss, (0, 1))(jnp.asarray(A), X[0]), expected)
     both = jax.jit(jax.vmap(jax.grad(loss, (0, 1)), (None, 0)))(A, X)
     close(jax.tree.map(lambda x: x[0], both), expected)
-    hessian = jax.hessian(loss_in_python_of(X[0]))(A)
     close(
         jax.jit(jax.hessian(lambda A: loss(A, X[0])))(jnp.asarray(A)),
-        hessian,
+        hessian_in_python(0),
         rtol=1e-4,
         atol=1e-4,
     )
