@@ -90,6 +90,7 @@ class Calls:
         self._layouts = Layouts(name, self.run)
         self._read: Read | None = None  # by the calls so far
         self._is_copy = False
+        self._suspected: frozenset[Any] = frozenset()
         self._ran: collections.Counter[Program] = collections.Counter()  # by this copy
         self._known = Known(Assumed(unused=self.options.unused))
         self._failure = threading.local()
@@ -200,7 +201,7 @@ class Calls:
                     rewrite_for_user(error, opened, self._names())
                     raise
                 frozen |= frozenset(numbers)
-        program.succeeded = True
+        program.succeeded, self._suspected = True, frozenset()
         if frozen != known:
             self.programs.freeze(given.graph, frozen - known)
         return opened, program, out
@@ -238,6 +239,11 @@ class Calls:
         """Remember what a body has done that its code does not show."""
         assumed = self._known.assumed
         if isinstance(error, EffectsError):
+            if self._is_copy and not error.variables <= self._suspected:
+                # What another thread was sent meanwhile may have changed a class. The
+                # body does it again if it was the body.
+                self._suspected = error.variables
+                return
             effects = assumed.effects | error.variables
             self._known.assumed = assumed._replace(effects=effects)
             return
