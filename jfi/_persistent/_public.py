@@ -72,8 +72,9 @@ def persistent(
         fn: A function, method, partial or callable object.
         mode: Where it runs. "auto": in the server if one runs and as long as this
             process has not loaded the program; else here, from the store on disk.
-            "server": always in the server, which is started if none runs. "disk": here,
-            from the store. "off": as `autojit(fn)`.
+            "server": in the server, which is started if none runs; the process that
+            compiles a program runs it itself. "disk": here, from the store. "off": as
+            `autojit(fn)`.
         timeout: Seconds to wait for the server before a call runs here; None: as long
             as the server lives.
         returns: "numpy" for NumPy arrays in the result.
