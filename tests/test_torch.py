@@ -163,7 +163,7 @@ def test_one_host_call_per_batch(jit):
     close(batched(x), jnp.sin(x), atol=1e-6)
     assert counted.calls == 4  # the rows, within one call
     text = str(jax.make_jaxpr(batched)(x))
-    assert text.count("buffer_callback[") == 1
+    assert text.count("host_callback[") == 1
     assert "scan" not in text
 
 

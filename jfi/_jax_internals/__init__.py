@@ -16,6 +16,7 @@ from ._call_stack import (
     enclosing_transformations as enclosing_transformations,
     in_uneven_loop as in_uneven_loop,
 )
+from ._committing import uncommitted as uncommitted
 from ._compiling import cache_size as cache_size, on_compiled as on_compiled
 from ._effects import (
     RefusedEffectsError as RefusedEffectsError,
@@ -45,6 +46,13 @@ from ._numpy_names import (
     deprecated_numpy as deprecated_numpy,
     from_numpy as from_numpy,
     on_demand as on_demand,
+)
+from ._operations import (
+    dense as dense,
+    is_zero as is_zero,
+    operation as operation,
+    zero_cotangent as zero_cotangent,
+    zero_tangent as zero_tangent,
 )
 from ._pieces import (
     TESTED as TESTED,
