@@ -15,12 +15,14 @@ from ._derivatives import (
 from ._errors import original as original
 from ._forms import (
     NUMPY as NUMPY,
+    SHARED_BYTES as SHARED_BYTES,
     Form as Form,
     NumpyForm as NumpyForm,
     Result as Result,
     Spec as Spec,
     canonical as canonical,
     describe as describe,
+    from_numpy as from_numpy,
     mismatch as mismatch,
 )
 from ._functions import (
@@ -31,4 +33,8 @@ from ._functions import (
 )
 from ._host_call import host_call as host_call
 from ._primitives import call_host as call_host
-from ._runs import runs_now as runs_now, to_jax as to_jax
+from ._runs import (
+    device_of as device_of,
+    runs_now as runs_now,
+    to_jax as to_jax,
+)

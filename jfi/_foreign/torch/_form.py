@@ -72,9 +72,10 @@ def _to_jax(tensor: "torch.Tensor", spec: Spec, device: Any) -> jax.Array:
     tensor = tensor.resolve_conj().resolve_neg()
     if tensor.dtype != same:
         tensor = tensor.to(same)
+    # JAX takes NumPy's memory as it is if it is aligned; PyTorch's always is.
+    tensor = tensor.contiguous() if _is_owned(tensor) else _fresh(tensor)
     if tensor.nbytes < SHARED_BYTES:
         return from_numpy(_as_numpy(tensor, dtype), dtype, device)
-    tensor = tensor.contiguous() if _is_owned(tensor) else _fresh(tensor)
     array = jax.dlpack.from_dlpack(tensor)
     return uncommitted(array) if device is None else jax.device_put(array, device)
 

@@ -166,10 +166,8 @@ class TorchModule:
     def tree_flatten_with_keys(self) -> tuple[Any, Form]:
         """For JAX: the dicts of arrays, and what is no array."""
         key = jax.tree_util.GetAttrKey
-        return (
-            (key("params"), self.params),
-            (key("buffers"), self.buffers),
-        ), self._form
+        children = (key("params"), self.params), (key("buffers"), self.buffers)
+        return children, self._form
 
     @classmethod
     def tree_unflatten(cls, form: Form, children: Iterable[Any]) -> "TorchModule":

@@ -53,7 +53,7 @@ class Skeleton:
         return self
 
     def form(self, training: Flags) -> "Form":
-        """The skeleton with its modules in training mode or not: always the same one."""
+        """The skeleton with these modules in training mode: always the same one."""
         found = self._forms.get(training)
         return found or self._forms.setdefault(training, Form(self, training))
 
