@@ -72,6 +72,7 @@ from ._errors import (
     RandomError as RandomError,
     RecompileWarning as RecompileWarning,
     SlowCallWarning as SlowCallWarning,
+    SolverError as SolverError,
     TangentError as TangentError,
     UncompiledWarning as UncompiledWarning,
 )

@@ -18,7 +18,8 @@ Python user would expect, so that either can be caught:
     ├── KDTreeError (ValueError)            data or queries that a KDTree can't take
     ├── LoopError (TypeError, ValueError)   functions or rows that don't fit a loop
     ├── MissingDependencyError (ImportError)  an optional package is not installed
-    └── RandomError (RuntimeError)          no fresh random number can be given here
+    ├── RandomError (RuntimeError)          no fresh random number can be given here
+    └── SolverError (ValueError)            what a solver of jfi.scipy can't take
 
     JfiWarning (UserWarning)
     ├── CacheWarning                        the store of compiled programs is no use
@@ -55,6 +56,7 @@ __all__ = [
     "RandomError",
     "RecompileWarning",
     "SlowCallWarning",
+    "SolverError",
     "TangentError",
     "UncompiledWarning",
 ]
@@ -122,6 +124,10 @@ class MissingDependencyError(JfiError, ImportError):
 
 class RandomError(JfiError, RuntimeError):
     """A random number was asked for where jfi can't give a fresh one."""
+
+
+class SolverError(JfiError, ValueError):
+    """A solver of `jfi.scipy` can't take this function, start or method."""
 
 
 class JfiWarning(UserWarning):
