@@ -64,8 +64,8 @@ def root(
         ...     return jnp.stack([x[0] ** 2 + x[1] - a, x[0] - x[1]])
         >>> def first(a):
         ...     return jnp.scipy.optimize.root(equations, jnp.ones(2), (a,)).x[0]
-        >>> first(6.0), jax.jit(jax.grad(first))(6.0)
-        (Array(2., dtype=float32), Array(0.2, dtype=float32, weak_type=True))
+        >>> first(6.0), float(jax.jit(jax.grad(first))(6.0))
+        (Array(2., dtype=float32), 0.2)
 
     Args:
         fun: `fun(x, *args)` of an array like `x0`, returns as many numbers.
