@@ -50,7 +50,10 @@ def bounds_of_ends(given: Any, start: jax.Array, name: str) -> Bounds:
                 f"{start.shape}. Pass a number, or one for each variable."
             )
             raise SolverError(message)
-    lower, upper = (jnp.broadcast_to(v, start.shape).ravel() if v.shape != (start.size,) else v for v in vectors)
+    lower, upper = (
+        jnp.broadcast_to(v, start.shape).ravel() if v.shape != (start.size,) else v
+        for v in vectors
+    )
     return Bounds(lower, upper)
 
 

@@ -17,6 +17,9 @@ Things that don't work, and why:
   some megabytes it waits for the thread that waits for it (see `_host_calls`).
 - A host call that begins a run, in front of the loop. It does not depend on the loop
   around it, so XLA moves it out of that, and all rounds share one run.
+- A state of the loop that is what the host call returns, in the same order. XLA takes the
+  call for the tuple of the state then, and dies compiling a loop around this one: "Check
+  failed: while_body_root->opcode() == HloOpcode::kTuple" (JAX 0.10.2 and 0.12.0).
 """
 
 import functools
@@ -103,10 +106,10 @@ def _driven_now(
 
 
 class _State(NamedTuple):
+    done: Any  # not where the host call has it: see above
     session: Any
     which: Any
     point: Any
-    done: Any
     results: list[Any]
 
 
@@ -146,10 +149,10 @@ def _loop(plan: _Plan, consts: Any, inputs: Any) -> list[jax.Array]:
             name="the solver",
             vectorized=True,
         )
-        return _State(said[0], said[1], said[2], said[3], said[4:])
+        return _State(said[3], *said[:3], said[4:])
 
     empty = [jnp.zeros(r.shape, r.dtype) for r in replies]
-    first = _State(empty[0], empty[1], empty[2], empty[3], empty[4:])
+    first = _State(empty[3], *empty[:3], empty[4:])
     return jax.lax.while_loop(lambda state: ~state.done, body, first).results
 
 

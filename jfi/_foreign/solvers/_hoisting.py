@@ -7,6 +7,8 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 from jax.core import eval_jaxpr
 
 from ..._jax_internals import code_key, compares_code, has_rules
@@ -62,7 +64,9 @@ def hoisted(function: Callable[..., Any], *arguments: Any) -> Hoisted:
     # Equal code has equal values, and equal derivatives only without rules of its own.
     if has_rules(closed.jaxpr):
         key = None
-    return Hoisted(_interned(key, closed.jaxpr), list(closed.consts), shape)
+    # NumPy arrays come as they were captured, float64 ones with x64 off too.
+    consts = [jnp.asarray(c) if isinstance(c, np.ndarray) else c for c in closed.consts]
+    return Hoisted(_interned(key, closed.jaxpr), consts, shape)
 
 
 Derived = Callable[..., Any]  # of a HoistedFunction, its consts and its arguments

@@ -27,7 +27,9 @@ from ._options import Options, bound, frozen, real_array, refuse_method
 OF_JAX = ("bfgs", "l-bfgs-experimental-do-not-use-me")
 WITH_BOUNDS = "nelder-mead powell l-bfgs-b tnc slsqp trust-constr cobyla cobyqa".split()
 WITH_CONSTRAINTS = ("slsqp", "trust-constr", "cobyla", "cobyqa")
-WITH_HESSIAN = "newton-cg dogleg trust-ncg trust-krylov trust-exact trust-constr".split()
+WITH_HESSIAN = (
+    "newton-cg dogleg trust-ncg trust-krylov trust-exact trust-constr".split()
+)
 WITHOUT_GRADIENT = ("nelder-mead", "powell", "cobyla", "cobyqa")
 METHODS = (*WITH_BOUNDS, "cg", *WITH_HESSIAN[:-1], "scipy-bfgs")
 

@@ -85,7 +85,9 @@ def root(
     """
     refuse_method(method, METHODS, "root")
     start = real_array(x0, "x0 of root()")
-    flat = lambda x: _float_vector(bound(fun, args)(x.reshape(start.shape)), start.dtype)
+    flat = lambda x: _float_vector(
+        bound(fun, args)(x.reshape(start.shape)), start.dtype
+    )
     point = jax.ShapeDtypeStruct((start.size,), start.dtype)
     traced = hoisted(flat, point)
     _refuse_other_size(traced, start)

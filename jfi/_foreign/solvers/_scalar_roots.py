@@ -92,7 +92,9 @@ def root_scalar(
     parts = [real_array(guess, "the start of root_scalar()") for guess in guesses]
     start = jnp.stack([p.reshape(()) for p in jnp.broadcast_arrays(*parts)])
     point = jax.ShapeDtypeStruct((1,), start.dtype)
-    equation = lambda x: jnp.asarray(bound(f, args)(x[0])).reshape(1).astype(start.dtype)
+    equation = lambda x: (
+        jnp.asarray(bound(f, args)(x[0])).reshape(1).astype(start.dtype)
+    )
     traced = hoisted(equation, point)
     asked = [Asked(_derivatives, traced.function)]
     integer = jax.ShapeDtypeStruct((), jnp.int32)
@@ -172,7 +174,9 @@ class _RootScalar(NamedTuple):
             begin = {"x0": start[0], "x1": start[1] if start.size > 1 else None}
 
         found = optimize.root_scalar(
-            (lambda x: float(ask(0, [x])[0])) if order == 0 else (lambda x: tuple(ask(0, [x])[: 1 + order])),
+            (lambda x: float(ask(0, [x])[0]))
+            if order == 0
+            else (lambda x: tuple(ask(0, [x])[: 1 + order])),
             method=self.method,
             fprime=True if order else None,
             fprime2=True if order == 2 else None,
@@ -180,7 +184,12 @@ class _RootScalar(NamedTuple):
             **begin,
             **dict(self.settings),
         )
-        return np.reshape(found.root, 1), found.converged, found.iterations, found.function_calls
+        return (
+            np.reshape(found.root, 1),
+            found.converged,
+            found.iterations,
+            found.function_calls,
+        )
 
 
 def _derivatives(function: HoistedFunction, consts: Any, x: jax.Array) -> jax.Array:
