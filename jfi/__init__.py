@@ -148,6 +148,7 @@ if _typing.TYPE_CHECKING:
     )
     from ._foreign.kdtree import KDTree as KDTree, Neighbors as Neighbors
     from ._foreign.torch import from_torch as from_torch
+    from ._inspect import Inspection as Inspection, inspect as inspect
     from ._loops import (
         ScanWhileResult as ScanWhileResult,
         associative_scan as associative_scan,
@@ -245,6 +246,7 @@ else:
             "CacheReport": "_persistent",
             "Generator": "_random._generator_objects",
             "HaikuNetwork": "_foreign._haiku",
+            "Inspection": "_inspect",
             "KDTree": "_foreign.kdtree",
             "Neighbors": "_foreign.kdtree",
             "ScanWhileResult": "_loops",
@@ -267,6 +269,7 @@ else:
             "jacfwd": "_derivatives",
             "jacobian": "_derivatives",
             "jacrev": "_derivatives",
+            "inspect": "_inspect",
             "jvp": "_derivatives",
             "linearize": "_derivatives",
             "map": "_loops",

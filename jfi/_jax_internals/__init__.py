@@ -30,6 +30,14 @@ from ._effects import (
     names_of_axes as names_of_axes,
 )
 from ._ended_traces import forget_traces as forget_traces
+from ._equations import (
+    Inner as Inner,
+    called_name as called_name,
+    inside as inside,
+    is_call as is_call,
+    is_literal as is_literal,
+    source_files as source_files,
+)
 from ._executables import (
     compiled_anew as compiled_anew,
     deserialized as deserialized,
@@ -83,6 +91,7 @@ from ._settings import (
 from ._source_lines import (
     origin_of_float64 as origin_of_float64,
     origin_of_output as origin_of_output,
+    user_line as user_line,
 )
 from ._symbolic_zeros import (
     is_zero_of_type as is_zero_of_type,

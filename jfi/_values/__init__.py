@@ -52,6 +52,7 @@ from ._origins import (
     is_installed as is_installed,
     is_installed_module as is_installed_module,
     is_library as is_library,
+    is_library_file as is_library_file,
     is_named as is_named,
     is_user_code as is_user_code,
     is_user_frame as is_user_frame,
