@@ -45,7 +45,7 @@ def test_straight_programs_cost_what_xla_counts(name):
     flops, functions, moved = xla(fn, x)
     assert report.flops == flops
     assert report.transcendentals == functions
-    if name not in ("logistic", "power"):  # which are several operations to XLA
+    if name not in ("logistic", "power", "vjp"):  # several operations to XLA
         assert report.bytes == pytest.approx(moved, rel=0.4)  # with its constants
 
 

@@ -84,7 +84,7 @@ def _one(value: Any, role: str, times: int | None, roles: Sequence[str] = ()) ->
 
 def _scan(equation: Any) -> list[Inner]:
     inner = _one(equation.params["jaxpr"], "body", equation.params["length"])
-    # By the types alone: JAX 0.12 has no parameters that say how many there are of each.
+    # By the types alone: JAX 0.12 has no parameters that say how many are of a kind.
     rows = _stacked(equation.invars, inner.jaxpr.invars)
     carried = len(equation.outvars) - _stacked(equation.outvars, inner.jaxpr.outvars)
     shared = len(equation.invars) - carried - rows
