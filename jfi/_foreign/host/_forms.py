@@ -1,5 +1,6 @@
 """The form in which a library sees JAX's memory, and JAX its results."""
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -156,12 +157,38 @@ def from_numpy(value: NDArray[Any], dtype: DTypeLike, device: Any) -> jax.Array:
     `jnp.asarray` copies large arrays at a quarter of the speed of NumPy.
     """
     if value.nbytes < SHARED_BYTES:
-        array = jnp.asarray(value, dtype)
+        array = _small(value, np.dtype(dtype))
         return array if device is None else jax.device_put(array, device)
     memory = aligned(value.shape, dtype)
     memory[...] = value
     array = jax.dlpack.from_dlpack(memory)
     return uncommitted(array) if device is None else jax.device_put(array, device)
+
+
+def _small(value: NDArray[Any], dtype: np.dtype[Any]) -> jax.Array:
+    """The same for a small array.
+
+    `jit` takes NumPy arrays at a quarter of the price of `jnp.asarray`, but compiles
+    for each shape: that is for shapes that come again.
+    """
+    if value.dtype != dtype:
+        value = value.astype(dtype)
+    times = _times(value.shape, dtype)
+    if len(times) == _RARE:
+        array: jax.Array = _same(value)
+        return array
+    times.append(None)
+    # Not `asarray`, which would share the memory.
+    return jnp.array(value)
+
+
+_RARE = 3  # arrays of one shape for which nothing is compiled
+_same = jax.jit(lambda x: x)
+
+
+@functools.lru_cache(maxsize=1024)
+def _times(shape: tuple[int, ...], dtype: np.dtype[Any]) -> list[None]:
+    return []
 
 
 def aligned(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._jax_internals import uncommitted
-from ..host import SHARED_BYTES, Form, Spec, canonical, describe, from_numpy, mismatch
+from ..host import SHARED_BYTES, Form, Result, Spec, describe, from_numpy, mismatch
 from ._tensors import numpy_dtype
 
 
@@ -24,7 +24,7 @@ class TorchForm(Form):
     def view(self, array: Any, spec: Spec) -> "torch.Tensor":
         """See `Form.view`."""
         tensor = _in_memory_of(np.asarray(array))
-        return tensor.long() if spec.dtype == np.int32 else tensor
+        return tensor.long() if spec.dtype == _INT32 else tensor
 
     def copy(self, view: "torch.Tensor") -> "torch.Tensor":
         """See `Form.copy`."""
@@ -34,7 +34,7 @@ class TorchForm(Form):
         self,
         values: Sequence[Any],
         buffers: Sequence[Any],
-        specs: Sequence[Spec],
+        specs: Sequence[Result],
         name: str,
     ) -> None:
         """See `Form.write`."""
@@ -44,7 +44,7 @@ class TorchForm(Form):
                 _in_memory_of(np.asarray(buffer)).copy_(value)
 
     def to_jax(
-        self, values: Sequence[Any], specs: Sequence[Spec], device: Any, name: str
+        self, values: Sequence[Any], specs: Sequence[Result], device: Any, name: str
     ) -> list[jax.Array]:
         """See `Form.to_jax`."""
         check(values, specs, name)
@@ -52,10 +52,11 @@ class TorchForm(Form):
 
 
 TORCH = TorchForm()
+_INT32 = np.dtype(np.int32)
 
 
 def to_jax(
-    tensors: "list[torch.Tensor]", specs: Sequence[Spec], device: Any
+    tensors: "list[torch.Tensor]", specs: Sequence[Spec | Result], device: Any
 ) -> list[jax.Array]:
     """Tensors as JAX arrays, which take over memory that nobody else can reach.
 
@@ -66,12 +67,13 @@ def to_jax(
     return [_to_jax(tensors.pop(), spec, device) for spec in specs]
 
 
-def _to_jax(tensor: "torch.Tensor", spec: Spec, device: Any) -> jax.Array:
-    dtype = np.dtype(spec.dtype)
+def _to_jax(tensor: "torch.Tensor", spec: Spec | Result, device: Any) -> jax.Array:
+    dtype = spec.dtype
     same = _same_dtype(dtype)
-    tensor = tensor.resolve_conj().resolve_neg()
     if tensor.dtype != same:
         tensor = tensor.to(same)
+    if tensor.is_conj() or tensor.is_neg():
+        tensor = tensor.resolve_conj().resolve_neg()
     # JAX takes NumPy's memory as it is if it is aligned; PyTorch's always is.
     tensor = tensor.contiguous() if _is_owned(tensor) else _fresh(tensor)
     if tensor.nbytes < SHARED_BYTES:
@@ -139,7 +141,7 @@ def _same_dtype(dtype: np.dtype[Any]) -> "torch.dtype":
     return same
 
 
-def check(values: Sequence[Any], specs: Sequence[Spec], name: str) -> None:
+def check(values: Sequence[Any], specs: Sequence[Result], name: str) -> None:
     """Refuse tensors that are not as declared.
 
     Raises:
@@ -147,7 +149,7 @@ def check(values: Sequence[Any], specs: Sequence[Spec], name: str) -> None:
     """
     fits = len(values) == len(specs) and all(
         value.shape == spec.shape
-        and canonical(numpy_dtype(value.dtype, name)) == spec.dtype
+        and numpy_dtype(value.dtype, name) in (spec.dtype, spec.declared)
         for value, spec in zip(values, specs, strict=True)
     )
     if not fits:

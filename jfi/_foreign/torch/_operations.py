@@ -10,7 +10,7 @@ from ..._errors import CallbackError
 from ._drawing import seeded, unchanged
 from ._functions import Spec, TensorFunction, Tensors
 from ._inference import Findings, watched
-from ._results import checked_leaf, flat_result
+from ._results import LEAF, checked_leaf, flat_result, is_plain
 
 
 if TYPE_CHECKING:
@@ -60,7 +60,10 @@ class Operation(TensorFunction):
             return self._function(*self._safe(tensors[1:]))
 
     def outer(self, *tensors: "torch.Tensor") -> Tensors:
-        leaves, tree = flat_result(self.call(*tensors))
+        result = self.call(*tensors)
+        if self.tree is LEAF and is_plain(result):
+            return (result,)
+        leaves, tree = flat_result(result)
         if tree != self.tree:
             message = (
                 f"{self.name} returned {tree}, where {self.tree} was expected from "
@@ -87,19 +90,22 @@ class Operation(TensorFunction):
             return self._watched(run, tensors)
         # What is proven may still read Python's variables: a module that is back in
         # training draws, or writes its statistics. This look costs two microseconds.
-        state = None if self.draws else torch.default_generator.get_state()
+        state = None if self.draws else _random_state()
         versions = self._versions()
-        with torch.enable_grad():
+        if torch.is_grad_enabled():  # as it is in XLA's threads
             results = run(*tensors)
-        drawn = state is not None and not torch.equal(
-            state, torch.default_generator.get_state()
-        )
+        else:
+            with torch.enable_grad():
+                results = run(*tensors)
+        drawn = state is not None and state != _random_state()
         if drawn or versions != self._versions():
             # It may have been another thread: watched, it is told for sure.
             return self._watched(run, tensors)
         return results
 
     def _versions(self) -> list[int]:
+        if not self._outside:
+            return []
         tensors = (reference() for reference in self._outside)
         return [tensor._version for tensor in tensors if tensor is not None]  # noqa: SLF001
 
@@ -118,3 +124,10 @@ class Operation(TensorFunction):
             raise DrawsNowError(message)
         found: Result = results
         return found
+
+
+def _random_state() -> bytes:
+    import torch
+
+    # As bytes: to compare tensors takes four times as long.
+    return torch.default_generator.get_state().numpy().tobytes()

@@ -14,8 +14,20 @@ if TYPE_CHECKING:
     import torch
 
 
+LEAF = jax.tree.structure(0)
+
+
+def is_plain(result: Any) -> bool:
+    """Whether a result is one tensor of the usual kind, and needs no other look."""
+    import torch
+
+    return type(result) is torch.Tensor and result.layout is torch.strided
+
+
 def flat_result(result: Any) -> tuple[list[Any], Any]:
     """The leaves of a result and its structure, a `torch.topk` as a named tuple."""
+    if is_plain(result):
+        return [result], LEAF
     leaves, tree = jax.tree.flatten(result)
     if any(isinstance(leaf, tuple) for leaf in leaves):
         return jax.tree.flatten(jax.tree.map(_named, result))
@@ -36,11 +48,12 @@ def _named_tuple(name: str, fields: tuple[str, ...]) -> Any:
 
 
 def checked_leaf(leaf: Any, name: str) -> "torch.Tensor":
+    """A leaf of a result as a tensor that JAX can have, or an error."""
     import torch
 
-    if isinstance(leaf, (np.ndarray, np.generic)):
-        return torch.as_tensor(leaf)
     if not isinstance(leaf, torch.Tensor):
+        if isinstance(leaf, (np.ndarray, np.generic)):
+            return torch.as_tensor(leaf)
         message = (
             f"{name} returned {leaf!r} ({type(leaf).__name__}), which JAX can't hand "
             "on from a run of PyTorch. Return tensors and containers of tensors: "
