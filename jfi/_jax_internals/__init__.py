@@ -44,6 +44,16 @@ from ._executables import (
     serialized as serialized,
     use_jax_cache as use_jax_cache,
 )
+from ._host_errors import (
+    XLA_ERRORS as XLA_ERRORS,
+    awaited as awaited,
+    host_calls as host_calls,
+    note_host_call as note_host_call,
+    original as original,
+    raise_original as raise_original,
+    recorded as recorded,
+    wait_for as wait_for,
+)
 from ._key_state import JitKeyState as JitKeyState, jit_key_state as jit_key_state
 from ._loop_calls import (
     linear_calls as linear_calls,

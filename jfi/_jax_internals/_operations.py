@@ -12,6 +12,8 @@ from jax.core import ShapedArray
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
+from ._varying import varying_axes
+
 
 def operation(
     name: str,
@@ -25,7 +27,8 @@ def operation(
 ) -> Any:
     """Make an operation with several results.
 
-    All rules get the parameters of the operation by keyword.
+    All rules get the parameters of the operation by keyword. Inside `jax.shard_map` all
+    arguments must differ over the same axes: see `varying_over`.
 
     Args:
         name: What it is called in jaxprs.
@@ -54,7 +57,10 @@ def operation(
 
     def avals(*arguments: Any, **parameters: Any) -> list[Any]:
         found = types(*arguments, **parameters)
-        return [ShapedArray(x.shape, x.dtype) for x in found]
+        varying = next((a for a in arguments if varying_axes(a)), None)
+        if varying is None:
+            return [ShapedArray(x.shape, x.dtype) for x in found]
+        return [_of_shard(x.shape, x.dtype, varying) for x in found]
 
     made.def_impl(run)
     made.def_abstract_eval(avals)
@@ -64,6 +70,14 @@ def operation(
     if transpose is not None:
         ad.primitive_transposes[made] = transpose
     return made
+
+
+def _of_shard(shape: tuple[int, ...], dtype: Any, argument: Any) -> Any:
+    """The type of a result in `jax.shard_map`: shards differ as in an argument."""
+    spec = jax.sharding.PartitionSpec(*(None for _ in shape))
+    sharding = jax.sharding.NamedSharding(argument.sharding.mesh, spec)
+    kind = argument.manual_axis_type
+    return ShapedArray(shape, dtype, sharding=sharding, manual_axis_type=kind)
 
 
 def is_zero(x: object) -> bool:

@@ -12,7 +12,6 @@ from ._derivatives import (
     Saved as Saved,
     Transposable as Transposable,
 )
-from ._errors import original as original
 from ._forms import (
     NUMPY as NUMPY,
     SHARED_BYTES as SHARED_BYTES,

@@ -20,10 +20,20 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.core import Tracer
 from numpy.typing import ArrayLike
 
 from ..._errors import CallbackError
-from ..._jax_internals import dense, is_zero, operation, zero_cotangent, zero_tangent
+from ..._jax_internals import (
+    dense,
+    is_zero,
+    note_host_call,
+    operation,
+    varying_axes,
+    varying_over,
+    zero_cotangent,
+    zero_tangent,
+)
 from ._derivatives import Derivative, ReadyGradients, Saved, Transposable
 from ._forms import Result, Spec
 from ._functions import Batched, HostFunction, batch_of, results_of, signature
@@ -46,18 +56,20 @@ def call_host(function: HostFunction, *arguments: ArrayLike) -> list[jax.Array]:
             for a derivative that it has not. Its own exceptions pass through; under
             `jax.jit` an error of JAX has their text.
     """
-    outs: list[jax.Array] = call_p.bind(*map(_array, arguments), function=function)
+    arrays = [x if isinstance(x, jax.Array) else jnp.asarray(x) for x in arguments]
+    if any(isinstance(x, Tracer) for x in arrays):
+        # In `jax.shard_map` a result differs between shards if any argument does.
+        axes = frozenset().union(*map(varying_axes, arrays))
+        arrays = [varying_over(x, axes) for x in arrays] if axes else arrays
+    outs: list[jax.Array] = call_p.bind(*arrays, function=function)
     return outs
-
-
-def _array(x: Any) -> Any:
-    return x if isinstance(x, jax.Array) else jnp.asarray(x)
 
 
 # The call: types, runs, batches.
 
 
 def _types(*avals: Any, function: HostFunction) -> list[Result]:
+    note_host_call()
     return results_of(function, avals)
 
 
@@ -231,6 +243,7 @@ def _saving(function: HostFunction, derivative: Saved, inputs: int) -> Redundant
 def _linear_types(
     *avals: Any, linear: Linear, types: tuple[Result, ...]
 ) -> tuple[Result, ...]:
+    note_host_call()
     return types
 
 

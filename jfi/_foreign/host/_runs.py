@@ -25,8 +25,7 @@ import jax.numpy as jnp
 from jax.core import Tracer
 from jax.experimental.buffer_callback import buffer_callback
 
-from ..._jax_internals import at_top_level
-from ._errors import recorded
+from ..._jax_internals import at_top_level, note_host_call, recorded
 from ._forms import NUMPY, Spec, from_numpy
 from ._functions import HostFunction, results_of
 
@@ -81,6 +80,7 @@ def staged(
         in_place: Whether it sees the memory of the device where XLA runs. Otherwise
             arrays come to the host and go back.
     """
+    note_host_call()
     given = [Spec(tuple(s.shape), s.dtype) for s in specs]
     declared = results_of(function, specs)
     # Looked up now: in XLA's threads this thread's 64-bit setting is not in force.
