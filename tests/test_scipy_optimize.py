@@ -12,6 +12,8 @@ import jfi
 from jfi import SolverError
 from jfi.scipy import optimize
 
+from .differences import check, close
+
 
 A = np.array([[3.0, 1.0], [1.0, 2.0]])
 TIMES = np.linspace(0.0, 3.0, 7)
@@ -28,43 +30,6 @@ def rosenbrock(x, a):
 
 def model(p, data):
     return p[0] * jnp.exp(-p[1] * TIMES) - data
-
-
-def close(x64):
-    return {"rtol": 1e-6, "atol": 1e-7} if x64 else {"rtol": 3e-3, "atol": 1e-3}
-
-
-def check(function, *arguments, x64):
-    """Values and derivatives of both modes, compiled, in a batch of two rows."""
-
-    def everything(*arguments):
-        value = function(*arguments)
-        every = tuple(range(len(arguments)))
-        return (
-            value,
-            jax.jacrev(function, every)(*arguments),
-            jax.jacfwd(function)(*arguments),
-        )
-
-    batch = jax.tree.map(lambda x: jnp.stack([x, x * 1.01]), arguments)
-    values, reverse, forward = jax.jit(jax.vmap(everything))(*batch)
-    for row in (0, 1):
-        given = [np.asarray(x[row]) for x in batch]
-        np.testing.assert_allclose(values[row], function(*given), **close(x64))
-        np.testing.assert_allclose(reverse[0][row], forward[row], **close(x64))
-    if not x64:
-        return
-    for k, argument in enumerate(given):  # central differences, by SciPy
-        for place in np.ndindex(argument.shape):
-            step = np.zeros_like(argument)
-            step[place] = 1e-4
-            ends = [
-                np.asarray(function(*given[:k], argument + s * step, *given[k + 1 :]))
-                for s in (1, -1)
-            ]
-            slope = (ends[0] - ends[1]) / 2e-4
-            found = np.asarray(reverse[k][1])[(..., *place)]
-            np.testing.assert_allclose(found, slope, rtol=2e-4, atol=2e-5)
 
 
 # -------------------------------------------------------------------------- roots
