@@ -53,11 +53,14 @@ class Saved:
         products: The same without anything saved: forward mode, and derivatives of the
             derivative, are computed from it. Nothing is differentiated through what
             was saved.
+        takes_inputs: `transposed` takes the inputs as well, before what was saved: it
+            can do without what is gone by then.
     """
 
     call: "HostFunction"
     transposed: "Callable[[tuple[bool, ...]], HostFunction]"
     products: Transposable
+    takes_inputs: bool = False
 
 
 @dataclass(frozen=True, eq=False)

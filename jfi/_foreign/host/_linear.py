@@ -68,6 +68,7 @@ class Linear:
         wanted: How many tangents there are.
         products: The derivative without what was saved.
         transposed: The cotangents by what was saved, or None.
+        takes_inputs: Whether these take the inputs, too.
     """
 
     def __init__(
@@ -78,15 +79,22 @@ class Linear:
         wanted: int,
         products: Transposable,
         transposed: Transposed | None = None,
+        *,
+        takes_inputs: bool = False,
     ) -> None:
         self.name, self.inputs, self.saved, self.wanted = name, inputs, saved, wanted
         self._products, self._transposed = products, transposed
+        self._takes_inputs = takes_inputs
         self._made: dict[Any, Any] = {}
 
     @property
     def fixed(self) -> int:
         """How many arguments come before the tangents."""
         return self.inputs + self.saved
+
+    @property
+    def _fast_from(self) -> int:
+        return 0 if self._takes_inputs else self.inputs
 
     def forward_takes(self, arguments: Sequence[Any]) -> list[Any]:
         """The inputs and the tangents."""
@@ -117,17 +125,18 @@ class Linear:
         pure = self._products.transposed(given)
         if self._transposed is None:
             return pure
-        inputs, saved = range(self.inputs), range(self.inputs, self.fixed)
+        inputs = range(self.inputs)
         cotangents = range(self.fixed, self.fixed + sum(given))
         fast = self._transposed(given)
-        return Redundant(fast, [*saved, *cotangents], pure, [*inputs, *cotangents])
+        takes = range(self._fast_from, self.fixed)
+        return Redundant(fast, [*takes, *cotangents], pure, [*inputs, *cotangents])
 
     def batched(self, is_batched: Flags) -> "Linear":
         """The same for a batch of points and tangents, as said of what is fixed."""
         return self._once(("batched", is_batched), lambda: self._batched(is_batched))
 
     def _batched(self, is_batched: Flags) -> "Linear":
-        points, saved = is_batched[: self.inputs], is_batched[self.inputs :]
+        points, taken = is_batched[: self.inputs], is_batched[self._fast_from :]
         products = Transposable(
             forward=None
             if self._products.forward is None
@@ -137,9 +146,10 @@ class Linear:
             else _transposed_of_batch(self._products.transposed, points),
             refusal=self._products.refusal,
         )
-        fast = self._transposed and _transposed_of_batch(self._transposed, saved)
+        fast = self._transposed and _transposed_of_batch(self._transposed, taken)
         sizes = (self.inputs, self.saved, self.wanted)
-        return Linear(self.name, *sizes, products, fast)
+        takes_inputs = self._takes_inputs
+        return Linear(self.name, *sizes, products, fast, takes_inputs=takes_inputs)
 
     def _once(self, key: Any, make: Callable[[], Any]) -> Any:
         # `setdefault`: one object for all threads, by which JAX finds its programs.

@@ -219,8 +219,13 @@ def _linear(
     def make() -> Linear:
         sizes = (len(primals), len(saved), len(directions))
         if isinstance(derivative, Saved):
-            transposed = derivative.transposed
-            return Linear(function.name, *sizes, derivative.products, transposed)
+            return Linear(
+                function.name,
+                *sizes,
+                derivative.products,
+                derivative.transposed,
+                takes_inputs=derivative.takes_inputs,
+            )
         return Linear(function.name, *sizes, derivative)
 
     linear = function.derived(("linear", wanted, signature(primals)), make)

@@ -68,7 +68,7 @@ class Tangents(TensorFunction):
 
     def results(self, *specs: Spec) -> Sequence[Spec]:
         results = self._base.results(*specs[: len(self._wanted)])
-        return _chosen(results, self._base.inexact)
+        return chosen(results, self._base.inexact)
 
     def inner(self, *tensors: torch.Tensor) -> Tensors:
         import torch
@@ -105,7 +105,7 @@ class Tangents(TensorFunction):
         needs_graph = any(tensor.requires_grad for tensor in tensors)
         arguments, tangents = self._divided(tensors)
         run, sources = self._of_sources(self._base.outer, arguments)
-        sources = tuple(map(_source, sources))
+        sources = tuple(map(source, sources))
         results = run(*sources)
         directions = [torch.zeros_like(r).requires_grad_() for r in results]
         pulled = gradients(results, sources, directions, create_graph=True)
@@ -120,12 +120,12 @@ class Tangents(TensorFunction):
             [tangent for _, tangent in pairs],
             create_graph=needs_graph,
         )
-        return _filled_with_zeros(found, directions)
+        return filled_with_zeros(found, directions)
 
     def _divided(self, tensors: Sequence[torch.Tensor]) -> tuple[Tensors, Tensors]:
         n = len(self._wanted)
         arguments = tuple(tensors[:n])
-        sources = _chosen(arguments, self._wanted)
+        sources = chosen(arguments, self._wanted)
         pairs = zip(tensors[n:], sources, strict=True)
         return arguments, tuple(tangent.to(source.dtype) for tangent, source in pairs)
 
@@ -133,7 +133,7 @@ class Tangents(TensorFunction):
         self, function: Callable[..., Tensors], arguments: Tensors
     ) -> tuple[Callable[..., Tensors], Tensors]:
         run = of_wanted(function, arguments, self._wanted, self._base.inexact)
-        return run, _chosen(arguments, self._wanted)
+        return run, chosen(arguments, self._wanted)
 
 
 class Cotangents(TensorFunction):
@@ -149,7 +149,7 @@ class Cotangents(TensorFunction):
         self._base, self._wanted, self._given = base, wanted, given
 
     def results(self, *specs: Spec) -> Sequence[Spec]:
-        return _chosen(specs[: len(self._wanted)], self._wanted)
+        return chosen(specs[: len(self._wanted)], self._wanted)
 
     def inner(self, *tensors: torch.Tensor) -> Tensors:
         import torch
@@ -157,23 +157,23 @@ class Cotangents(TensorFunction):
         n = len(self._wanted)
         arguments, cotangents = tensors[:n], tensors[n:]
         run = of_wanted(self._base.inner, arguments, self._wanted, self._given)
-        results, pull = torch.func.vjp(run, *_chosen(arguments, self._wanted))
-        pulled: Tensors = pull(_as_torch_has_them(cotangents, results))
+        results, pull = torch.func.vjp(run, *chosen(arguments, self._wanted))
+        pulled: Tensors = pull(as_torch_has_them(cotangents, results))
         return tuple(gradient.conj() for gradient in pulled)
 
     def outer(self, *tensors: torch.Tensor) -> Tensors:
         n = len(self._wanted)
         arguments, cotangents = tensors[:n], tensors[n:]
         run = of_wanted(self._base.outer, arguments, self._wanted, self._given)
-        sources = tuple(map(_source, _chosen(arguments, self._wanted)))
+        sources = tuple(map(source, chosen(arguments, self._wanted)))
         results = run(*sources)
         found = gradients(
             results,
             sources,
-            _as_torch_has_them(cotangents, results),
+            as_torch_has_them(cotangents, results),
             create_graph=any(tensor.requires_grad for tensor in tensors),
         )
-        return tuple(g.conj() for g in _filled_with_zeros(found, sources))
+        return tuple(g.conj() for g in filled_with_zeros(found, sources))
 
 
 class ValueAndGradients(TensorFunction):
@@ -187,7 +187,7 @@ class ValueAndGradients(TensorFunction):
         self._all = (True,) * len(base.inexact)
 
     def results(self, *specs: Spec) -> Sequence[Spec]:
-        return (*self._base.results(*specs), *_chosen(specs, self._wanted))
+        return (*self._base.results(*specs), *chosen(specs, self._wanted))
 
     def inner(self, *tensors: torch.Tensor) -> Tensors:
         import torch
@@ -196,22 +196,22 @@ class ValueAndGradients(TensorFunction):
 
         def value_and_rest(*sources: torch.Tensor) -> tuple[torch.Tensor, Tensors]:
             results = run(*sources)
-            return _chosen(results, self._base.inexact)[0], results
+            return chosen(results, self._base.inexact)[0], results
 
-        sources = _chosen(tensors, self._wanted)
+        sources = chosen(tensors, self._wanted)
         value, pull, results = torch.func.vjp(value_and_rest, *sources, has_aux=True)
         return (*results, *pull(torch.ones_like(value)))
 
     def outer(self, *tensors: torch.Tensor) -> Tensors:
         run = of_wanted(self._base.outer, tensors, self._wanted, self._all)
-        sources = tuple(map(_source, _chosen(tensors, self._wanted)))
+        sources = tuple(map(source, chosen(tensors, self._wanted)))
         results = run(*sources)
         found = gradients(
-            _chosen(results, self._base.inexact),
+            chosen(results, self._base.inexact),
             sources,
             create_graph=any(tensor.requires_grad for tensor in tensors),
         )
-        return (*results, *_filled_with_zeros(found, sources))
+        return (*results, *filled_with_zeros(found, sources))
 
 
 class Batched(TensorFunction):
@@ -232,7 +232,7 @@ class Batched(TensorFunction):
     def results(self, *specs: Spec) -> Sequence[Spec]:
         pairs = zip(specs, self._is_batched, strict=True)
         rows = [Spec(s.shape[1:], s.dtype) if batched else s for s, batched in pairs]
-        size = _chosen(specs, self._is_batched)[0].shape[0]
+        size = chosen(specs, self._is_batched)[0].shape[0]
         found = self._base.results(*rows)
         return [Spec((size, *spec.shape), spec.dtype) for spec in found]
 
@@ -261,7 +261,7 @@ class Batched(TensorFunction):
     ) -> Tensors:
         import torch
 
-        batched = _chosen(tensors, self._is_batched)
+        batched = chosen(tensors, self._is_batched)
         rows = []
         for new in zip(*(tensor.unbind(0) for tensor in batched), strict=True):
             row = iter(new)
@@ -309,27 +309,27 @@ def of_wanted(
         new = iter(sources)
         pairs = zip(arguments, wanted, strict=True)
         results = function(*(next(new) if wants else old for old, wants in pairs))
-        return _chosen(results, given)
+        return chosen(results, given)
 
     return run
 
 
-def _chosen(items: Iterable[Any], flags: Flags) -> tuple[Any, ...]:
+def chosen(items: Iterable[Any], flags: Flags) -> tuple[Any, ...]:
     return tuple(item for item, flag in zip(items, flags, strict=True) if flag)
 
 
-def _source(tensor: torch.Tensor) -> torch.Tensor:
+def source(tensor: torch.Tensor) -> torch.Tensor:
     return tensor if tensor.requires_grad else tensor.detach().requires_grad_()
 
 
-def _as_torch_has_them(
+def as_torch_has_them(
     cotangents: Iterable[torch.Tensor], results: Iterable[torch.Tensor]
 ) -> Tensors:
     pairs = zip(cotangents, results, strict=True)
     return tuple(cotangent.conj().to(result.dtype) for cotangent, result in pairs)
 
 
-def _filled_with_zeros(
+def filled_with_zeros(
     found: Iterable[torch.Tensor | None], like: Iterable[torch.Tensor]
 ) -> Tensors:
     import torch

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..host import Derivative, HostFunction, ReadyGradients, Spec, Transposable
+from ..host import Derivative, HostFunction, ReadyGradients, Saved, Spec, Transposable
 from ._form import TORCH
 from ._functions import (
     Batched,
@@ -16,6 +16,7 @@ from ._functions import (
     ValueAndGradients,
 )
 from ._operations import Operation
+from ._remembering import Remembered, Remembering
 
 
 class TorchHostFunction(HostFunction):
@@ -44,22 +45,31 @@ class TorchHostFunction(HostFunction):
     def batched(self, is_batched: Flags) -> HostFunction:
         """See `HostFunction.batched`."""
         if not self._operation.draws:
-            return self._from(Batched, is_batched)
+            return self.of(Batched, is_batched)
         # Rows with keys of their own draw one after the other, each from its seed.
         randomness = "loop" if is_batched[0] else "same"
-        return self._from(Batched, is_batched, randomness)
+        return self.of(Batched, is_batched, randomness)
 
     def derivative(self, wanted: Flags, specs: Sequence[Spec]) -> Derivative:
         """See `HostFunction.derivative`."""
         if self._is_loss(wanted, specs):
-            return ReadyGradients(self._from(ValueAndGradients, wanted))
+            return ReadyGradients(self.of(ValueAndGradients, wanted))
 
         def transposed(given: Flags) -> HostFunction:
-            flags = iter(given)
-            every = tuple(bool(e and next(flags)) for e in self._function.inexact)
-            return self._from(Cotangents, wanted, every)
+            return self.of(Cotangents, wanted, self._of_results(given))
 
-        return Transposable(self._from(Tangents, wanted), transposed)
+        def remembered(given: Flags) -> HostFunction:
+            given = self._of_results(given)
+            return remembering.of(Remembered, wanted, given)
+
+        remembering = self.of(Remembering, wanted)
+        products = Transposable(self.of(Tangents, wanted), transposed)
+        return Saved(remembering, remembered, products, takes_inputs=True)
+
+    def _of_results(self, given: Flags) -> Flags:
+        """A flag for each result from one for each inexact result."""
+        flags = iter(given)
+        return tuple(bool(e and next(flags)) for e in self._function.inexact)
 
     def _is_loss(self, wanted: Flags, specs: Sequence[Spec]) -> bool:
         """Whether it has one result with gradients, a number.
@@ -76,7 +86,8 @@ class TorchHostFunction(HostFunction):
         dtypes.append(inexact[0].dtype)
         return all(d in (np.float32, np.float64) for d in dtypes)
 
-    def _from(self, cls: Any, *options: Any) -> "TorchHostFunction":
+    def of(self, cls: Any, *options: Any) -> "TorchHostFunction":
+        """What is derived from this, made once: `of(Cotangents, wanted, given)`."""
         derive = lambda: TorchHostFunction(
             self._operation, self._function.derived(cls, *options)
         )
