@@ -5,6 +5,7 @@ they collide with nothing, random numbers without keys, and tools that take what
 researchers have. This file is the table of contents.
 """
 
+import sys as _sys
 import typing as _typing
 
 # All of jax.numpy, and what jfi has in its place. Python and pyright keep the last
@@ -141,6 +142,7 @@ if _typing.TYPE_CHECKING:
         vjp as vjp,
         zero_cotangent as zero_cotangent,
     )
+    from ._foreign._autoray import register_autoray as register_autoray
     from ._foreign._haiku import (
         HaikuNetwork as HaikuNetwork,
         StatefulHaikuNetwork as StatefulHaikuNetwork,
@@ -276,6 +278,7 @@ else:
             "persistent": "_persistent",
             "persistent_call": "_persistent",
             "random": "random",
+            "register_autoray": "_foreign._autoray",
             "remat": "_loops",
             "safe_where": "_loops",
             "scan": "_loops",
@@ -307,3 +310,8 @@ else:
         _explained(__name__, _from_numpy),
     )
     __all__ = [name for name in __dir__() if not name.startswith("_")]
+
+    if "autoray" in _sys.modules:  # so that `do(..., like="jfi")` needs no more lines
+        from ._foreign._autoray import register_if_possible as _register
+
+        _register()
