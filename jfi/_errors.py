@@ -15,6 +15,8 @@ Python user would expect, so that either can be caught:
     │   └── TangentError (ValueError)           ... or a tangent that does not fit
     ├── FingerprintError (ValueError)       a function whose identity can't be told
     ├── HaikuError (TypeError)              what from_haiku can't wrap
+    ├── InterpolationError (TypeError, ValueError)  knots or values that don't fit
+    ├── JaxifyError (NotImplementedError)   what jaxify has no rule for
     ├── KDTreeError (ValueError)            data or queries that a KDTree can't take
     ├── LoopError (TypeError, ValueError)   functions or rows that don't fit a loop
     ├── MissingDependencyError (ImportError)  an optional package is not installed
@@ -45,6 +47,8 @@ __all__ = [
     "FingerprintError",
     "Float64Warning",
     "HaikuError",
+    "InterpolationError",
+    "JaxifyError",
     "JfiError",
     "JfiWarning",
     "KDTreeError",
@@ -108,6 +112,14 @@ class FingerprintError(JfiError, ValueError):
 
 class HaikuError(JfiError, TypeError):
     """`from_haiku` got something that it can't wrap."""
+
+
+class InterpolationError(JfiError, TypeError, ValueError):
+    """An interpolator can't be made of these knots or values, or asked this."""
+
+
+class JaxifyError(JfiError, NotImplementedError):
+    """`jaxify` has no rule for this, or its rule can't translate it."""
 
 
 class KDTreeError(JfiError, ValueError):
