@@ -1,7 +1,7 @@
 """`interp1d`: one class for steps, lines and splines, as in SciPy."""
 
 import functools
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -131,6 +131,18 @@ class interp1d(Interpolator):  # noqa: N801  (SciPy's name)
                 fill = jnp.nan if self.bounds_error else fill
                 values = jnp.where(fitting(end, values), fill, values)
         return place_axis(values, points.ndim, self.axis)
+
+    @classmethod
+    def of_scipy(cls, interpolator: Any) -> Self:
+        """The same interpolation as that of an object of SciPy."""
+        kind = interpolator._kind
+        if kind == "spline":
+            kind = interpolator._spline.k
+        fill = interpolator.fill_value
+        y = np.asarray(interpolator.y)
+        axis = interpolator.axis
+        strict = interpolator.bounds_error
+        return cls(interpolator.x, y, kind, axis, strict, fill, assume_sorted=True)
 
 
 def _sorted(x: Numbers, y: Numbers, axis: int) -> tuple[Numbers, Numbers]:

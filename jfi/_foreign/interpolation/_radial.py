@@ -145,12 +145,12 @@ class RBFInterpolator(Interpolator):
         if interpolator.neighbors is not None:
             message = "an RBFInterpolator with neighbors: leave neighbors=None"
             raise NotImplementedError(message)
-        names = ("y", "_shift", "_scale", "_coeffs", "d", "epsilon")
-        y, shift, scale, c, d, epsilon = (
-            jnp.asarray(getattr(interpolator, name)) for name in names
+        names = ("y", "_shift", "_scale", "_coeffs", "epsilon")
+        y, shift, scale, c, epsilon = (
+            inexact(getattr(interpolator, name))[0] for name in names
         )
-        if interpolator.d_dtype is complex:
-            c = jax.lax.complex(c[:, : c.shape[1] // 2], c[:, c.shape[1] // 2 :])
+        if np.dtype(interpolator.d_dtype).kind == "c":  # SciPy has them as pairs
+            c = jax.lax.complex(c[:, ::2], c[:, 1::2])
         powers = tuple(tuple(map(int, row)) for row in interpolator.powers)
         return cls.of_fields(
             y=y, shift=shift, scale=scale, epsilon=epsilon, powers=powers,

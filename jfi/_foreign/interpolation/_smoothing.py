@@ -70,6 +70,8 @@ class UnivariateSpline(Interpolator):
         """The values at points, or those of a derivative."""
         points = query_points("UnivariateSpline()", x, self.spline.c.dtype)
         outer = self.ext if ext is None else _mode(ext)
+        if nu and outer == "const":  # SciPy extrapolates here, and not in derivative()
+            outer = "zeros"
         knots, k = self.spline.t, self.spline.k
         first, last = knots[k], knots[knots.shape[0] - k - 1]
         if outer == "const":
