@@ -150,6 +150,7 @@ if _typing.TYPE_CHECKING:
         StatefulHaikuNetwork as StatefulHaikuNetwork,
         from_haiku as from_haiku,
     )
+    from ._foreign.jaxify import jaxify as jaxify
     from ._foreign.kdtree import KDTree as KDTree, Neighbors as Neighbors
     from ._foreign.torch import from_torch as from_torch
     from ._inspect import Inspection as Inspection, inspect as inspect
@@ -270,10 +271,10 @@ else:
             "from_torch": "_foreign.torch",
             "grad": "_derivatives",
             "hessian": "_derivatives",
-            "jaxify": "_foreign.jaxify",
             "jacfwd": "_derivatives",
             "jacobian": "_derivatives",
             "jacrev": "_derivatives",
+            "jaxify": "_foreign.jaxify",
             "inspect": "_inspect",
             "jvp": "_derivatives",
             "linearize": "_derivatives",

@@ -179,7 +179,9 @@ class BSpline(Interpolator):
             if outer != "periodic":
                 return values
             turns = fitting(periods(end, first, last), values)
-            over = values_at(whole.t, whole.c, jnp.stack([first, last]), whole.k, 0, True)
+            over = values_at(
+                whole.t, whole.c, jnp.stack([first, last]), whole.k, 0, True
+            )
             return turns * (over[1] - over[0]) + values
 
         over = up_to(ends[1]) - up_to(ends[0])

@@ -122,9 +122,7 @@ class interp1d(Interpolator):  # noqa: N801  (SciPy's name)
             values = _step_values(self.x, self.y, points, str(self.kind))
         else:
             degree = self.knots.shape[0] - self.coefficients.shape[0] - 1
-            values = values_at(
-                self.knots, self.coefficients, points, degree, 0, True
-            )
+            values = values_at(self.knots, self.coefficients, points, degree, 0, True)
         if self.fill is not None:
             ends = (points < self.x[0], points > self.x[-1])
             for end, fill in zip(ends, self.fill, strict=True):
@@ -195,9 +193,7 @@ def _check_bounds(points: jax.Array, knots: jax.Array) -> None:
 
 
 @functools.partial(jax.jit, static_argnums=3)
-def _step_values(
-    x: jax.Array, y: jax.Array, points: jax.Array, kind: str
-) -> jax.Array:
+def _step_values(x: jax.Array, y: jax.Array, points: jax.Array, kind: str) -> jax.Array:
     x = x.astype(points.dtype)
     y = y.astype(jnp.result_type(y, points))
     at = interval_of(x, points)

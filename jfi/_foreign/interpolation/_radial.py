@@ -10,7 +10,6 @@ import numpy as np
 
 from ..._errors import InterpolationError
 from ._base import Interpolator, Numbers, inexact
-from ._intervals import fitting
 
 
 def _safe_root(square: jax.Array) -> jax.Array:
@@ -136,7 +135,11 @@ class RBFInterpolator(Interpolator):
 
     def _setting(self) -> "RBFInterpolator":
         """All but the coefficients."""
-        fields = {k: getattr(self, k) for k in self.arrays + self.settings if k != "coefficients"}
+        fields = {
+            k: getattr(self, k)
+            for k in self.arrays + self.settings
+            if k != "coefficients"
+        }
         return RBFInterpolator.of_fields(**fields, coefficients=None)
 
     @classmethod
@@ -179,9 +182,7 @@ def _powers(
     return tuple(powers)
 
 
-def _matrices(
-    of: RBFInterpolator, points: jax.Array
-) -> tuple[jax.Array, jax.Array]:
+def _matrices(of: RBFInterpolator, points: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Kernels and monomials at points."""
     difference = (points[:, None] - of.y[None]) * of.epsilon
     kernels = _KERNELS[of.kernel](jnp.sum(difference**2, axis=-1))

@@ -79,7 +79,10 @@ def _conditions(given: Any, y: jax.Array) -> Conditions:
         return [(order, jnp.zeros(y.shape[1:], y.dtype))]
     try:
         return [
-            (operator.index(order), jnp.broadcast_to(value, y.shape[1:]).astype(y.dtype))
+            (
+                operator.index(order),
+                jnp.broadcast_to(value, y.shape[1:]).astype(y.dtype),
+            )
             for order, value in given
         ]
     except (TypeError, ValueError):

@@ -57,9 +57,7 @@ def _factors(factors: Any) -> "LinearMap":
 
         return solve
 
-    return LinearMap(
-        "SuperLU.solve()", factors.shape, dtype, solver("N"), solver("T")
-    )
+    return LinearMap("SuperLU.solve()", factors.shape, dtype, solver("N"), solver("T"))
 
 
 class LinearMap:
@@ -206,7 +204,9 @@ class _Cotangents(HostFunction):
     def run(self, *arguments: NDArray[Any]) -> list[NDArray[Any]]:
         """See `HostFunction.run`."""
         *inputs, cotangent = arguments
-        zeros = [np.zeros_like(x) for x, w in zip(inputs, self._wanted, strict=True) if w]
+        zeros = [
+            np.zeros_like(x) for x, w in zip(inputs, self._wanted, strict=True) if w
+        ]
         if self._wanted[-1]:
             zeros[-1] = self._product.run(cotangent)[0]
         return zeros
