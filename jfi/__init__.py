@@ -151,7 +151,11 @@ if _typing.TYPE_CHECKING:
         from_haiku as from_haiku,
     )
     from ._foreign.jaxify import jaxify as jaxify
-    from ._foreign.kdtree import KDTree as KDTree, Neighbors as Neighbors
+    from ._foreign.kdtree import (
+        KDTree as KDTree,
+        Neighbors as Neighbors,
+        Pairs as Pairs,
+    )
     from ._foreign.torch import from_torch as from_torch
     from ._inspect import Inspection as Inspection, inspect as inspect
     from ._loops import (
@@ -254,6 +258,7 @@ else:
             "Inspection": "_inspect",
             "KDTree": "_foreign.kdtree",
             "Neighbors": "_foreign.kdtree",
+            "Pairs": "_foreign.kdtree",
             "ScanWhileResult": "_loops",
             "StatefulHaikuNetwork": "_foreign._haiku",
             "ZERO": "_derivatives",

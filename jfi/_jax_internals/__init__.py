@@ -84,6 +84,17 @@ from ._pytrees import (
     pytree_from_node as pytree_from_node,
     pytree_node as pytree_node,
 )
+from ._ruled_functions import (
+    chosen as chosen,
+    dense_tangents as dense_tangents,
+    floats_of as floats_of,
+    has_derivatives as has_derivatives,
+    is_none as is_none,
+    is_zero_tangent as is_zero_tangent,
+    merge as merge,
+    with_rules as with_rules,
+    with_zeros as with_zeros,
+)
 from ._same_code import (
     code_key as code_key,
     compares_code as compares_code,
