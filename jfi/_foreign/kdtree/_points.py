@@ -153,8 +153,8 @@ class TreeOfPoints:
         """The tree for one call."""
         host = self._host_tree()
         if host is not None:
-            shape, dtype = (host.n, host.m), host.values.dtype
-            return Given(host, (), self._settings, shape, dtype)
+            known = (host.n, host.m)
+            return Given(host, (), self._settings, known, host.values.dtype)
         shape = self._shape()
         if len(shape) != 2:
             message = (
