@@ -23,7 +23,8 @@ class TorchModule:
     another one. To JAX it is a tree with the arrays of `params` and `buffers`.
 
     Attributes:
-        params: The parameters by their names in PyTorch, a dict of JAX arrays.
+        params: The parameters by their names in PyTorch, a dict of JAX arrays. It is
+            sorted, as all that JAX maps over a dict is.
         buffers: The buffers (the running statistics of a BatchNorm), a dict as well.
     """
 
@@ -85,8 +86,8 @@ class TorchModule:
     ) -> "TorchModule":
         """The module with other parameters or buffers: all of them, by their names."""
         return _new(
-            self.params if params is None else dict(params),
-            self.buffers if buffers is None else dict(buffers),
+            self.params if params is None else _sorted(params),
+            self.buffers if buffers is None else _sorted(buffers),
             self._form,
         )
 
@@ -184,7 +185,11 @@ def _new(params: Any, buffers: Any, form: Form) -> TorchModule:
 def _arrays(
     named: "Iterable[tuple[str, torch.Tensor]]", module: str
 ) -> dict[str, jax.Array]:
-    return {name: to_array(tensor, module) for name, tensor in named}
+    return _sorted({name: to_array(tensor, module) for name, tensor in named})
+
+
+def _sorted(values: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(sorted(values.items()))
 
 
 def tensor_of(array: Any, name: str) -> "torch.Tensor":

@@ -5,7 +5,7 @@ import functools
 import uuid
 import weakref
 from collections import deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..._errors import CallbackError
@@ -77,9 +77,8 @@ class Form:
 
     def __init__(self, skeleton: Skeleton, training: Flags) -> None:
         self.skeleton, self.training = skeleton, training
-        # A call takes a copy and puts it back, so that threads don't meet:
-        # `functional_call` writes into the module that it calls.
-        self._idle: deque[Any] = deque()
+        # A call takes a copy and puts it back, so that threads don't meet.
+        self._idle: deque[_Copy] = deque()
         self.call = TorchFunction(
             functools.partial(self._run, False),
             skeleton.name,
@@ -98,12 +97,12 @@ class Form:
     def __deepcopy__(self, memo: object) -> "Form":
         return self
 
-    def _copy(self) -> Any:
-        caller = _caller_class()(copy.deepcopy(self.skeleton.module))
-        parts: list[torch.nn.Module] = list(caller.module.modules())
-        for part, mode in zip(parts, self.training, strict=True):
-            part.training = mode
-        return caller
+    def __repr__(self) -> str:
+        mode = "training" if self.training[0] else "evaluation"
+        return f"<{self.skeleton.name} {self.skeleton.uid[:6]} in {mode} mode>"
+
+    def _copy(self) -> "_Copy":
+        return _Copy(copy.deepcopy(self.skeleton.module), self.training)
 
     def _run(self, updates: bool, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -117,20 +116,14 @@ class Form:
 
     def _run_copy(
         self,
-        copied: Any,
+        copied: "_Copy",
         updates: bool,
         params: Mapping[str, "torch.Tensor"],
         buffers: Mapping[str, "torch.Tensor"],
         *args: Any,
         **kwargs: Any,
     ) -> Any:
-        import torch
-
-        given = {**params, **buffers}
-        tensors = {
-            f"module.{alias}": given[name] for alias, name in copied.names.items()
-        }
-        result, new = torch.func.functional_call(copied, tensors, args, kwargs)
+        result, new = copied.call(params, buffers, args, kwargs)
         if updates:
             return result, new
         replaced = [name for name, buffer in buffers.items() if new[name] is not buffer]
@@ -180,34 +173,48 @@ def with_tensors(
     return copy.deepcopy(module, memo)
 
 
-@functools.cache
-def _caller_class() -> Any:
-    """The class of what calls a module and returns its buffers, too."""
-    import torch
+class _Copy:
+    """A copy of a skeleton's module, which one call at a time fills with values.
 
-    class Caller(torch.nn.Module):
-        """Calls a module.
+    `torch.func.functional_call` does the same for a module that others may use: what it
+    looks up and puts back takes longer than the call of a small network.
+    """
 
-        Attributes:
-            module: The module.
-            names: All names of parameters and buffers; of shared ones, the first one.
-        """
-
-        def __init__(self, module: torch.nn.Module) -> None:
-            super().__init__()
-            self.module = module
-            members = [
-                *module.named_parameters(remove_duplicate=False),
-                *module.named_buffers(remove_duplicate=False),
+    def __init__(self, module: "torch.nn.Module", training: Flags) -> None:
+        self._module = module
+        parts: list[torch.nn.Module] = list(module.modules())
+        for part, mode in zip(parts, training, strict=True):
+            part.training = mode
+        named = (*module.named_parameters(), *module.named_buffers())
+        name_of = {id(tensor): name for name, tensor in named}  # of what is shared: one
+        self._parameters, self._buffers = (
+            [
+                (values, key, name_of[id(value)])
+                for values in dicts
+                for key, value in values.items()
+                if value is not None
             ]
-            first: dict[int, str] = {}
-            self.names = {
-                name: first.setdefault(id(value), name) for name, value in members
-            }
+            for dicts in (
+                [part._parameters for part in parts],  # noqa: SLF001
+                [part._buffers for part in parts],  # noqa: SLF001
+            )
+        )
 
-        def forward(self, *args: Any, **kwargs: Any) -> Any:
-            """Call the module."""
-            result = self.module(*args, **kwargs)
-            return result, dict(self.module.named_buffers())
-
-    return Caller
+    def call(
+        self,
+        params: Mapping[str, Any],
+        buffers: Mapping[str, Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+    ) -> tuple[Any, dict[str, Any]]:
+        """Call the module with values; the result, and what its buffers are then."""
+        try:
+            for values, key, name in self._parameters:
+                values[key] = params[name]
+            for values, key, name in self._buffers:
+                values[key] = buffers[name]
+            result = self._module(*args, **kwargs)
+            return result, {name: values[key] for values, key, name in self._buffers}
+        finally:
+            for values, key, _ in (*self._parameters, *self._buffers):
+                values[key] = None
