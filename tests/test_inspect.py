@@ -384,7 +384,9 @@ def test_odd_sizes():
     report = jnp.inspect(lambda x, y: (x @ x.T).sum() + y)(jnp.ones((0, 3)), 1.0)
     assert report.flops >= 0
     huge = jax.ShapeDtypeStruct((100_000, 100_000), "float32")
-    assert jnp.inspect(lambda x: x @ x)(huge).flops == 2 * 100_000**3
+    product = jnp.inspect(lambda x, y: x @ y)(huge, huge)
+    assert product.flops == 2 * 100_000**3
+    assert product.peak_bytes == 3 * 4 * 100_000**2
     empty = jnp.inspect(lambda: 3)()
     assert (empty.flops, empty.largest, empty.lines) == (0, None, ())
     assert "0 operations" in str(empty)

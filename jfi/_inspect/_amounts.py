@@ -1,4 +1,8 @@
-"""Numbers as people read them."""
+"""Numbers, and lists of lines, as people read them."""
+
+from collections.abc import Iterable
+
+from ._flow import Line
 
 
 def of_bytes(n: float | None) -> str:
@@ -25,3 +29,18 @@ def of_number(n: float | None) -> str:
             return f"{n:.3g} {unit}".strip()
         n /= 1000
     return f"{n:.3g} P"
+
+
+def of_lines(lines: Iterable[Line | None], most: int = 4) -> str:
+    """Some lines, each once, with their files.
+
+    >>> of_lines([Line("a/b.py", 3), Line("a/b.py", 5), Line("c.py", 1), None])
+    'b.py, line 3, 5; c.py, line 1'
+    """
+    by_file: dict[str, list[str]] = {}
+    distinct = [line for line in dict.fromkeys(lines) if line is not None]
+    for line in distinct[:most]:
+        by_file.setdefault(str(line).rpartition(" ")[0], []).append(str(line.number))
+    named = "; ".join(f"{file} {', '.join(n)}" for file, n in by_file.items())
+    more = len(distinct) - most
+    return f"{named} and {more} more" if more > 0 else named

@@ -12,7 +12,8 @@ from ._texts_of_graphs import COLORS, lines_of
 
 
 SIZE = 8  # of the text, in points
-_CHARACTER, _LINE = 0.62 * SIZE / 72, 1.35 * SIZE / 72  # inches
+_LINE = 1.35 * SIZE / 72  # inches
+_CHARACTER, _BOLD = 0.58 * SIZE / 72, 0.66 * SIZE / 72
 _EDGE = "#777777"
 _NAMES = {
     "matrix": "linear algebra",
@@ -33,25 +34,35 @@ def draw(graph: Graph, name: str, file: str | os.PathLike[str] | None, ax: Any) 
         height = layout.height + 1.0
         figure: Any = figures.Figure(figsize=(max(layout.width + 0.4, 4.0), height))
         ax = figure.add_axes((0, 0, 1, 1))
-    _draw_layout(ax, layout, 0, 0)
+    size = SIZE * _scale(ax, layout)
+    _draw_layout(ax, layout, 0, 0, size)
     ax.set_xlim(-0.2, max(layout.width, 3.6) + 0.2)
     ax.set_ylim(layout.height + 0.5, -0.5)
     ax.set_aspect("equal")
     ax.axis("off")
-    ax.set_title(name, fontsize=SIZE + 2, y=1, pad=-14)
-    _draw_legend(ax, graph)
+    ax.set_title(name, fontsize=size * 1.25, y=1, pad=-1.7 * size)
+    _draw_legend(ax, graph, size)
     if file is not None:
         ax.figure.savefig(os.fspath(file), dpi=110)
     return ax
 
 
+def _scale(ax: Any, layout: Layout) -> float:
+    """How large the text is in axes that are too small for it."""
+    across, down = ax.figure.get_size_inches()
+    place = ax.get_position()
+    wide = place.width * across / (layout.width + 0.4)
+    return float(min(wide, place.height * down / (layout.height + 1.0), 1.0))
+
+
 def _measure(node: Node) -> tuple[float, float]:
     lines = lines_of(node)
-    width = max(map(len, lines)) * _CHARACTER + 0.16
+    first, *others = map(len, lines)
+    width = max([first * _BOLD, *(n * _CHARACTER for n in others)]) + 0.16
     return width, len(lines) * _LINE + 0.1
 
 
-def _draw_layout(ax: Any, layout: Layout, x: float, y: float) -> None:
+def _draw_layout(ax: Any, layout: Layout, x: float, y: float, size: float) -> None:
     """Draw a layout with its left upper corner at a place."""
     paths: Any = require("matplotlib.path", extra="inspect", needed_by="plot()")
     patches: Any = require("matplotlib.patches", extra="inspect", needed_by="plot()")
@@ -70,10 +81,10 @@ def _draw_layout(ax: Any, layout: Layout, x: float, y: float) -> None:
             )
         )
     for box in layout.boxes:
-        _draw_box(ax, box, x, y)
+        _draw_box(ax, box, x, y, size)
 
 
-def _draw_box(ax: Any, box: Box, x: float, y: float) -> None:
+def _draw_box(ax: Any, box: Box, x: float, y: float, size: float) -> None:
     patches: Any = require("matplotlib.patches", extra="inspect", needed_by="plot()")
     node = box.node
     if node is None:
@@ -98,7 +109,7 @@ def _draw_box(ax: Any, box: Box, x: float, y: float) -> None:
         at = top + height / 2 + (k - (len(lines) - 1) / 2) * _LINE
         ax.text(
             x + box.x, at, line,
-            ha="center", va="center", fontsize=SIZE if k == 0 else SIZE - 1,
+            ha="center", va="center", fontsize=size if k == 0 else 0.88 * size,
             fontweight="bold" if k == 0 and not ends else "normal",
             color="black" if k == 0 else "#444444", zorder=3, parse_math=False,
         )  # fmt: skip
@@ -106,11 +117,11 @@ def _draw_box(ax: Any, box: Box, x: float, y: float) -> None:
         if len(box.inside) > 1:
             ax.text(
                 left + dx, top + dy - 0.1, inside.title,
-                fontsize=SIZE - 1, fontstyle="italic", va="center", zorder=3,
+                fontsize=0.88 * size, fontstyle="italic", va="center", zorder=3,
             )  # fmt: skip
         # What is inside lies above its box.
         before = len(ax.patches), len(ax.texts)
-        _draw_layout(ax, inside, left + dx, top + dy)
+        _draw_layout(ax, inside, left + dx, top + dy, size)
         for patch in [*ax.patches[before[0] :], *ax.texts[before[1] :]]:
             patch.set_zorder(patch.get_zorder() + 3)
 
@@ -138,7 +149,7 @@ def _back(boxes: list[Box]) -> Iterator[tuple[float, float]]:
     yield from (start, (out, start[1]), (out, end[1]), end)
 
 
-def _draw_legend(ax: Any, graph: Graph) -> None:
+def _draw_legend(ax: Any, graph: Graph, size: float) -> None:
     patches: Any = require("matplotlib.patches", extra="inspect", needed_by="plot()")
     plain = ("input", "result", "loop", "branch", "constant")
     kinds = dict.fromkeys(n.kind for n in graph.all_nodes() if n.kind not in plain)
@@ -147,7 +158,8 @@ def _draw_legend(ax: Any, graph: Graph) -> None:
         for k in kinds
     ]
     if handles:
+        columns = min(len(handles), 4)
         ax.legend(
-            handles=handles, loc="lower center", ncols=len(handles), frameon=False,
-            fontsize=SIZE - 1, handlelength=1.2, columnspacing=1,
+            handles=handles, loc="lower center", ncols=columns, frameon=False,
+            fontsize=0.88 * size, handlelength=1.2, columnspacing=1,
         )  # fmt: skip

@@ -59,6 +59,7 @@ class Scope(NamedTuple):
         times: How often it runs; None if only data decide.
         operation: The number of the loop or branching; None for a call.
         roles: What each input of a body is: "", "carry" or "x".
+        offset: Which input of the operation the first of these is.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Scope(NamedTuple):
     times: int | None
     operation: int | None
     roles: tuple[str, ...] = ()
+    offset: int = 0
 
 
 @dataclass(slots=True)
@@ -204,7 +206,12 @@ class _Walk:
         ends = [number + 1]
         for part in parts:
             scope = Scope(
-                part.role, next(self._scopes), part.times, number, tuple(part.roles)
+                part.role,
+                next(self._scopes),
+                part.times,
+                number,
+                tuple(part.roles),
+                part.offset,
             )
             values: list[Value] = [
                 ("in", scope.number, k) for k in range(len(part.jaxpr.invars))

@@ -103,7 +103,7 @@ class _Builder:
     def __init__(
         self, flow: Flow, sources: Mapping[Value, str], fold: str, most: int
     ) -> None:
-        self._flow, self._sources, self._fold = flow, sources, fold
+        self._flow, self._sources, self._fold = flow, dict(sources), fold
         self._number = 0
         lines = Counter(operation.line for operation in flow.operations)
         self._shown = {line for line, _ in lines.most_common(most)}
@@ -152,9 +152,7 @@ class _Builder:
                 return made[group_of[number]] if number in group_of else None
             if where == "lit" or (where == "in" and number != scope):
                 return None
-            is_named = scope == 0 or where == "const"
-            named = self._sources.get(value, "") if is_named else ""
-            return self._source(graph, seen, value, named, roles)
+            return self._source(graph, seen, value, roles)
 
         edges: dict[tuple[int, int], None] = {}
         for key, group in groups.items():
@@ -236,6 +234,7 @@ class _Builder:
             node.kind = "branch"
         for scope, operations in bodies.items():
             ends = self._flow.ends[scope.number]
+            self._name_inputs(scope)
             inside = self._graph(
                 scope.name, scope.number, operations, ends, scope.roles
             )
@@ -243,12 +242,19 @@ class _Builder:
             node.operations += sum(n.operations for n in inside.nodes)
             node.flops += sum(n.flops for n in inside.nodes)
 
+    def _name_inputs(self, scope: Scope) -> None:
+        """Call what a body takes from outside as it is called there."""
+        assert scope.operation is not None
+        outside = self._flow.operations[scope.operation].inputs[scope.offset :]
+        for k, (value, role) in enumerate(zip(outside, scope.roles, strict=False)):
+            if not role and value in self._sources:
+                self._sources["in", scope.number, k] = self._sources[value]
+
     def _source(
         self,
         graph: Graph,
         seen: dict[Hashable, Node],
         value: Value,
-        named: str,
         roles: Sequence[str],
     ) -> Node:
         """The node of an input or constant; arrays of one variable may share it."""
@@ -256,6 +262,7 @@ class _Builder:
         kind: Kind = "constant" if where == "const" else "input"
         role = str(roles[k]) if where == "in" and k < len(roles) else ""
         unnamed = "constant" if where == "const" else "given"
+        named = self._sources.get(value, "")
         label = named or _ROLES.get(role) or unnamed
         if self._fold != "none":
             label = re.split(r"\[", label)[0]
@@ -295,7 +302,7 @@ def _code(line: Line) -> str:
     return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 3]}..."
 
 
-_WIDTH = 40
+_WIDTH = 34
 _ROLES = {"carry": "carry", "x": "row of x"}
 _ENDS = {"body": "next", "condition": "go on?"}
 

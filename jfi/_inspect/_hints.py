@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._amounts import of_bytes, of_number
+from ._amounts import of_bytes, of_lines, of_number
 from ._rows import WIDE, Constant, Input
 
 
@@ -45,7 +45,7 @@ def hints(report: "Inspection", default_dtype: Any) -> Iterator[str]:
     spared = sum(repeat.flops for repeat in report.repeated)
     if spared > 0.1 * (report.flops + report.transcendentals):
         dearest = report.repeated[0]
-        where = " and ".join(map(str, dearest.lines[:2]))
+        where = of_lines(dearest.lines)
         yield (
             f"{dearest.name} computes the same {dearest.times} times ({where}). XLA "
             "drops what it finds; keep the result in a variable to be sure."
@@ -58,11 +58,19 @@ def _python_loops(report: "Inspection") -> Iterator[str]:
         for row in report.lines
         if row.operations >= MANY_OPERATIONS and row.times >= MANY_TIMES and row.line
     ]
-    for row in found[:3]:
-        yield (
-            f"{row.operations} operations come from {row.line} ({row.most} {row.times} "
-            "times): a Python loop? scan or fori_loop traces and compiles it once."
-        )
+    if not found:
+        return
+    first, *others = found
+    more = ""
+    if others:
+        total = sum(row.operations for row in others)
+        lines = of_lines(row.line for row in others)
+        more = f" and {total} from {lines}"
+    yield (
+        f"{first.operations} operations come from {first.line} ({first.most} "
+        f"{first.times} times){more}: a Python loop? scan or fori_loop traces and "
+        "compiles it once."
+    )
 
 
 def _wide_floats(report: "Inspection", default_dtype: Any) -> Iterator[str]:

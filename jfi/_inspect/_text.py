@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._optional._packages import require
-from ._amounts import of_bytes, of_number
+from ._amounts import of_bytes, of_lines, of_number
 from ._rows import Event
 
 
@@ -110,8 +110,8 @@ def _uses(report: "Inspection") -> Iterator[tuple[str, str]]:
         called = ", ".join(dict.fromkeys(event.name for event in report.callbacks))
         yield "callbacks", f"{called} at {_places(report.callbacks)}"
     if report.widened:
-        lines = dict.fromkeys(str(c.line) for c in report.widened)
-        yield "64-bit", f"floats come in at {', '.join(list(lines)[:3])}"
+        lines = of_lines(conversion.line for conversion in report.widened)
+        yield "64-bit", f"floats come in at {lines}"
 
 
 def _compiled(compiled: Any) -> Iterator[tuple[str, str]]:
@@ -140,9 +140,7 @@ def _counted(counts: "Counter[str]", most: int = 8) -> str:
 
 
 def _places(events: Sequence[Event]) -> str:
-    lines = [str(line) for line in dict.fromkeys(e.line for e in events) if line]
-    more = f" and {len(lines) - 3} more" if len(lines) > 3 else ""
-    return ", ".join(lines[:3]) + more if lines else "lines that are not known"
+    return of_lines(event.line for event in events) or "lines that are not known"
 
 
 def tables(report: "Inspection") -> Iterator[Table]:
@@ -196,10 +194,14 @@ def rich(report: "Inspection") -> Any:
     parts: list[Any] = [text(headline(report), style="bold"), grid]
     for part in tables(report):
         shown = table(box=None, padding=(0, 2, 0, 0), header_style="cyan")
-        for k, column in enumerate(part.columns):
-            is_number = k not in (0, len(part.columns) - 1)
+        cells = zip(*part.rows, strict=True)
+        for k, (column, found) in enumerate(zip(part.columns, cells, strict=True)):
+            is_last = k == len(part.columns) - 1  # the code, which may be cut
             shown.add_column(
-                column, justify="right" if is_number else "left", no_wrap=True
+                column,
+                justify="left" if is_last or k == 0 else "right",
+                min_width=None if is_last else max(map(len, (column, *found))),
+                no_wrap=True,
             )
         for row in part.rows:
             shown.add_row(*map(text, row))

@@ -1,5 +1,6 @@
 """Functions of all kinds as jaxprs, with the names that users have for their inputs."""
 
+import copy
 import inspect
 import itertools
 import re
@@ -61,9 +62,9 @@ def trace(
     Raises:
         Exception: What the function raises, or the tool that it is under.
     """
-    owner = getattr(fn, "__self__", None)
+    args, kwargs = jax.tree.map(_own, (tuple(args), dict(kwargs)))
     if inspect.ismethod(fn):
-        fn, args = fn.__func__, (owner, *args)
+        fn, args = fn.__func__, (fn.__self__, *args)
     if is_wrapper(fn):
         fn = getattr(fn, "__wrapped__")  # noqa: B009 - unknown to type checkers
     options: Mapping[str, Any] = {}
@@ -80,6 +81,11 @@ def trace(
         if options:
             raise
     return _as_plain(fn, args, kwargs)
+
+
+def _own(x: Any) -> Any:
+    """A stand-in for an array that is passed twice stands for two arrays."""
+    return copy.copy(x) if isinstance(x, jax.ShapeDtypeStruct) else x
 
 
 class _NoKeeper:

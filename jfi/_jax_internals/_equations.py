@@ -20,6 +20,7 @@ class Inner(NamedTuple):
         consts: The values of its constants.
         times: How often it runs when the operation does; None if only data decide.
         roles: What each of its inputs is: "", "carry", "x" (a row of an array).
+        offset: Which input of the operation its first input is.
     """
 
     role: str
@@ -27,6 +28,7 @@ class Inner(NamedTuple):
     consts: Sequence[Any]
     times: int | None
     roles: Sequence[str] = ()
+    offset: int = 0
 
 
 def is_literal(atom: Any) -> bool:
@@ -102,13 +104,19 @@ def _while(equation: Any) -> list[Inner]:
     carry = ["carry"] * len(equation.outvars)
     return [
         _one(p["cond_jaxpr"], "condition", None, [""] * p["cond_nconsts"] + carry),
-        _one(p["body_jaxpr"], "body", None, [""] * p["body_nconsts"] + carry),
+        _one(p["body_jaxpr"], "body", None, [""] * p["body_nconsts"] + carry)._replace(
+            offset=p["cond_nconsts"]
+        ),
     ]
 
 
 def _cond(equation: Any) -> list[Inner]:
     branches = _opened(equation.params["branches"])
-    return [b._replace(role=f"branch {k}") for k, b in enumerate(branches)]
+    # The first input says which branch runs.
+    return [
+        b._replace(role=f"branch {k}", roles=[""] * len(b.jaxpr.invars), offset=1)
+        for k, b in enumerate(branches)
+    ]
 
 
 def _linear_solve(equation: Any) -> list[Inner]:
