@@ -21,6 +21,7 @@ from ..host import host_call
 from ._checks import Settings
 from ._distances import moved
 from ._host_trees import HostTree, find
+from ._searches import cast
 
 
 Arrays = Sequence[Any]
@@ -77,6 +78,7 @@ def host_search(
     """
     sizes = [len(tree.arrays) for tree in trees]
     ends = np.cumsum([0, *sizes])
+    hosts = [tree.host for tree in trees]
 
     def run(*arrays: Any) -> list[jax.Array]:
         cores = [np.ndim(array) for array in arrays]
@@ -87,7 +89,7 @@ def host_search(
                 value.shape[: value.ndim - core]
                 for value, core in zip(own, cores, strict=False)
             ]
-            batch = np.broadcast_shapes(*leading) if own else ()
+            batch = np.broadcast_shapes(*leading)
             if all(size == 1 for size in batch):
                 found = [
                     tree.find(own[ends[i] : ends[i + 1]])
@@ -96,8 +98,12 @@ def host_search(
                 return _typed(search(*found, *others), specs)
             return _by_rows(on_host, batch, values, cores, specs)
 
+        def with_trees_in_hand(*values: NDArray[Any]) -> Sequence[NDArray[Any]]:
+            return _typed(search(*hosts, *values), specs)
+
+        call = on_host if ends[-1] else with_trees_in_hand
         return host_call(
-            on_host, specs, *arrays, name=name, vectorized=True, may_write=False
+            call, specs, *arrays, name=name, vectorized=True, may_write=False
         )
 
     return run
@@ -136,11 +142,8 @@ def _by_rows(
 def _typed(
     found: Sequence[NDArray[Any]], specs: Sequence[jax.ShapeDtypeStruct]
 ) -> list[NDArray[Any]]:
-    with np.errstate(over="ignore"):  # beyond float32 a distance is infinite
-        return [
-            np.asarray(value).astype(spec.dtype, copy=False)
-            for value, spec in zip(found, specs, strict=True)
-        ]
+    pairs = zip(found, specs, strict=True)
+    return [cast(value, spec.dtype) for value, spec in pairs]
 
 
 def with_derivatives(

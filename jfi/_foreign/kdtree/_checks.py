@@ -160,12 +160,20 @@ def neighbor_ranks(k: Any, name: str) -> tuple[tuple[int, ...], bool]:
 
 def check_number(value: Any, parameter: str, name: str) -> None:
     """Refuse arrays where one number is meant."""
-    if np.ndim(value):
+    if type(value) is not float and np.ndim(value):
         message = (
             f"{name} got a {parameter} of shape {np.shape(value)}. Pass one "
             "number, and use jax.vmap for one number per query."
         )
         raise KDTreeError(message)
+
+
+def fixed_number(value: Any) -> NDArray[Any] | float:
+    """A limit that has a value, with all its digits: one number is a float."""
+    if type(value) is float:
+        return value
+    array = np.asarray(value, np.float64)
+    return array if array.ndim else float(array)
 
 
 def check_radii(r: Any, shape: tuple[int, ...], name: str) -> None:
@@ -182,11 +190,12 @@ def check_radii(r: Any, shape: tuple[int, ...], name: str) -> None:
         raise KDTreeError(message)
 
 
-def refuse_negative(values: NDArray[Any], parameter: str, name: str) -> None:
+def refuse_negative(values: NDArray[Any] | float, parameter: str, name: str) -> None:
     """SciPy squares them, and would find neighbors."""
-    if values.ndim == 0 and values >= 0:  # one number, which is most often
+    if isinstance(values, float) and values >= 0:  # most often
         return
-    wrong = values[~(values >= 0)]
+    numbers = np.asarray(values)
+    wrong = numbers[~(numbers >= 0)]
     if wrong.size:
         message = f"{name} got {parameter}={wrong[0]}. Pass a number from 0 on."
         raise KDTreeError(message)

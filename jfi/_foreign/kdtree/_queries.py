@@ -46,6 +46,27 @@ class Question(NamedTuple):
     workers: int
     ball: bool = False
 
+    @staticmethod
+    def of(name: str, k: Any, p: Any, eps: Any, workers: Any) -> "Question":
+        """The question for the k nearest, from what a user passes."""
+        try:
+            return _question(name, k, p, eps, workers)
+        except TypeError:  # a list of ranks has no hash
+            return _question.__wrapped__(name, k, p, eps, workers)
+
+
+@functools.lru_cache(1000, typed=True)  # checks take as long as a small search
+def _question(name: str, k: Any, p: Any, eps: Any, workers: Any) -> Question:
+    ranks, has_axis = checks.neighbor_ranks(k, name)
+    return Question(
+        name,
+        ranks,
+        has_axis,
+        checks.norm_order(p, name),
+        checks.approximation(eps, name),
+        checks.thread_count(workers, name),
+    )
+
 
 Search = Callable[..., Sequence[Any]]
 
@@ -76,7 +97,7 @@ def neighbors(
     if now:
         _refuse_wrong_values(question, x, limit)
     given = () if not is_traced((limit,)) else (limit,)
-    fixed = None if given else np.asarray(limit, np.float64)
+    fixed = None if given else checks.fixed_number(limit)
     make = _on_host if backend == "scipy" else _on_device
     plain, full = (
         make(tree, question, x, fixed, with_offsets) for with_offsets in (False, True)
@@ -111,15 +132,13 @@ def _at_once(
     tree: Given, question: Question, x: Any, limit: Any
 ) -> tuple[jax.Array, jax.Array]:
     points = np.asarray(x)
-    found = _asked(question)(tree.host, points, np.asarray(limit, np.float64))
-    distances, indices = found
-    with np.errstate(over="ignore"):  # beyond float32 a distance is infinite
-        distances = np.asarray(distances).astype(points.dtype, copy=False)
-    indices = np.asarray(indices).astype(index_dtype(), copy=False)
-    made = handed_over([distances, indices], [x])
+    found = _asked(question)(tree.host, points, checks.fixed_number(limit))
+    distances = searches.cast(found[0], points.dtype)
+    made = handed_over([distances, searches.cast(found[1], index_dtype())], [x])
     return made[0], made[1]
 
 
+@functools.lru_cache(1000)
 def _asked(question: Question) -> Search:
     """The search of `_searches` that answers a question."""
     common: dict[str, Any] = {
@@ -149,8 +168,7 @@ def _on_host(
     asked = _asked(question)
 
     def search(host: Any, points: NDArray[Any], *limit: NDArray[Any]) -> Any:
-        limits = np.asarray(limit[0] if limit else fixed, np.float64)
-        found = asked(host, points, limits)
+        found = asked(host, points, limit[0].astype(np.float64) if limit else fixed)
         if with_offsets:
             indices = np.asarray(found[1])
             queries = points.astype(np.float64)
@@ -246,7 +264,7 @@ _compiled = jax.jit(lambda *arrays: arrays)
 
 def handed_over(values: Sequence[NDArray[Any]], arguments: Sequence[Any]) -> Any:
     """Fresh NumPy arrays as JAX arrays, on the device of the arguments."""
-    committed = any(isinstance(a, jax.Array) and a.committed for a in arguments)
-    if committed or sum(value.size for value in values) > SMALL:
+    committed = [a for a in arguments if isinstance(a, jax.Array) and a.committed]
+    if committed or max([value.size for value in values]) > SMALL:
         return to_jax(values, arguments)
     return _compiled(*values)

@@ -95,8 +95,10 @@ def _entries(
     if is_at_hand((*arrays, *given)):
         hosts = [one.find_now() for one in trees]
         distances, indices = search(*hosts, with_offsets=False)
-        with np.errstate(over="ignore"):
-            values = [distances.astype(dtype), indices.astype(index_dtype())]
+        values = [
+            searches.cast(distances, dtype),
+            searches.cast(indices, index_dtype()),
+        ]
         made = handed_over(values, [])
         return made[0], made[1]
     found = with_derivatives(plain, full, offsets, order)(

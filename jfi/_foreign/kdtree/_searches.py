@@ -3,9 +3,11 @@
 Arrays may have leading batch dimensions, of size 1 where rows share them.
 """
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,7 +22,7 @@ Arrays = list[NDArray[Any]]
 def nearest(
     tree: HostTree,
     points: NDArray[Any],
-    bound: NDArray[Any],
+    bound: NDArray[Any] | float,
     *,
     ranks: int | Sequence[int],
     eps: float,
@@ -28,20 +30,22 @@ def nearest(
     workers: int,
 ) -> Arrays:
     """Distances and indices of the nearest points; no last axis if `ranks` is 1."""
+    if not isinstance(bound, float) and bound.ndim == 0:
+        bound = float(bound)
+    one = isinstance(bound, float)
     refuse_negative(bound, "distance_upper_bound", "KDTree.query()")
-    one = bound.ndim == 0
     distances, indices = tree.search.query(
         points.astype(np.float64),
-        k=ranks,
-        eps=eps,
-        p=order,
-        distance_upper_bound=float(bound if one else bound.max(initial=0)),
-        workers=workers,
+        ranks,
+        eps,
+        order,
+        bound if one else float(np.max(bound, initial=0)),
+        workers,
     )
-    if not one:  # under vmap each row may have its own, and SciPy takes one
-        near = distances < bound.reshape(
-            *bound.shape, *(1,) * (distances.ndim - bound.ndim)
-        )
+    if not isinstance(bound, float):  # one for each row, and SciPy takes one
+        distances = np.asarray(distances)
+        axes = (1,) * (distances.ndim - bound.ndim)
+        near = distances < bound.reshape(*bound.shape, *axes)
         indices = np.where(near, indices, tree.n)
         distances = np.where(near, distances, np.inf)
     return [distances, indices]
@@ -50,7 +54,7 @@ def nearest(
 def within(
     tree: HostTree,
     points: NDArray[Any],
-    radius: NDArray[Any],
+    radius: NDArray[Any] | float,
     *,
     places: int,
     eps: float,
@@ -62,7 +66,7 @@ def within(
     One query for the nearest of them: SciPy's own search returns lists of Python, which
     take longer to read than to find.
     """
-    shape = np.broadcast_shapes(points.shape[:-1], radius.shape)
+    shape = np.broadcast_shapes(points.shape[:-1], np.shape(radius))
     queries = np.broadcast_to(points, (*shape, tree.m)).reshape(-1, tree.m)
     queries = queries.astype(np.float64)
     radii = np.broadcast_to(radius, shape).reshape(-1)
@@ -221,6 +225,23 @@ def counts(
             cumulative=cumulative,
         )
     return [found]
+
+
+def cast(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Values in a dtype; infinite where they are beyond it, without a warning."""
+    array = np.asarray(values)
+    if array.dtype == dtype:
+        return array
+    # Asked first: entering `errstate` takes longer than a small search.
+    if dtype.kind == "i" or not (np.abs(array) > _largest(dtype)).any():
+        return array.astype(dtype)
+    with np.errstate(over="ignore"):
+        return array.astype(dtype)
+
+
+@functools.cache
+def _largest(dtype: np.dtype[Any]) -> float:
+    return float(jnp.finfo(dtype).max)  # type: ignore[no-untyped-call]
 
 
 def norms(offsets: NDArray[Any], order: float, missing: NDArray[Any]) -> NDArray[Any]:

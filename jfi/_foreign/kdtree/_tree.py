@@ -115,20 +115,12 @@ class KDTree(TreeOfPoints):
         name = "KDTree.query()"
         tree = self._given(name)
         points = checks.query_points(x, tree.shape[1], name)
-        ranks, has_axis = checks.neighbor_ranks(k, name)
         checks.check_number(distance_upper_bound, "distance_upper_bound", name)
-        question = queries.Question(
-            name,
-            ranks,
-            has_axis,
-            checks.norm_order(p, name),
-            checks.approximation(eps, name),
-            checks.thread_count(workers, name),
-        )
+        question = queries.Question.of(name, k, p, eps, workers)
         checks.checked_backend(backend, name)
         chosen = backend
         if backend == "auto":
-            chosen = backend_of_query(tree.shape[0], ranks, question.eps)
+            chosen = backend_of_query(tree.shape[0], question.ranks, eps)
             if len(tree.arrays) > 1:  # digits that the device does not have
                 chosen = "scipy"
         return queries.neighbors(

@@ -112,7 +112,9 @@ def solve_ivp(
 
     def slope(point: jax.Array) -> jax.Array:
         y = point[1:].reshape(state.shape)
-        value = bound(fun, ())(point[0], y, *(args if isinstance(args, tuple) else (args,)))
+        value = bound(fun, ())(
+            point[0], y, *(args if isinstance(args, tuple) else (args,))
+        )
         if isinstance(value, (list, tuple)):
             value = jnp.stack([jnp.asarray(v) for v in value])
         value = jnp.asarray(value)

@@ -158,9 +158,7 @@ class _Quad(NamedTuple):
         settings = self.settings._asdict()
         if self.size == 1:
             number = lambda x: float(ask(0, x)[0])
-            value, error = integrate.quad(
-                number, float(start), float(stop), **settings
-            )
+            value, error = integrate.quad(number, float(start), float(stop), **settings)
             return np.reshape(value, 1), error
         vector = lambda x: ask(0, x)
         value, error = integrate.quad_vec(
