@@ -76,6 +76,7 @@ from ._errors import (
     RecompileWarning as RecompileWarning,
     SlowCallWarning as SlowCallWarning,
     SolverError as SolverError,
+    StateError as StateError,
     TangentError as TangentError,
     UncompiledWarning as UncompiledWarning,
 )
@@ -199,6 +200,7 @@ if _typing.TYPE_CHECKING:
         randperm as randperm,
         uniform as uniform,
     )
+    from ._state import load_state as load_state, save_state as save_state
     from ._torch_names import (
         bmm as bmm,
         cat as cat,
@@ -283,6 +285,7 @@ else:
             "inspect": "_inspect",
             "jvp": "_derivatives",
             "linearize": "_derivatives",
+            "load_state": "_state",
             "map": "_loops",
             "persistent": "_persistent",
             "persistent_call": "_persistent",
@@ -290,6 +293,7 @@ else:
             "register_autoray": "_foreign._autoray",
             "remat": "_loops",
             "safe_where": "_loops",
+            "save_state": "_state",
             "scan": "_loops",
             "scan_while": "_loops",
             "shared": "_batching",

@@ -21,7 +21,8 @@ Python user would expect, so that either can be caught:
     ├── LoopError (TypeError, ValueError)   functions or rows that don't fit a loop
     ├── MissingDependencyError (ImportError)  an optional package is not installed
     ├── RandomError (RuntimeError)          no fresh random number can be given here
-    └── SolverError (ValueError)            what a solver of jfi.scipy can't take
+    ├── SolverError (ValueError)            what a solver of jfi.scipy can't take
+    └── StateError (ValueError)             what can't be saved, or is not in a file
 
     JfiWarning (UserWarning)
     ├── CacheWarning                        the store of compiled programs is no use
@@ -61,6 +62,7 @@ __all__ = [
     "RecompileWarning",
     "SlowCallWarning",
     "SolverError",
+    "StateError",
     "TangentError",
     "UncompiledWarning",
 ]
@@ -140,6 +142,10 @@ class RandomError(JfiError, RuntimeError):
 
 class SolverError(JfiError, ValueError):
     """A solver of `jfi.scipy` can't take this function, start or method."""
+
+
+class StateError(JfiError, ValueError):
+    """A state can't be saved, or a file does not hold this one."""
 
 
 class JfiWarning(UserWarning):

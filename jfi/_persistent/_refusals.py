@@ -35,8 +35,8 @@ def refuse_effects(opened: Opened) -> None:
         raise UnportableError(why)
 
 
-# The base of all streams. `isinstance(x, io.IOBase)` asks all classes that are registered
-# with it, which takes 50 ms for the values of a network at each start.
+# The base of all streams. `isinstance(x, io.IOBase)` asks each class that is registered
+# with it, at each start.
 _STREAM = io.TextIOWrapper.__mro__[-2]
 _STREAMS = frozenset(("stdout", "stderr"))
 _WRITES_FILES = frozenset(("write_bytes", "write_text"))
