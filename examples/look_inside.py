@@ -15,6 +15,7 @@ import jfi as jnp
 
 PICTURE = "look_inside.png"
 STEPS, LINKS = 20, 20
+State = tuple[jnp.Array, jnp.Array]  # angles and speeds
 
 
 def force(angles: jnp.Array) -> jnp.Array:
@@ -34,7 +35,7 @@ def swing_unrolled(angles: jnp.Array, speeds: jnp.Array, dt: float) -> jnp.Array
 def swing(angles: jnp.Array, speeds: jnp.Array, dt: float) -> jnp.Array:
     """The same: one turn is traced, as the body of a loop."""
 
-    def step(state: tuple[jnp.Array, jnp.Array], _: None) -> tuple[object, None]:
+    def step(state: State, _: None) -> tuple[State, None]:
         angles, speeds = state
         speeds = speeds + dt * force(angles)
         return (angles + dt * speeds, speeds), None

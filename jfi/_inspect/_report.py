@@ -354,6 +354,8 @@ def _called(operation: Operation) -> str:
     """The name of the Python function behind a callback."""
     params = operation.equation.params
     for value in params.values():
+        if isinstance(name := getattr(value, "name", None), str):
+            return name  # of a host call of jfi
         inner: Callable[..., Any] | None = getattr(value, "callback_func", None)
         found = inner or (value if callable(value) else None)
         if found is not None:

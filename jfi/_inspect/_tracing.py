@@ -4,6 +4,7 @@ import copy
 import inspect
 import itertools
 import re
+import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -63,8 +64,9 @@ def trace(
         Exception: What the function raises, or the tool that it is under.
     """
     args, kwargs = jax.tree.map(_own, (tuple(args), dict(kwargs)))
-    if inspect.ismethod(fn):
-        fn, args = fn.__func__, (fn.__self__, *args)
+    if isinstance(fn, types.MethodType):
+        method: types.MethodType = fn
+        fn, args = method.__func__, (method.__self__, *args)
     if is_wrapper(fn):
         fn = getattr(fn, "__wrapped__")  # noqa: B009 - unknown to type checkers
     options: Mapping[str, Any] = {}
