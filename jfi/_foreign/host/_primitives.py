@@ -56,13 +56,17 @@ def call_host(function: HostFunction, *arguments: ArrayLike) -> list[jax.Array]:
             for a derivative that it has not. Its own exceptions pass through; under
             `jax.jit` an error of JAX has their text.
     """
-    arrays = [x if isinstance(x, jax.Array) else jnp.asarray(x) for x in arguments]
+    arrays = list(map(_as_array, arguments))
     if any(isinstance(x, Tracer) for x in arrays):
         # In `jax.shard_map` a result differs between shards if any argument does.
         axes = frozenset().union(*map(varying_axes, arrays))
         arrays = [varying_over(x, axes) for x in arrays] if axes else arrays
     outs: list[jax.Array] = call_p.bind(*arrays, function=function)
     return outs
+
+
+def _as_array(x: Any) -> Any:
+    return x if isinstance(x, jax.Array) else jnp.asarray(x)
 
 
 # The call: types, runs, batches.
@@ -107,6 +111,8 @@ def _in_front(args: Sequence[Any], dims: Sequence[Any]) -> list[Any]:
 
 
 def _jvp(primals: Any, tangents: Any, *, function: HostFunction) -> Any:
+    # Eager grad hands on numbers as they came.
+    primals = list(map(_as_array, primals))
     outs, found = _derived(primals, tangents, function)
     if outs is None:
         outs = call_p.bind(*primals, function=function)

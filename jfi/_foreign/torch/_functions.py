@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..host import Spec
+from ._tensors import numpy_dtype, torch_dtype
 
 
 if TYPE_CHECKING:
@@ -267,7 +268,19 @@ class Batched(TensorFunction):
             row = iter(new)
             pairs = zip(tensors, self._is_batched, strict=True)
             rows.append(function(*(next(row) if b else t for t, b in pairs)))
+        if not rows:
+            return self._empty(tensors)
         return tuple(map(torch.stack, zip(*rows, strict=True)))
+
+    def _empty(self, tensors: Sequence[torch.Tensor]) -> Tensors:
+        import torch
+
+        name = self.name
+        specs = [Spec(tuple(t.shape), numpy_dtype(t.dtype, name)) for t in tensors]
+        results = self.results(*specs)
+        return tuple(
+            torch.empty(r.shape, dtype=torch_dtype(r.dtype, name)) for r in results
+        )
 
 
 def gradients(

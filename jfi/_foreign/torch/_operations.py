@@ -100,7 +100,11 @@ class Operation(TensorFunction):
         drawn = state is not None and state != _random_state()
         if drawn or versions != self._versions():
             # It may have been another thread: watched, it is told for sure.
-            return self._watched(run, tensors)
+            try:
+                return self._watched(run, tensors)
+            except DrawsNowError:
+                _set_random_state(state)
+                raise
         return results
 
     def _versions(self) -> list[int]:
@@ -131,3 +135,11 @@ def _random_state() -> bytes:
 
     # As bytes: to compare tensors takes four times as long.
     return torch.default_generator.get_state().numpy().tobytes()
+
+
+def _set_random_state(state: bytes | None) -> None:
+    import torch
+
+    if state is not None:
+        tensor = torch.frombuffer(bytearray(state), dtype=torch.uint8)
+        torch.default_generator.set_state(tensor)
