@@ -16,7 +16,7 @@ Python user would expect, so that either can be caught:
     ├── FingerprintError (ValueError)       a function whose identity can't be told
     ├── HaikuError (TypeError)              what from_haiku can't wrap
     ├── InterpolationError (TypeError, ValueError)  knots or values that don't fit
-    ├── JaxifyError (NotImplementedError)   what jaxify has no rule for
+    ├── JaxifyError (NotImplementedError, TypeError)  what jaxify can't translate
     ├── KDTreeError (ValueError)            data or queries that a KDTree can't take
     ├── LoopError (TypeError, ValueError)   functions or rows that don't fit a loop
     ├── MissingDependencyError (ImportError)  an optional package is not installed
@@ -120,8 +120,8 @@ class InterpolationError(JfiError, TypeError, ValueError):
     """An interpolator can't be made of these knots or values, or asked this."""
 
 
-class JaxifyError(JfiError, NotImplementedError):
-    """`jaxify` has no rule for this, or its rule can't translate it."""
+class JaxifyError(JfiError, NotImplementedError, TypeError):
+    """`jaxify` can't translate this, or its result can't take these arguments."""
 
 
 class KDTreeError(JfiError, ValueError):

@@ -104,6 +104,7 @@ from ._settings import (
     all_settings as all_settings,
     backend_started as backend_started,
     compilation_context as compilation_context,
+    cut_64_bits as cut_64_bits,
     cuts_64_bits as cuts_64_bits,
     jit_options as jit_options,
     refuse_64_bits as refuse_64_bits,

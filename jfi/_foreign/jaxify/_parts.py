@@ -1,5 +1,6 @@
 """Rules for what jfi has a function or a class for: each part has its own."""
 
+import sys
 from typing import Any
 
 from ._registry import jaxify
@@ -38,11 +39,30 @@ def _tree(tree: Any) -> Any:
 
 @jaxify.register("pytensor.graph.basic.Variable")
 @jaxify.register("pytensor.graph.fg.FunctionGraph")
-@jaxify.register("pytensor.compile.executor.Function")
 def _pytensor(graph: Any, **options: Any) -> Any:
     from ..pytensor import from_pytensor
 
     return from_pytensor(graph, **options)
+
+
+@jaxify.register(list)
+@jaxify.register(tuple)
+def _several(outputs: Any, **options: Any) -> Any:
+    base = getattr(sys.modules.get("pytensor.graph.basic"), "Variable", None)
+    if base is None or not all(isinstance(out, base) for out in outputs):
+        raise NotImplementedError(
+            "of sequences it takes those of PyTensor's variables only"
+        )
+    return _pytensor(outputs, **options)
+
+
+@jaxify.register("pytensor.compile.executor.Function")
+@jaxify.register("pytensor.compile.function.types.Function")
+def _compiled_pytensor(function: Any) -> Any:
+    raise NotImplementedError(
+        "PyTensor has compiled it. Pass the variables that it was made of, "
+        "jaxify([out], inputs=[x, y])"
+    )
 
 
 @jaxify.register("scipy.interpolate.PPoly")

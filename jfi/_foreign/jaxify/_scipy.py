@@ -51,7 +51,7 @@ def _factors(factors: Any) -> "LinearMap":
     def solver(mode: str) -> Callable[[NDArray[Any]], NDArray[Any]]:
         def solve(b: NDArray[Any]) -> NDArray[Any]:
             if b.dtype.kind == "c" and dtype.kind != "c":
-                return solve(b.real) + 1j * solve(b.imag)
+                return solve(np.real(b)) + 1j * solve(np.imag(b))
             solved: NDArray[Any] = factors.solve(np.asarray(b, dtype, "F"), mode)
             return solved
 
@@ -79,7 +79,7 @@ class LinearMap:
         on_columns: Columns,
         transposed_on_columns: Columns,
     ) -> None:
-        self.shape, self.dtype = tuple(shape), np.dtype(dtype)
+        self.shape, self.dtype = shape, np.dtype(dtype)
         self._name = name
         self._host = _Product(name, self.shape, on_columns, transposed_on_columns)
 
@@ -87,7 +87,8 @@ class LinearMap:
     def T(self) -> "LinearMap":  # noqa: N802  (NumPy's name)
         """The transposed function."""
         ways = self._host.transposed_on_columns, self._host.on_columns
-        made = LinearMap(f"{self._name}.T", self.shape[::-1], self.dtype, *ways)
+        m, n = self.shape
+        made = LinearMap(f"{self._name}.T", (n, m), self.dtype, *ways)
         made.T = self
         return made
 
