@@ -91,12 +91,16 @@ class PyTensorFunction:
         names = [
             str(v) for v in self.inputs if v.type.ndim == 0 and v.dtype in _INTEGERS
         ]
-        name = names[0] if names else "n"
-        return (
-            "a graph of PyTensor has a shape that depends on the value of an input, and "
-            "JAX compiles for one shape.\nMake it a constant of the graph (pt.eye(3) "
-            f"instead of pt.eye({name})), or one for each value: "
-            f"jaxify(out, static=[{name}]), and call it with a Python integer."
+        message = (
+            "a graph of PyTensor has a shape that depends on the values of an input, "
+            "and JAX compiles for one shape.\n"
+        )
+        if not names:
+            return message + "Keep the shape: pt.where(mask, x, 0) instead of x[mask]."
+        return message + (
+            f"Make it a constant of the graph (pt.eye(3) instead of pt.eye({names[0]}))"
+            f", or one for each value: jaxify(out, static=[{names[0]}]), and call it "
+            "with a Python integer."
         )
 
 

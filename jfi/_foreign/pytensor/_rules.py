@@ -43,10 +43,10 @@ def _in_jax(op: Any, node: Any, **settings: Any) -> Callable[..., Any]:
     """One operation as a function of values, known or traced."""
     make = _mended().get(type(op).__name__)
     run = make(op, node) if make else jax_rules()(op, node=node, **settings)
-    has_effect = type(op).__name__ in ("Scan", "OpFromGraph")
+    in_jax_only = type(op).__name__ in ("Scan", "OpFromGraph", "JAXShapeTuple")
 
     def on_values(*values: Any) -> Any:
-        if not has_effect and all(isinstance(v, _KNOWN) for v in values):
+        if not in_jax_only and all(isinstance(v, _KNOWN) for v in values):
             return _performed(op, node, values)
         found = run(*values) if make else run(*_for_rule(op, values))
         several = len(node.outputs) > 1
@@ -99,6 +99,7 @@ def _mended() -> dict[str, Callable[[Any, Any], Callable[..., Any]]]:
         "Shape": lambda op, node: lambda x: np.array(jnp.shape(x), np.int64),
         "Shape_i": lambda op, node: lambda x: np.array(jnp.shape(x)[op.i], np.int64),
         "ScalarFromTensor": lambda op, node: lambda x: jnp.asarray(x).reshape(()),
+        "JAXShapeTuple": lambda op, node: lambda *sizes: np.array(_sizes(sizes)),
         "Reshape": lambda op, node: _reshape,
         "ARange": lambda op, node: lambda *values: _range(op.dtype, *values),
         "Eye": lambda op, node: lambda n, m, k: _eye(n, m, k, op.dtype),
