@@ -201,6 +201,7 @@ if _typing.TYPE_CHECKING:
         uniform as uniform,
     )
     from ._state import load_state as load_state, save_state as save_state
+    from ._timing import Timing as Timing, timeit as timeit
     from ._torch_names import (
         bmm as bmm,
         cat as cat,
@@ -299,6 +300,8 @@ else:
             "shared": "_batching",
             "stack_trees": "_batching",
             "switch": "_loops",
+            "Timing": "_timing",
+            "timeit": "_timing",
             "unstack_tree": "_batching",
             "value_and_grad": "_derivatives",
             "vjp": "_derivatives",
