@@ -48,7 +48,7 @@ def check_direction(function, *arguments):
 
     @jax.jit
     def products(arguments, directions, weights):
-        value, forward = jax.jvp(function, arguments, directions)
+        _, forward = jax.jvp(function, arguments, directions)
         back = jax.vjp(function, *arguments)[1](weights)
         pairs = zip(back, directions, strict=True)
         return forward, (weights * forward).sum(), sum((b * d).sum() for b, d in pairs)

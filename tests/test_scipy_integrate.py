@@ -163,7 +163,7 @@ def test_what_is_refused_says_what_to_write():
     decay = lambda t, y: -y
     with pytest.raises(SolverError, match=r"t_eval=jnp\.linspace"):
         integrate.solve_ivp(decay, (0, 1), jnp.ones(1))
-    with pytest.raises(SolverError, match="derivative of each number"):
+    with pytest.raises(SolverError, match="derivative of each number in it"):
         integrate.solve_ivp(lambda t, y: y[:1], (0, 1), jnp.ones(2), t_eval=[1.0])
     with pytest.raises(SolverError, match="has the methods"):
         integrate.solve_ivp(decay, (0, 1), jnp.ones(1), "Euler", [1.0])

@@ -6,7 +6,7 @@ from jax.scipy.linalg import *  # pyright: ignore[reportWildcardImportFromLibrar
 
 
 if _typing.TYPE_CHECKING:
-    from .._foreign.solvers._matrix_equations import (
+    from .._foreign.solvers._matrix_equations import (  # type: ignore[assignment]
         solve_continuous_are as solve_continuous_are,
         solve_continuous_lyapunov as solve_continuous_lyapunov,
         solve_discrete_are as solve_discrete_are,

@@ -11,7 +11,7 @@ from ._optimality import Bounds
 
 
 def bounds_of_pairs(given: Any, start: jax.Array) -> Bounds:
-    """Bounds as `minimize` takes them: a pair for each variable, or SciPy's `Bounds`."""
+    """Bounds as `minimize` takes them: pairs, or `scipy.optimize.Bounds`."""
     if given is None or hasattr(given, "lb"):
         return bounds_of_ends(
             None if given is None else (given.lb, given.ub), start, "minimize"

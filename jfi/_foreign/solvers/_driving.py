@@ -1,29 +1,30 @@
 """SciPy's solvers and JAX's functions take turns.
 
-With values in hand SciPy runs in this thread and calls compiled functions. Under jit and
-other transformations the roles are swapped, which is known as reverse communication:
+With values in hand SciPy runs in this thread and calls compiled functions. Under jit
+and other transformations the roles are swapped, known as reverse communication:
 
-    while not done:                                    # a loop of JAX
-        value = functions[which](point)                # computed by JAX
-        which, point, done, results = next_request(value)   # a host call
+    while not done:                               # a loop of JAX
+        value = functions[which](point)           # computed by JAX
+        which, point, done, results = turn(value)   # a host call
 
-so that no host call ever calls JAX. The solver itself runs in a thread that waits between
-two host calls (`_sessions`). A batch is one such loop: each row has a run of its own, and
-the functions are computed for all rows at once.
+so that no host call ever calls JAX. The solver itself runs in a thread, which waits
+between two host calls (`_sessions`). A batch is one such loop: each row has a run of
+its own, and the functions are computed for all rows at once.
 
 Things that don't work, and why:
 
-- A solver that calls a compiled function from its host call. With one core and arrays of
-  some megabytes it waits for the thread that waits for it (see `_host_calls`).
+- A solver that calls a compiled function from its host call. With one core and arrays
+  of some megabytes it waits for the thread that waits for it (see `host`).
 - A host call that begins a run, in front of the loop. It does not depend on the loop
   around it, so XLA moves it out of that, and all rounds share one run.
-- A state of the loop that is what the host call returns, in the same order. XLA takes the
-  call for the tuple of the state then, and dies compiling a loop around this one: "Check
-  failed: while_body_root->opcode() == HloOpcode::kTuple" (JAX 0.10.2 and 0.12.0).
+- A state of the loop that is what the host call returns, in the same order. XLA takes
+  the call for the tuple of the state then, and dies compiling a loop around this one:
+  "Check failed: while_body_root->opcode() == HloOpcode::kTuple" (JAX 0.10.2, 0.12.0).
 """
 
 import functools
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -32,8 +33,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._host_calls import host_call, runs_now
+from . import _sessions
 from ._hoisting import Derived, HoistedFunction, evaluated
-from ._sessions import Request, Solver, begin, end, session
+from ._sessions import Request, Solver
 
 
 MAX_RUNS = 64  # of one batch at a time: each has a thread
@@ -149,14 +151,17 @@ def _loop(plan: _Plan, consts: Any, inputs: Any) -> list[jax.Array]:
             name="the solver",
             vectorized=True,
         )
-        return _State(said[3], *said[:3], said[4:])
+        session, which, point, done, *found = said
+        return _State(done, session, which, point, found)
 
     empty = [jnp.zeros(r.shape, r.dtype) for r in replies]
-    first = _State(empty[3], *empty[:3], empty[4:])
+    session, which, start, done, *found = empty
+    first = _State(done, session, which, start, found)
     return jax.lax.while_loop(lambda state: ~state.done, body, first).results
 
 
-class _Turn(NamedTuple):
+@dataclass(frozen=True)
+class _Turn:
     """One turn of the solvers of a batch: values in, next requests and results out."""
 
     solver: Solver
@@ -175,29 +180,29 @@ class _Turn(NamedTuple):
         running = [row for row in unfinished if numbers[row]]
         for row in running:
             value = values[row][: self.sizes[which[row]]]
-            session(numbers[row]).answer(np.array(value, np.float64))
+            _sessions.session(numbers[row]).answer(np.array(value, np.float64))
         new = [row for row in unfinished if not numbers[row]]
         for row in new[: max(0, MAX_RUNS - len(running))]:
             row_inputs = [np.array(a[row], np.float64) for a in inputs]
-            out[0][row] = begin(self.solver, row_inputs)
+            out[0][row] = _sessions.begin(self.solver, row_inputs)
             running.append(row)
         try:
             for row in running:
                 self._listen(row, out)
         except BaseException:
             for row in running:
-                end(int(out[0][row]))
+                _sessions.end(int(out[0][row]))
             raise
         return out
 
     def _listen(self, row: tuple[int, ...], out: list[NDArray[Any]]) -> None:
         numbers, which, points, done, *results = out
-        said = session(numbers[row]).listen()
+        said = _sessions.session(numbers[row]).listen()
         if isinstance(said, Request):
             which[row] = said.which
             points[row] = said.point.reshape(points[row].shape)
             return
-        end(int(numbers[row]))
+        _sessions.end(int(numbers[row]))
         done[row] = True
         for result, value in zip(results, said, strict=True):
             result[row] = value

@@ -1,15 +1,16 @@
 """Ordinary differential equations: `scipy.integrate.solve_ivp`.
 
 Derivatives are forward sensitivities: the derivative of the state with respect to all
-that is asked for is integrated along with the state. It costs the time of as many copies
-of the equation as there are numbers to differentiate by, and has every order, forward
-and reverse.
+that is asked for is integrated along with the state. It costs the time of as many
+copies of the equation as there are numbers to differentiate by, and has every order,
+forward and reverse.
 
 References:
     E. Hairer, S. Nørsett, G. Wanner, Solving Ordinary Differential Equations I, I.14.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -61,9 +62,10 @@ def solve_ivp(
 ) -> IvpResult:
     """Integrate `dy/dt = fun(t, y)`: `scipy.integrate.solve_ivp` for JAX functions.
 
-    SciPy chooses the steps, JAX computes the right-hand side and, for "Radau", "BDF" and
-    "LSODA", its jacobian. Derivatives with respect to the initial state, the times and
-    all that `fun` reads are integrated along with the state (forward sensitivities).
+    SciPy chooses the steps, JAX computes the right-hand side and, for "Radau", "BDF"
+    and "LSODA", its jacobian. Derivatives with respect to the initial state, the times
+    and all that `fun` reads are integrated along with the state (forward
+    sensitivities).
 
     Example:
         >>> import jax
@@ -83,8 +85,8 @@ def solve_ivp(
         t_span: The first and the last time.
         y0: Real array of any shape: the state at the first time.
         method: "RK45", "RK23", "DOP853", "Radau", "BDF" or "LSODA", as in SciPy.
-        t_eval: `(times,)` array: the times of which the state is returned. It is needed:
-            the number of SciPy's own steps is no shape that JAX could know.
+        t_eval: `(times,)` array: the times of which the state is returned. It is
+            needed: the number of SciPy's own steps is no shape that JAX could know.
         args: More arguments of `fun`, of any type that JAX takes.
         rtol: As in SciPy.
         atol: As in SciPy, a number.
@@ -120,8 +122,8 @@ def solve_ivp(
         value = jnp.asarray(value)
         if value.size != state.size:
             message = (
-                f"solve_ivp() got a fun that returns shape {value.shape} for a state of "
-                f"shape {state.shape}. Return the derivative of each number of the state."
+                f"solve_ivp() got a fun that returns shape {value.shape} for a state "
+                f"of shape {state.shape}. Return the derivative of each number in it."
             )
             raise SolverError(message)
         return jnp.ravel(value).astype(state.dtype)
@@ -145,7 +147,8 @@ class _Given(NamedTuple):
     times: Any
 
 
-class _Path(NamedTuple):
+@dataclass(frozen=True)
+class _Path:
     """The solution of `dy/dt = derive(function, consts, (t, y))`."""
 
     solver: "_Ivp"
@@ -177,9 +180,12 @@ class _Path(NamedTuple):
         states, *rest = self(given)
         dtype, size = states.dtype, given.state.size
         change = jnp.zeros_like(states)
-        slope = lambda t, y: self.derive(
-            self.function, given.consts, jnp.concatenate([t[None], y])
-        )
+
+        def slope(time: jax.Array, state: jax.Array) -> jax.Array:
+            point = jnp.concatenate([time[None], state])
+            value: jax.Array = self.derive(self.function, given.consts, point)
+            return value
+
         places = moving(moved.consts)
         starts, directions = [], []
         if is_moving(moved.state):
@@ -205,8 +211,9 @@ class _Path(NamedTuple):
         return [states, *rest], [change, *map(no_tangent, rest)]
 
 
-class _Along(NamedTuple):
-    """The right-hand side of a state and of its derivatives in `count` directions.
+@dataclass(frozen=True)
+class _Along:
+    """The right-hand side of a state and of its derivatives in some directions.
 
     The last directions are those of the constants at `places`.
     """
@@ -214,13 +221,13 @@ class _Along(NamedTuple):
     derive: Derived
     places: tuple[int, ...]
     size: int
-    count: int
+    directions: int
 
     def __call__(
         self, function: HoistedFunction, consts: Any, point: jax.Array
     ) -> jax.Array:
         time, state = point[:1], point[1 : 1 + self.size]
-        slopes = point[1 + self.size :].reshape(self.count, self.size)
+        slopes = point[1 + self.size :].reshape(self.directions, self.size)
         moved = as_vector([consts[k] for k in self.places] or [time[:0]], point.dtype)
 
         def slope(state: jax.Array, moved: jax.Array) -> Any:
@@ -228,12 +235,13 @@ class _Along(NamedTuple):
             return self.derive(function, new, jnp.concatenate([time, state]))
 
         value, along = jax.linearize(slope, state, moved)
-        of_consts = jnp.eye(self.count, moved.size, moved.size - self.count)
+        of_consts = jnp.eye(self.directions, moved.size, moved.size - self.directions)
         changes = jax.vmap(along)(slopes, of_consts.astype(point.dtype))
         return jnp.concatenate([value, changes.ravel()])
 
 
-class _Jacobian(NamedTuple):
+@dataclass(frozen=True)
+class _Jacobian:
     """The derivative of a right-hand side with respect to the state."""
 
     derive: Derived
@@ -246,7 +254,8 @@ class _Jacobian(NamedTuple):
         return jacobian
 
 
-class _Ivp(NamedTuple):
+@dataclass(frozen=True)
+class _Ivp:
     """`scipy.integrate.solve_ivp` with these settings, as a solver to drive."""
 
     method: str

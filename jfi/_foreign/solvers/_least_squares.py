@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -28,7 +29,7 @@ LOSSES: dict[str, Callable[[jax.Array], jax.Array]] = {
 
 
 class LeastSquaresResult(NamedTuple):
-    """What `least_squares` returns: SciPy's `OptimizeResult` with fields of fixed shape.
+    """What `least_squares` returns: an `OptimizeResult` of SciPy.
 
     Attributes:
         x: The minimum, of the shape of `x0`; it has derivatives.
@@ -67,8 +68,8 @@ def least_squares(
     """Minimise a sum of squares: `scipy.optimize.least_squares` for JAX functions.
 
     SciPy searches, JAX computes the residuals and their jacobian. Derivatives of the
-    minimum with respect to all that `fun` and the bounds read come from the conditions of
-    optimality, with the second derivatives of the residuals, forward and reverse.
+    minimum with respect to all that `fun` and the bounds read come from the conditions
+    of optimality, with the second derivatives of the residuals, forward and reverse.
 
     Example:
         >>> import jax
@@ -97,7 +98,7 @@ def least_squares(
         loss: "linear", "soft_l1", "huber", "cauchy" or "arctan", as in SciPy.
         f_scale: As in SciPy: residuals up to here count in full.
         max_nfev: As in SciPy.
-        options: More options of `scipy.optimize.least_squares`: `x_scale`, `tr_solver` ...
+        options: More options of `scipy.optimize.least_squares`: `x_scale`, ...
 
     Returns:
         `LeastSquaresResult`.
@@ -169,7 +170,8 @@ def _solved(
     return implicit(solve, residual, (traced.consts, bounds, start))
 
 
-class _LeastSquares(NamedTuple):
+@dataclass(frozen=True)
+class _LeastSquares:
     """`scipy.optimize.least_squares` with these settings, as a solver to drive."""
 
     method: str
@@ -186,7 +188,8 @@ class _LeastSquares(NamedTuple):
 
         size = start.size
         ftol, xtol, gtol = self.stops
-        found = optimize.least_squares(
+        solve: Any = optimize.least_squares
+        found = solve(
             functools.partial(ask, 0),
             start,
             jac=lambda x: ask(1, x).reshape(-1, size),

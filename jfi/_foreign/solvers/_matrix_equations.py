@@ -1,7 +1,7 @@
 """Matrix equations of control: Sylvester, Lyapunov, Riccati.
 
-An equation that is linear in its unknown is written down once, as a function of JAX: its
-derivatives follow from that, and a derivative is the same equation with another
+An equation that is linear in its unknown is written down once, as a function of JAX:
+its derivatives follow from that, and a derivative is the same equation with another
 right-hand side, solved by the same solver. A Riccati equation is not linear, but its
 derivative is: a Lyapunov equation of the closed loop.
 
@@ -29,7 +29,9 @@ def solve_sylvester(
     method: str = "schur",
     tol: float = 1e-8,
 ) -> jax.Array:
-    """Solve `A X + X B = C` for `X`: `jax.scipy.linalg.solve_sylvester`, with derivatives.
+    """Solve `A X + X B = C` for `X`, with derivatives: `scipy.linalg.solve_sylvester`.
+
+    The solution is that of `jax.scipy.linalg.solve_sylvester`.
 
     Example:
         >>> import jfi as jnp
@@ -47,19 +49,20 @@ def solve_sylvester(
     Returns:
         `(m, n)` matrix.
     """
-    A, B, C = _promoted(A, B, C)  # noqa: N806
+    a, b, c = _promoted(A, B, C)
     theirs: Any = jax.scipy.linalg.solve_sylvester
 
     def solve(a: jax.Array, b: jax.Array, c: jax.Array) -> jax.Array:
         found: jax.Array = theirs(a, b, c, method=method, tol=tol)
         return found.astype(c.dtype)
 
-    return jax.lax.custom_linear_solve(
-        lambda x: A @ x + x @ B,
-        C,
-        lambda _, c: solve(A, B, c),
-        lambda _, c: solve(A.T, B.T, c),
+    found: jax.Array = jax.lax.custom_linear_solve(
+        lambda x: a @ x + x @ b,
+        c,
+        lambda _, c: solve(a, b, c),
+        lambda _, c: solve(a.T, b.T, c),
     )
+    return found
 
 
 def solve_continuous_lyapunov(a: Any, q: Any) -> jax.Array:
@@ -74,7 +77,7 @@ def solve_continuous_lyapunov(a: Any, q: Any) -> jax.Array:
         >>> x.tolist()
         [[0.583, 0.083], [0.083, 0.25]]
         >>> jax.grad(lambda s: jnp.trace(lyapunov(s * a, -jnp.eye(2))))(1.0).tolist()
-        -0.9166
+        -0.8333
 
     Args:
         a: `(n, n)` matrix.
@@ -120,7 +123,8 @@ def solve_continuous_are(
         >>> import jfi as jnp
         >>> def cost(q):  # of x' = x + u
         ...     one = jnp.eye(1)
-        ...     return jnp.scipy.linalg.solve_continuous_are(one, one, q * one, one)[0, 0]
+        ...     found = jnp.scipy.linalg.solve_continuous_are(one, one, q * one, one)
+        ...     return found[0, 0]
         >>> cost(3.0).tolist(), jax.grad(cost)(3.0).tolist()  # 1 + √(1 + q)
         (3.0, 0.25)
 
@@ -140,11 +144,11 @@ def solve_continuous_are(
             its text.
     """
 
-    def gain(matrices: Any, x: jax.Array) -> jax.Array:
+    def gain(matrices: Any, x: jax.Array) -> Any:
         _, b, _, r, s = matrices
         return jnp.linalg.solve(r, _h(b) @ x + _h(s))
 
-    def residual(matrices: Any, x: jax.Array) -> jax.Array:
+    def residual(matrices: Any, x: jax.Array) -> Any:
         a, b, q, _, s = matrices
         return _h(a) @ x + x @ a - (x @ b + s) @ gain(matrices, x) + q
 
@@ -168,7 +172,8 @@ def solve_discrete_are(
         >>> import jfi as jnp
         >>> def cost(q):  # of x⁺ = x + u
         ...     one = jnp.eye(1)
-        ...     return jnp.scipy.linalg.solve_discrete_are(one, one, q * one, one)[0, 0]
+        ...     found = jnp.scipy.linalg.solve_discrete_are(one, one, q * one, one)
+        ...     return found[0, 0]
         >>> cost(1.0).tolist(), jax.grad(cost)(1.0).tolist()  # (q + √(q² + 4 q)) / 2
         (1.618, 1.1708)
 
@@ -188,11 +193,11 @@ def solve_discrete_are(
             its text.
     """
 
-    def gain(matrices: Any, x: jax.Array) -> jax.Array:
+    def gain(matrices: Any, x: jax.Array) -> Any:
         a, b, _, r, s = matrices
         return jnp.linalg.solve(r + _h(b) @ x @ b, _h(b) @ x @ a + _h(s))
 
-    def residual(matrices: Any, x: jax.Array) -> jax.Array:
+    def residual(matrices: Any, x: jax.Array) -> Any:
         a, b, q, _, s = matrices
         return _h(a) @ x @ a - x - (_h(a) @ x @ b + s) @ gain(matrices, x) + q
 
@@ -213,8 +218,8 @@ def _promoted(*matrices: Any) -> list[jax.Array]:
     for array in arrays:
         if array.ndim != 2:
             message = (
-                f"A matrix equation got an array of shape {array.shape}. Pass matrices; "
-                "for many of them use jfi.vmap."
+                f"A matrix equation got an array of shape {array.shape}. Pass "
+                "matrices; for many of them use jfi.vmap."
             )
             raise SolverError(message)
     return [array.astype(dtype) for array in arrays]
@@ -227,12 +232,13 @@ def _linear(
     q: jax.Array,
 ) -> jax.Array:
     """Solve `equation(a, x) = q` by SciPy; `equation(aᵀ, x)` is its transpose."""
-    return jax.lax.custom_linear_solve(
+    found: jax.Array = jax.lax.custom_linear_solve(
         lambda x: equation(a, x),
         q,
         lambda _, q: call_scipy(name, q, a, q),
         lambda _, q: call_scipy(name, q, a.T, q),
     )
+    return found
 
 
 def _riccati(
@@ -264,16 +270,16 @@ def _riccati(
         half = jnp.linalg.solve(_h(e), z)
         return _h(jnp.linalg.solve(_h(e), _h(half)))
 
-    @jax.custom_jvp
-    def solved(matrices: list[jax.Array]) -> jax.Array:
-        a, b, q, r, s = matrices
+    def solve(a: Any, b: Any, q: Any, r: Any, s: Any) -> jax.Array:
         return call_scipy(name, a, a, b, q, r, jnp.eye(a.shape[0], dtype=a.dtype), s)
 
-    @solved.defjvp
-    def rule(primals: Any, tangents: Any) -> Any:  # pyright: ignore[reportUnusedFunction]
-        x = solved(*primals)
-        change = jax.jvp(lambda m: residual(m, x), primals, tangents)[1]
-        return x, moved(*primals, x, change)
+    solved = jax.custom_jvp(solve)
 
-    found: jax.Array = solved(_promoted(a, b, q, r, s))
+    def rule(matrices: Any, moves: Any) -> Any:
+        x = solved(*matrices)
+        change = jax.jvp(lambda *m: residual(m, x), matrices, moves)[1]
+        return x, moved(matrices, x, change)
+
+    solved.defjvp(rule)
+    found: jax.Array = solved(*_promoted(a, b, q, r, s))
     return found

@@ -55,8 +55,7 @@ def fractional_matrix_power(A: Any, t: Any) -> jax.Array:  # noqa: N803
         complex matrix then. SciPy changes the dtype instead.
     """
     matrix = _square(A)
-    real = jnp.finfo(matrix.dtype).dtype
-    return _power(matrix, jnp.asarray(t, real))
+    return _power(matrix, jnp.asarray(t, matrix.real.dtype))
 
 
 def sqrtm(A: Any, blocksize: int = 1) -> jax.Array:  # noqa: N803
@@ -81,7 +80,7 @@ def sqrtm(A: Any, blocksize: int = 1) -> jax.Array:  # noqa: N803
         return jax.scipy.linalg.sqrtm(matrix, blocksize)
 
     @root.defjvp
-    def rule(primals: Any, tangents: Any) -> Any:  # pyright: ignore[reportUnusedFunction]
+    def rule(primals: Any, tangents: Any) -> Any:
         found = root(*primals)
         return found, solve_sylvester(found, found, tangents[0].astype(found.dtype))
 

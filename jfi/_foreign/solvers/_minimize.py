@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -69,9 +70,10 @@ def minimize(
 ) -> Any:
     """Minimise a function: `scipy.optimize.minimize` for JAX functions.
 
-    SciPy searches, JAX computes the function, its gradient and, where a method wants it,
-    its hessian. Derivatives of the minimum with respect to all that `fun`, the bounds and
-    the constraints read come from the conditions of optimality, of every order.
+    SciPy searches, JAX computes the function, its gradient and, where a method wants
+    it, its hessian. Derivatives of the minimum with respect to all that `fun`, the
+    bounds and the constraints read come from the conditions of optimality, of every
+    order.
 
     The methods "BFGS" and "l-bfgs-experimental-do-not-use-me" are JAX's own,
     `jax.scipy.optimize.minimize`, with what that takes and returns.
@@ -95,8 +97,8 @@ def minimize(
         bounds: `(low, high)` for each variable, None where there is none; or
             `scipy.optimize.Bounds`. The bounds may be traced.
         constraints: As in SciPy, one or several of
-            `{"type": "eq" or "ineq", "fun": f, "args": ()}`, with `f(x, *args)` zero, or
-            not negative. Those that hold the minimum must be independent.
+            `{"type": "eq" or "ineq", "fun": f, "args": ()}`, with `f(x, *args)` zero,
+            or not negative. Those that hold the minimum must be independent.
         tol: As in SciPy. In float32 the default is coarser where SciPy's can't be had.
         options: As in SciPy.
 
@@ -109,7 +111,6 @@ def minimize(
     """
     if method is not None and method.lower() in OF_JAX:
         _refuse_for_jax(method, bounds, constraints)
-        args = args if isinstance(args, tuple) else (args,)
         return jax_minimize(fun, x0, args, method=method, tol=tol, options=options)
     start = real_array(x0, "x0 of minimize()")
     conditions = [constraints] if isinstance(constraints, Mapping) else [*constraints]
@@ -196,7 +197,8 @@ def _solved(solver: "_Minimize", problem: _Problem, start: jax.Array) -> Any:
     return unknowns[:size], rest
 
 
-class _Minimize(NamedTuple):
+@dataclass(frozen=True)
+class _Minimize:
     """`scipy.optimize.minimize` with these settings, as a solver to drive."""
 
     method: str
@@ -238,7 +240,9 @@ class _Minimize(NamedTuple):
 
     def _constraint(self, ask: Callable[[Any], Any], equal: bool, size: int) -> Any:
         # A table of a row for each constraint: value, gradient.
-        rows = lambda x: ask(x).reshape(-1, 1 + size)
+        def rows(x: Any) -> Any:
+            return ask(x).reshape(-1, 1 + size)
+
         condition = {
             "type": "eq" if equal else "ineq",
             "fun": lambda x: rows(x)[:, 0],
@@ -252,7 +256,8 @@ def _value_and_gradient(
     function: HoistedFunction, consts: Any, x: jax.Array
 ) -> jax.Array:
     value, gradient = jax.value_and_grad(lambda x: function(consts, x)[0])(x)
-    return jnp.concatenate([value[None], gradient])
+    both: jax.Array = jnp.concatenate([value[None], gradient])
+    return both
 
 
 def _hessian(function: HoistedFunction, consts: Any, x: jax.Array) -> jax.Array:
@@ -263,8 +268,11 @@ def _hessian(function: HoistedFunction, consts: Any, x: jax.Array) -> jax.Array:
 def _values_and_jacobian(
     function: HoistedFunction, consts: Any, x: jax.Array
 ) -> jax.Array:
-    values = lambda x: function(consts, x)[0]
-    return jnp.concatenate([values(x)[:, None], jax.jacfwd(values)(x)], axis=1)
+    def values(x: jax.Array) -> Any:
+        return function(consts, x)[0]
+
+    both = [values(x)[:, None], jax.jacfwd(values)(x)]
+    return jnp.concatenate(both, axis=1)
 
 
 def _number(value: Any, dtype: Any) -> jax.Array:
@@ -275,7 +283,8 @@ def _number(value: Any, dtype: Any) -> jax.Array:
             f"array of shape {value.shape}. Reduce it, for example by jnp.sum(...)."
         )
         raise SolverError(message)
-    return value.reshape(()).astype(dtype)
+    number: jax.Array = value.reshape(()).astype(dtype)
+    return number
 
 
 def _condition(given: Any, start: jax.Array) -> _Condition:

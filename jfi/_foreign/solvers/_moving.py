@@ -1,4 +1,4 @@
-"""Which of a function's constants a derivative is asked for, and these as one vector."""
+"""Which constants of a function a derivative is asked for, as one vector."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -16,9 +16,9 @@ Product = Callable[[Any], Any]
 class LinearOperator:
     """A matrix that is known by its products: `scipy.sparse.linalg.LinearOperator`.
 
-    The product with the transpose is derived from the product. An operator is a function
-    as well, so that `cg`, `gmres` and `bicgstab` take it as `A`. It may be an argument of
-    autojit; `jax.jit` closes over it.
+    The product with the transpose is derived from the product. An operator is a
+    function as well, so that `cg`, `gmres` and `bicgstab` take it as `A`. It may be an
+    argument of autojit; `jax.jit` closes over it.
 
     Example:
         >>> import jfi as jnp
@@ -48,7 +48,7 @@ class LinearOperator:
         *,
         dtype: Any = None,
     ) -> None:
-        self.shape = tuple(map(int, shape))
+        self.shape: tuple[int, int] = (int(shape[0]), int(shape[1]))
         self.dtype = dtype
         self._matvec = matvec
         self._rmatvec = rmatvec
@@ -108,18 +108,22 @@ class LinearOperator:
     def H(self) -> "LinearOperator":  # noqa: N802
         """The conjugate transpose."""
         return LinearOperator(
-            self.shape[::-1], self.rmatvec, self.matvec, dtype=self.dtype
+            self._other_way, self.rmatvec, self.matvec, dtype=self.dtype
         )
 
     @property
     def T(self) -> "LinearOperator":  # noqa: N802
         """The transpose."""
         return LinearOperator(
-            self.shape[::-1],
+            self._other_way,
             lambda x: self.rmatvec(x.conj()).conj(),
             lambda x: self.matvec(x.conj()).conj(),
             dtype=self.dtype,
         )
+
+    @property
+    def _other_way(self) -> tuple[int, int]:
+        return self.shape[1], self.shape[0]
 
     def __repr__(self) -> str:
         return f"LinearOperator{self.shape}"
@@ -145,7 +149,9 @@ def aslinearoperator(A: Any) -> LinearOperator:  # noqa: N803
     if hasattr(A, "shape") and not hasattr(A, "nse") and not hasattr(A, "tocoo"):
         matrix = jnp.asarray(A)
         return LinearOperator(
-            matrix.shape, lambda x: matrix @ x, lambda x: matrix.conj().T @ x
+            (matrix.shape[0], matrix.shape[1]),
+            lambda x: matrix @ x,
+            lambda x: matrix.conj().T @ x,
         )
     sparse = coordinates(A, "aslinearoperator")
     back = sparse.transposed._replace(values=sparse.values.conj())

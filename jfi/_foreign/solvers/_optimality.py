@@ -1,23 +1,26 @@
 """What holds at a minimum: equations whose solution it is, for its derivatives.
 
-Without constraints the gradient is zero. A variable at a bound that holds it back follows
-the bound. Constraints that hold the minimum have multipliers, which are unknowns as well
-(the conditions of Karush, Kuhn and Tucker). Where it is by chance that a bound touches
-the free minimum, there are two one-sided derivatives; that of the free minimum is taken.
+Without constraints the gradient is zero. A variable at a bound that holds it back
+follows the bound. Constraints that hold the minimum have multipliers, which are
+unknowns as well (the conditions of Karush, Kuhn and Tucker). Where it is by chance that
+a bound touches the free minimum, there are two one-sided derivatives; that of the free
+minimum is taken.
 
 References:
     J. Nocedal, S. Wright, Numerical Optimization, 2nd edition, chapter 12.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from ._options import tolerance
+
 
 class Bounds(NamedTuple):
-    """Lower and upper bounds of a vector of variables; infinite where there are none."""
+    """Lower and upper bounds of variables; infinite where there are none."""
 
     lower: jax.Array
     upper: jax.Array
@@ -27,7 +30,7 @@ def held_back(
     x: jax.Array, gradient: jax.Array, bounds: Bounds
 ) -> tuple[jax.Array, jax.Array]:
     """Which variables a bound keeps from a lower value: at lower, at upper bounds."""
-    near = jnp.sqrt(jnp.finfo(x.dtype).eps) * (1 + jnp.abs(x))
+    near = tolerance(x.dtype) * (1 + jnp.abs(x))
     at_lower = (x - bounds.lower <= near) & (gradient > 0)
     at_upper = (bounds.upper - x <= near) & (gradient < 0)
     return at_lower, at_upper
@@ -60,7 +63,7 @@ def multipliers(
     """The multipliers at a minimum; zero for constraints that don't hold it."""
     values = constraints.values(x)
     rows = jax.jacfwd(constraints.values)(x)
-    near = 100 * jnp.sqrt(jnp.finfo(x.dtype).eps)
+    near = 100 * tolerance(x.dtype)
     at_bound = (x - bounds.lower <= near) | (bounds.upper - x <= near)
     free = jnp.where(at_bound, 0.0, 1.0).astype(x.dtype)
 

@@ -1,11 +1,12 @@
 """Integrals of functions of one number: `scipy.integrate.quad`.
 
-The derivative of an integral is the integral of the derivatives, a vector, and the values
-of the function at the limits (Leibniz). So derivatives have every order, forward and
-reverse, and are as accurate as the integral.
+The derivative of an integral is the integral of the derivatives, a vector, and the
+values of the function at the limits (Leibniz). So derivatives have every order, forward
+and reverse, and are as accurate as the integral.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -90,8 +91,12 @@ def quad(
 
     traced = hoisted(integrand, shape)
     finest = 1.49e-8 if shape.dtype == jnp.float64 else 1e-5
-    stops = tuple(finest if eps is None else eps for eps in (epsabs, epsrel))
-    settings = _Settings(*stops, limit, None if points is None else tuple(points))
+    settings = _Settings(
+        finest if epsabs is None else epsabs,
+        finest if epsrel is None else epsrel,
+        limit,
+        None if points is None else tuple(points),
+    )
     value, error = _integral(
         _value, traced.function, settings, traced.consts, start, stop
     )
@@ -146,7 +151,8 @@ def _integral(
     return value, error
 
 
-class _Quad(NamedTuple):
+@dataclass(frozen=True)
+class _Quad:
     """`scipy.integrate.quad`, or `quad_vec`, as a solver to drive."""
 
     settings: _Settings
@@ -172,7 +178,8 @@ def _value(function: HoistedFunction, consts: Any, x: jax.Array) -> jax.Array:
     return value
 
 
-class _Slopes(NamedTuple):
+@dataclass(frozen=True)
+class _Slopes:
     """The derivatives of a vector with respect to some constants, as one vector."""
 
     derive: Derived

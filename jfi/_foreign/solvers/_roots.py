@@ -2,11 +2,11 @@
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from ..._errors import SolverError
 from ._driving import Asked, drive
@@ -118,7 +118,8 @@ def _solved(solver: "_Root", traced: Hoisted, start: jax.Array) -> tuple[Any, An
     return implicit(solve, residual, (traced.consts, jax.lax.stop_gradient(start)))
 
 
-class _Root(NamedTuple):
+@dataclass(frozen=True)
+class _Root:
     """`scipy.optimize.root` with these settings, as a solver to drive."""
 
     method: str
@@ -143,7 +144,8 @@ class _Root(NamedTuple):
 
 
 def _value(function: HoistedFunction, consts: Any, x: jax.Array) -> jax.Array:
-    return function(consts, x)[0]
+    value: jax.Array = function(consts, x)[0]
+    return value
 
 
 def _jacobian(function: HoistedFunction, consts: Any, x: jax.Array) -> jax.Array:

@@ -1,6 +1,7 @@
 """Roots of one equation in one unknown: `scipy.optimize.root_scalar`, `brentq`."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -80,8 +81,8 @@ def root_scalar(
 
     Raises:
         SolverError: An unknown method, or one without the start that it needs.
-        ValueError: SciPy's: `f` has the same sign at both ends of the bracket. Under jit
-            an error of JAX has its text.
+        ValueError: SciPy's: `f` has the same sign at both ends of the bracket. Under
+            jit an error of JAX has its text.
     """
     method = method or ("newton" if bracket is None else "brentq")
     refuse_method(method, METHODS, "root_scalar")
@@ -157,7 +158,8 @@ def brentq(
     return jnp.where(found.converged, found.root, jnp.nan)
 
 
-class _RootScalar(NamedTuple):
+@dataclass(frozen=True)
+class _RootScalar:
     """`scipy.optimize.root_scalar` with these settings, as a solver to drive."""
 
     method: str
@@ -194,6 +196,9 @@ class _RootScalar(NamedTuple):
 
 def _derivatives(function: HoistedFunction, consts: Any, x: jax.Array) -> jax.Array:
     """The function with its first and second derivative."""
-    value = lambda x: function(consts, x[None])[0][0]
+
+    def value(x: jax.Array) -> Any:
+        return function(consts, x[None])[0][0]
+
     first = jax.grad(value)
     return jnp.stack([value(x[0]), first(x[0]), jax.grad(first)(x[0])])

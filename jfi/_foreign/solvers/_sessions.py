@@ -3,8 +3,8 @@
 Each run has a thread of its own, since the function is called from compiled code of
 SciPy, which a generator of Python can't leave. It waits most of the time, and computes
 with NumPy alone. One thing is left behind: where the program that drives a run fails in
-between, by an exception of a host call in the user's function, its thread waits until the
-process ends.
+between, by an exception of a host call in the user's function, its thread waits until
+the process ends.
 """
 
 import itertools

@@ -1,7 +1,7 @@
 """Sparse linear systems: `scipy.sparse.linalg.spsolve`.
 
-SciPy's SuperLU factors the matrix. Factors are kept by the contents of the matrix, so that
-a second right-hand side, the backward pass and a loop around it find them.
+SciPy's SuperLU factors the matrix. Factors are kept by the contents of the matrix, so
+that a second right-hand side, the backward pass and a loop around it find them.
 """
 
 import hashlib
@@ -9,6 +9,7 @@ import threading
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -34,7 +35,8 @@ class Coordinates(NamedTuple):
     @property
     def transposed(self) -> "Coordinates":
         """Rows for columns."""
-        return Coordinates(self.values, self.columns, self.rows, self.shape[::-1])
+        m, n = self.shape
+        return Coordinates(self.values, self.columns, self.rows, (n, m))
 
     def times(self, x: jax.Array) -> jax.Array:
         """The product with a vector or a matrix."""
@@ -73,9 +75,9 @@ def coordinates(matrix: Any, name: str) -> Coordinates:
         return Coordinates(matrix.data, matrix.row, matrix.col, matrix.shape)
     if type(matrix).__name__ != "BCOO" or matrix.n_batch or matrix.n_dense:
         message = (
-            f"{name}() got {kind} as a sparse matrix. Pass a jax.experimental.sparse.BCOO "
-            "or BCSR without batch axes (use jfi.vmap), or a sparse array of SciPy. A "
-            "dense matrix is solved by jfi.linalg.solve."
+            f"{name}() got {kind} as a sparse matrix. Pass a BCOO or BCSR of "
+            "jax.experimental.sparse without batch axes (use jfi.vmap), or a sparse "
+            "array of SciPy. A dense matrix is solved by jfi.linalg.solve."
         )
         raise SolverError(message)
     indices = matrix.indices
@@ -89,9 +91,9 @@ def _starts_as_places(starts: jax.Array, count: int) -> jax.Array:
 def spsolve(A: Any, b: Any, permc_spec: str | None = None) -> jax.Array:  # noqa: N803
     """Solve a sparse linear system: `scipy.sparse.linalg.spsolve`, with derivatives.
 
-    SciPy's SuperLU factors the matrix once for equal contents: for more right-hand sides
-    and for the backward pass the factors are found. Derivatives are with respect to the
-    right-hand side and to the values that the matrix holds.
+    SciPy's SuperLU factors the matrix once for equal contents: for more right-hand
+    sides and for the backward pass the factors are found. Derivatives are with respect
+    to the right-hand side and to the values that the matrix holds.
 
     Example:
         >>> import jax, scipy.sparse
@@ -108,7 +110,8 @@ def spsolve(A: Any, b: Any, permc_spec: str | None = None) -> jax.Array:  # noqa
         [-0.5, 0.25, -1.0]
 
     Args:
-        A: `(n, n)` sparse matrix: BCOO, BCSR, COO, CSR or CSC of `jax.experimental.sparse`,
+        A: `(n, n)` sparse matrix: BCOO, BCSR, COO, CSR or CSC of
+            `jax.experimental.sparse`,
             or of SciPy. Values of one place are summed.
         b: `(n,)` or `(n, k)` array.
         permc_spec: As in SciPy: how the columns are ordered.
@@ -134,12 +137,13 @@ def spsolve(A: Any, b: Any, permc_spec: str | None = None) -> jax.Array:  # noqa
     right = right.astype(dtype)
     if runs_now([*matrix[:3], right]):
         return _by_scipy(matrix, right, permc_spec, "N")
-    return jax.lax.custom_linear_solve(
+    solution: jax.Array = jax.lax.custom_linear_solve(
         matrix.times,
         right,
         lambda _, b: _by_scipy(matrix, b, permc_spec, "N"),
         lambda _, b: _by_scipy(matrix, b, permc_spec, "T"),
     )
+    return solution
 
 
 def factorized(A: Any) -> Callable[[Any], jax.Array]:  # noqa: N803
@@ -148,7 +152,8 @@ def factorized(A: Any) -> Callable[[Any], jax.Array]:  # noqa: N803
     Example:
         >>> import scipy.sparse
         >>> import jfi as jnp
-        >>> solve = jnp.scipy.sparse.linalg.factorized(scipy.sparse.diags_array([2.0, 4.0]))
+        >>> diagonal = scipy.sparse.diags_array([2.0, 4.0])
+        >>> solve = jnp.scipy.sparse.linalg.factorized(diagonal)
         >>> solve(jnp.array([2.0, 2.0]))
         Array([1. , 0.5], dtype=float32)
 
@@ -170,7 +175,8 @@ def _by_scipy(
     return host_call(run, [spec], values, rows, columns, b, name="spsolve")[0]
 
 
-class _Solve(NamedTuple):
+@dataclass(frozen=True)
+class _Solve:
     """Solve with the factors of a matrix, or of its transpose."""
 
     size: int

@@ -1,4 +1,4 @@
-"""Minimisation and roots: `jax.scipy.optimize`, and SciPy's solvers of JAX functions."""
+"""Minimisation and roots: `jax.scipy.optimize`, and SciPy's solvers."""
 
 import typing as _typing
 
