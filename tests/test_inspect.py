@@ -6,6 +6,7 @@ import re
 import jax
 import numpy as np
 import pytest
+from hypothesis import given, settings, strategies as st
 from subprocesses import output_of
 
 import jfi as jnp
@@ -165,6 +166,61 @@ def test_derivative_rules_and_solvers_count_once():
     assert report.executed["sin"] == 1
     assert report.executed["dot_general"] == 0
     assert report.executed["mul"] == 1
+
+
+STEPS = {
+    "sin": jnp.sin,
+    "matmul": lambda x: x @ SQUARE,
+    "square": lambda x: x * x + 1.0,
+    "sum": lambda x: x - x.sum(0),
+    "where": lambda x: jnp.where(x > 0, x, -x),
+}
+PROGRAMS = st.recursive(
+    st.sampled_from(sorted(STEPS)).map(lambda name: [name]),
+    lambda inner: st.one_of(
+        st.lists(inner, min_size=1, max_size=3).map(
+            lambda parts: [step for part in parts for step in part]
+        ),
+        st.tuples(st.integers(0, 3), inner).map(lambda pair: [pair]),
+    ),
+    max_leaves=5,
+)
+
+
+def computed(program, x, loop):
+    """What a program does: names of steps, and loops (turns, program)."""
+    for part in program:
+        if isinstance(part, str):
+            x = STEPS[part](x)
+        else:
+            turns, inner = part
+            x = loop(turns, lambda x, inner=inner: computed(inner, x, loop), x)
+    return x
+
+
+def unrolled_loop(turns, body, x):
+    for _ in range(turns):
+        x = body(x)
+    return x
+
+
+def scanned_loop(turns, body, x):
+    return jax.lax.scan(lambda x, _: (body(x), None), x, length=turns)[0]
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(PROGRAMS)
+def test_a_scan_costs_what_its_unrolled_twin_costs(program):
+    unrolled, scanned = (
+        jnp.inspect(lambda x, loop=loop: computed(program, x, loop))(SQUARE)
+        for loop in (unrolled_loop, scanned_loop)
+    )
+    assert unrolled.flops == scanned.flops
+    assert unrolled.transcendentals == scanned.transcendentals
+    assert unrolled.bytes == scanned.bytes
+    graphs = (scanned.graph(fold) for fold in ("none", "call", "line"))
+    costs = {sum(node.flops for node in graph.nodes) for graph in graphs}
+    assert costs == {scanned.flops + scanned.transcendentals}
 
 
 # ------------------------------------------------------------ all kinds of functions

@@ -105,9 +105,14 @@ class _Builder:
     ) -> None:
         self._flow, self._sources, self._fold = flow, dict(sources), fold
         self._number = 0
+        self._with_bodies = {
+            scope.operation
+            for operation in flow.operations
+            for scope in operation.scopes
+            if scope.operation is not None
+        }
         lines = Counter(operation.line for operation in flow.operations)
         self._shown = {line for line, _ in lines.most_common(most)}
-        self._of_body: dict[int, list[tuple[Operation, tuple[Scope, ...]]]] = {}
 
     def build(self) -> Graph:
         operations = [(o, o.scopes) for o in self._flow.operations]
@@ -175,21 +180,11 @@ class _Builder:
                 return None, scope, scopes[k + 1 :]
             if self._fold == "call":
                 return ("call", scope), None, ()
-        is_whole = operation.number in self._loops
+        is_whole = operation.number in self._with_bodies
         if self._fold == "line" and not is_whole:
             line = operation.line
             return ("line", line if line in self._shown else None), None, ()
         return ("operation", operation.number), None, ()
-
-    @property
-    def _loops(self) -> set[int]:
-        """The operations that have bodies."""
-        return {
-            scope.operation
-            for operation in self._flow.operations
-            for scope in operation.scopes
-            if scope.operation is not None
-        }
 
     def _node(
         self,
