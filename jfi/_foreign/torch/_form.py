@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class TorchForm(Form):
     """Tensors of the CPU. JAX's int32 crosses as int64, PyTorch's index type."""
 
-    def view(self, array: Any, spec: Spec) -> "torch.Tensor":
+    def view(self, array: Any, spec: Any) -> "torch.Tensor":
         """See `Form.view`."""
         tensor = _in_memory_of(np.asarray(array))
         return tensor.long() if spec.dtype == _INT32 else tensor
@@ -34,21 +34,21 @@ class TorchForm(Form):
         self,
         values: Sequence[Any],
         buffers: Sequence[Any],
-        specs: Sequence[Result],
+        results: Sequence[Result],
         name: str,
     ) -> None:
         """See `Form.write`."""
-        check(values, specs, name)
+        check(values, results, name)
         for value, buffer in zip(values, buffers, strict=True):
             if value.numel():  # an empty buffer has no memory
                 _in_memory_of(np.asarray(buffer)).copy_(value)
 
     def to_jax(
-        self, values: Sequence[Any], specs: Sequence[Result], device: Any, name: str
+        self, values: Sequence[Any], results: Sequence[Result], device: Any, name: str
     ) -> list[jax.Array]:
         """See `Form.to_jax`."""
-        check(values, specs, name)
-        return to_jax(list(values), specs, device)
+        check(values, results, name)
+        return to_jax(list(values), results, device)
 
 
 TORCH = TorchForm()
@@ -90,8 +90,9 @@ def _is_owned(tensor: "torch.Tensor") -> bool:
     import torch
 
     storage: Any = tensor.untyped_storage()
-    users: int = torch._C._storage_Use_Count(storage._cdata)  # noqa: SLF001
-    return users == 1 and storage.resizable()
+    # Not documented: where it is missing, memory is copied.
+    users: Any = getattr(vars(torch)["_C"], "_storage_Use_Count", lambda _: 0)
+    return bool(users(storage._cdata) == 1 and storage.resizable())  # noqa: SLF001
 
 
 def _fresh(tensor: "torch.Tensor") -> "torch.Tensor":

@@ -173,13 +173,14 @@ class TorchModule:
     @classmethod
     def tree_unflatten(cls, form: Form, children: Iterable[Any]) -> "TorchModule":
         """For JAX: a module of other leaves, which may be anything."""
-        return _new(*children, form)
+        module = object.__new__(cls)
+        module.params, module.buffers = children
+        module._form = form
+        return module
 
 
 def _new(params: Any, buffers: Any, form: Form) -> TorchModule:
-    module = object.__new__(TorchModule)
-    module.params, module.buffers, module._form = params, buffers, form
-    return module
+    return TorchModule.tree_unflatten(form, (params, buffers))
 
 
 def _arrays(

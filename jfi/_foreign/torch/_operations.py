@@ -7,8 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._errors import CallbackError
+from ..host import Spec
 from ._drawing import seeded, unchanged
-from ._functions import Spec, TensorFunction, Tensors
+from ._functions import TensorFunction, Tensors
 from ._inference import Findings, watched
 from ._results import LEAF, checked_leaf, flat_result, is_plain
 

@@ -121,7 +121,8 @@ class Signature:
 
 
 def _nbytes(spec: Spec) -> int:
-    return math.prod(spec.shape) * spec.dtype.itemsize
+    size: int = math.prod(spec.shape) * spec.dtype.itemsize
+    return size
 
 
 def _canonical_spec(tensor: Any, name: str) -> Spec:
