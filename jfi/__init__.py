@@ -56,6 +56,7 @@ from ._errors import (
     BatchError as BatchError,
     CacheWarning as CacheWarning,
     CallbackError as CallbackError,
+    ComparisonError as ComparisonError,
     DefaultsError as DefaultsError,
     DerivativeError as DerivativeError,
     DeviceError as DeviceError,
@@ -117,7 +118,7 @@ jaxm = _jfi  # the module itself, for `from jfi import jaxm`
 # Imported on first use, which spares a third of the time of `import jfi`. Type checkers
 # see plain imports, and no `__getattr__`, which would excuse every typo.
 if _typing.TYPE_CHECKING:
-    from . import random as random
+    from . import random as random, testing as testing
     from ._autojit import (
         AdvancedAutoJIT as AdvancedAutoJIT,
         AutoJIT as AutoJIT,
@@ -291,6 +292,7 @@ else:
             "persistent": "_persistent",
             "persistent_call": "_persistent",
             "random": "random",
+            "testing": "testing",
             "register_autoray": "_foreign._autoray",
             "remat": "_loops",
             "safe_where": "_loops",

@@ -9,6 +9,7 @@ Python user would expect, so that either can be caught:
     ├── BatchError (TypeError, ValueError)  what vmap can't map, or finds no batch in
     │   └── AmbiguousBatchError             ... or finds several
     ├── CallbackError (RuntimeError)        a host function can't run inside JAX
+    ├── ComparisonError (AssertionError)    a converted object differs from the original
     ├── DefaultsError (TypeError, ValueError)  a dtype that is not there
     │   └── DeviceError (RuntimeError)          ... or a device
     ├── DerivativeError (TypeError)         what has no derivative
@@ -42,6 +43,7 @@ __all__ = [
     "BatchError",
     "CacheWarning",
     "CallbackError",
+    "ComparisonError",
     "DefaultsError",
     "DerivativeError",
     "DeviceError",
@@ -90,6 +92,10 @@ class AmbiguousBatchError(BatchError):
 
 class CallbackError(JfiError, RuntimeError):
     """A host function can't run inside JAX."""
+
+
+class ComparisonError(JfiError, AssertionError):
+    """A converted object differs from the original."""
 
 
 class DefaultsError(JfiError, TypeError, ValueError):

@@ -191,8 +191,8 @@ def _check_bounds(points: jax.Array, grid: tuple[jax.Array, ...]) -> None:
         seen, first, last = np.asarray(points[..., i]), axis[0], axis[-1]
         if ((seen < np.asarray(first)) | (seen > np.asarray(last))).any():
             message = (
-                f"RegularGridInterpolator() got points outside of the grid in axis {i}, "
-                f"which goes from {first} to {last}. Pass bounds_error=False, "
+                f"RegularGridInterpolator() got points outside of the grid in axis "
+                f"{i}, which goes from {first} to {last}. Pass bounds_error=False, "
                 "or fill_value=None to extrapolate."
             )
             raise ValueError(message)

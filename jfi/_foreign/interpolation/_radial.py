@@ -94,8 +94,8 @@ class RBFInterpolator(Interpolator):
         if not fits or jnp.iscomplexobj(places) or neighbors is not None:
             message = (
                 f"RBFInterpolator() got places of shape {places.shape}, values of "
-                f"shape {values.shape} and neighbors={neighbors}. Pass (n, d) real numbers, "
-                "(n, ...) values and no neighbors."
+                f"shape {values.shape} and neighbors={neighbors}. Pass (n, d) real "
+                "numbers, (n, ...) values and no neighbors."
             )
             raise InterpolationError(message)
         if kernel not in _KERNELS or (epsilon is None and kernel in _NEEDS_SCALE):

@@ -116,6 +116,8 @@ def described(obj: Any) -> str:
 
 
 def _no_rule(obj: Any, **options: Any) -> Any:
+    if type(obj).__module__.partition(".")[0] in ("jax", "jaxlib", "jfi"):
+        return obj  # a compiled function, or what jaxify made
     name = f"{type(obj).__module__}.{type(obj).__qualname__}"
     message = (
         f"jaxify() has no rule for {described(obj)}.\nWrite one:\n"
