@@ -158,6 +158,7 @@ if _typing.TYPE_CHECKING:
         Neighbors as Neighbors,
         Pairs as Pairs,
     )
+    from ._foreign.numpy_functions import from_numpy as from_numpy
     from ._foreign.torch import from_torch as from_torch
     from ._inspect import Inspection as Inspection, inspect as inspect
     from ._loops import (
@@ -244,7 +245,7 @@ else:
     from ._arrays._numpy_functions import WORDS as _WORDS
     from ._jax_internals import (
         deprecated_numpy as _deprecations,
-        from_numpy as _from_numpy,
+        from_numpy as _jax_numpy,
     )
     from ._optional._packages import attach as _attach
 
@@ -277,6 +278,7 @@ else:
             "enable_cache": "_persistent",
             "fori_loop": "_loops",
             "from_haiku": "_foreign._haiku",
+            "from_numpy": "_foreign.numpy_functions",
             "from_torch": "_foreign.torch",
             "grad": "_derivatives",
             "hessian": "_derivatives",
@@ -325,7 +327,7 @@ else:
                 "_torch_names",
             ),
         },
-        _explained(__name__, _from_numpy),
+        _explained(__name__, _jax_numpy),
     )
     __all__ = [name for name in __dir__() if not name.startswith("_")]
 

@@ -27,12 +27,15 @@ from .kinds._objects import slots
 from .kinds._variables import Namespace
 
 
-_NAMES = {"callback", "io_callback", "pure_callback"}
+_NAMES = {
+    "callback", "io_callback", "pure_callback",
+    "call_host", "from_numpy", "from_torch", "host_call", "jaxify",
+}  # fmt: skip
 MAX_REACHED = 10_000  # objects of a callback that are looked at
 
 
 def may_call_back(opened: Opened) -> bool:
-    """Whether some code names a function of JAX that calls back, or may make its name.
+    """Whether some code names what calls back, or may make the name of JAX's functions.
 
     A name may be made of texts, as in `getattr(jax, "pure_" + "callback")`.
     """
@@ -44,7 +47,7 @@ def may_call_back(opened: Opened) -> bool:
     return any(
         isinstance(x, types.FunctionType)
         and x.__name__ in _NAMES
-        and str(x.__module__).startswith("jax.")
+        and str(x.__module__).startswith(("jax.", "jfi."))
         for x in opened.objects
     )
 

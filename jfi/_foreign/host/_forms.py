@@ -132,7 +132,35 @@ def checked(
     )
     if not fits:
         mismatch(name, [describe(a.shape, a.dtype) for a in arrays], results)
-    return arrays
+    pairs = zip(arrays, results, strict=True)
+    return [
+        array if array.dtype == result.dtype else narrowed(array, name, result.dtype)
+        for array, result in pairs
+    ]
+
+
+def narrowed(
+    value: NDArray[Any], name: str, dtype: np.dtype[Any] | None = None
+) -> NDArray[Any]:
+    """A value in the dtype that JAX gives it.
+
+    Raises:
+        CallbackError: It has an integer that does not fit: it is not cut.
+    """
+    dtype = canonical(value.dtype) if dtype is None else dtype
+    if value.dtype == dtype:
+        return value
+    if value.dtype.kind in "iu" and value.size:
+        bounds = np.iinfo(dtype)
+        least, most = int(value.min()), int(value.max())
+        if least < bounds.min or most > bounds.max:
+            message = (
+                f"{name} returned the integer {most if most > bounds.max else least}, "
+                f"which does not fit into {dtype}. Allow 64-bit types: "
+                'jnp.set_default_dtype("float64").'
+            )
+            raise CallbackError(message)
+    return value.astype(dtype)
 
 
 def mismatch(name: str, got: Sequence[str], results: Sequence[Result]) -> NoReturn:

@@ -219,7 +219,12 @@ def _results(function: HostFunction, specs: Sequence[Any]) -> list[Result]:
             "Return at least one array from it."
         )
         raise CallbackError(message)
+    return results_as(found)
+
+
+def results_as(specs: Sequence[Spec]) -> list[Result]:
+    """What was declared, in dtypes that JAX has."""
     return [
         Result(tuple(spec.shape), canonical(spec.dtype), np.dtype(spec.dtype))
-        for spec in found
+        for spec in specs
     ]
