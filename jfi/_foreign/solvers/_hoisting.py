@@ -26,7 +26,7 @@ class HoistedFunction:
 
     def __call__(self, consts: Sequence[Any], *arguments: Any) -> list[Any]:
         """Evaluate it; derivatives and batches go through."""
-        return list(eval_jaxpr(self._jaxpr, consts, *arguments))
+        return list(eval_jaxpr(self._jaxpr, (), *consts, *arguments))
 
 
 class Hoisted(NamedTuple):
@@ -60,13 +60,32 @@ def hoisted(function: Callable[..., Any], *arguments: Any) -> Hoisted:
     """
     comparable = compares_code()  # before anything is traced
     closed, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
-    key = code_key(closed.jaxpr) if comparable else None
-    # Equal code has equal values, and equal derivatives only without rules of its own.
-    if has_rules(closed.jaxpr):
-        key = None
     # NumPy arrays come as they were captured, float64 ones with x64 off too.
     consts = [jnp.asarray(c) if isinstance(c, np.ndarray) else c for c in closed.consts]
-    return Hoisted(_interned(key, closed.jaxpr), consts, shape)
+    jaxpr = _without_values(closed, consts, arguments)
+    key = code_key(jaxpr) if comparable else None
+    # Equal code has equal values, and equal derivatives only without rules of its own.
+    if has_rules(jaxpr):
+        key = None
+    return Hoisted(_interned(key, jaxpr), consts, shape)
+
+
+def _without_values(closed: Any, consts: list[Any], arguments: tuple[Any, ...]) -> Any:
+    """A jaxpr that takes the captured values as its first arguments, and holds none.
+
+    `closed.jaxpr` holds them as well from JAX 0.12 on: to keep that keeps tracers.
+    """
+
+    def taking(consts: list[Any], *arguments: Any) -> list[Any]:
+        return list(eval_jaxpr(closed.jaxpr, consts, *arguments))
+
+    if not consts:
+        return closed.jaxpr
+    types = [
+        jax.ShapeDtypeStruct(c.shape, c.dtype, weak_type=jax.typeof(c).weak_type)
+        for c in consts
+    ]
+    return jax.make_jaxpr(taking)(types, *arguments).jaxpr
 
 
 Derived = Callable[..., Any]  # of a HoistedFunction, its consts and its arguments
