@@ -346,6 +346,15 @@ def test_a_python_loop_is_named_by_its_line():
     assert not any("Python loop" in hint for hint in jnp.inspect(nested)(SQUARE).hints)
 
 
+def test_long_functions_of_libraries_are_no_loops():
+    def fn(x):
+        return jnp.interp(x, x[0], x[1]), jnp.random.gamma(2.0, size=3)
+
+    report = jnp.inspect(fn)(SQUARE)
+    assert report.lines[0].operations > 80
+    assert not any("loop?" in hint for hint in report.hints)
+
+
 def test_a_function_of_jax_counts_where_it_is_called():
     jnp.inspect(lambda x: jnp.linalg.norm(x))(jnp.ones(3))  # JAX keeps this trace
     report = jnp.inspect(lambda x: 1 + jnp.linalg.norm(x))(jnp.ones(3))

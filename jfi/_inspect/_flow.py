@@ -47,7 +47,10 @@ class Line(NamedTuple):
         return linecache.getline(self.file, self.number).strip()
 
     def __str__(self) -> str:
-        return f"{os.path.basename(self.file)}, line {self.number}"
+        folder, name = os.path.split(self.file)
+        # Notebooks have a file with a number for its name for each cell.
+        in_notebook = os.path.basename(folder).startswith("ipykernel_")
+        return f"{'cell' if in_notebook else name}, line {self.number}"
 
 
 class Scope(NamedTuple):
@@ -121,7 +124,7 @@ class Branches(NamedTuple):
     """
 
     line: Line | None
-    flops: tuple[float, ...]
+    flops: tuple[int, ...]
     counted: int
 
 
@@ -236,7 +239,7 @@ class _Walk:
         self.branches.append(Branches(line, flops, chosen))
 
 
-def _total(operations: Sequence[Operation]) -> tuple[float, float, int]:
+def _total(operations: Sequence[Operation]) -> tuple[int, int, int]:
     counted = [o for o in operations if o.counted]
     flops = sum((o.cost.flops + o.cost.transcendentals) * o.times for o in counted)
     return flops, sum(o.cost.bytes * o.times for o in counted), len(counted)
@@ -257,6 +260,12 @@ def _value(atom: Any, env: dict[Any, Value]) -> Value:
 def _line(equation: Any) -> Line | None:
     found = user_line(equation, is_library_file)
     return Line(*found) if found else None
+
+
+def is_written_by_user(operation: Operation) -> bool:
+    """Whether an operation is the user's, and not one that a library makes for them."""
+    found = user_line(operation.equation)
+    return found is not None and not is_library_file(found[0])
 
 
 def _is_of_library(jaxpr: Any) -> bool:
@@ -307,7 +316,7 @@ def repeated(flow: Flow) -> list[list[Operation]]:
     canonical: dict[Value, Value] = {}
     groups: dict[Hashable, list[Operation]] = {}
     for operation in flow.operations:
-        if operation.equation.effects:
+        if operation.equation.effects or not operation.needed:
             continue
         inputs = tuple(canonical.get(v, v) for v in operation.inputs)
         around = tuple(s.number for s in operation.scopes if s.operation is not None)
