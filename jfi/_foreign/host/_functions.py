@@ -135,7 +135,12 @@ class Batched(HostFunction):
     def __init__(self, row: HostFunction, is_batched: tuple[bool, ...]) -> None:
         super().__init__(row.name)
         self.row, self.is_batched = row, is_batched
-        self.form, self.may_write = row.form, row.may_write
+        self.form = row.form
+
+    @property
+    def may_write(self) -> bool:  # type: ignore[override]
+        """As the row says, which may learn it only now."""
+        return self.row.may_write
 
     def results(self, *specs: Spec) -> Sequence[Spec]:
         """See `HostFunction.results`."""

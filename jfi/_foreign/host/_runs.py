@@ -13,6 +13,9 @@ Things that don't work, and why (JAX 0.10.2, measured with one core):
 - Views that a function keeps, or writes into. The memory is valid during the call only:
   what was kept reads as garbage later, and what it writes changes an array of JAX. So
   views are read-only, and functions that `may_write` get copies.
+- A call with several results that is all that the body of a loop does, in the order of
+  its state. XLA takes the call for the tuple of the state: the loop hangs, or XLA dies
+  compiling ("while_body_root->opcode() == HloOpcode::kTuple"). So there is a barrier.
 - Large results by `jnp.asarray`: it copies at a quarter of the speed of NumPy. Memory
   with the alignment of XLA is taken as it is, by DLPack; NumPy's own has another one.
 """
@@ -114,7 +117,10 @@ def staged(
             raise recorded(error) from error
 
     if in_place:
-        return buffer_callback(on_buffers, declared)
+        called = buffer_callback(on_buffers, declared)
+        if len(declared) == 1:
+            return called
+        return lambda *arrays: jax.lax.optimization_barrier(called(*arrays))
 
     def elsewhere(*arrays: jax.Array) -> Any:
         return jax.pure_callback(on_host, declared, *arrays)

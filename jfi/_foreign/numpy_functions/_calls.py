@@ -65,7 +65,7 @@ class NumpyCall(HostFunction):
 
     def run(self, *arguments: NDArray[Any]) -> list[NDArray[Any]]:
         """See `HostFunction.run`."""
-        counts = list(map(sys.getrefcount, arguments))
+        counts = _counts(arguments)
         values = flat_result(self._told(arguments), self.name)[0]
         if not self.may_write:
             values = [_own(value, arguments) for value in values]
@@ -112,16 +112,14 @@ class NumpyCall(HostFunction):
             mismatch(self.name, [describe(v.shape, v.dtype) for v in values], results)
 
     def _refuse_kept(
-        self, arguments: Sequence[NDArray[Any]], counts: Sequence[int]
+        self, arguments: Sequence[NDArray[Any]], counts: list[int]
     ) -> None:
         """The memory of arguments is gone after the call: nobody may keep them."""
-        if list(map(sys.getrefcount, arguments)) == list(counts):
+        if _counts(arguments) == counts:
             return
-        gc.collect()
-        if any(
-            sys.getrefcount(argument) > count
-            for argument, count in zip(arguments, counts, strict=True)
-        ):
+        gc.collect()  # a cycle may hold it that nobody needs
+        pairs = zip(_counts(arguments), counts, strict=True)
+        if any(now > before for now, before in pairs):
             message = (
                 f"{self.name} keeps an array that it was given, whose memory JAX uses "
                 "for something else after the call. Keep a copy: np.array(x)."
@@ -158,7 +156,7 @@ class NumpyCall(HostFunction):
         for samples in (_halves, _rising):
             arrays = [samples(spec) for spec in specs]
             before = list(map(_bits, arrays))
-            counts = list(map(sys.getrefcount, arrays))
+            counts = _counts(arrays)
             try:
                 with np.errstate(all="ignore"):
                     values, tree = flat_result(self.on_arrays(*arrays), self.name)
@@ -168,7 +166,7 @@ class NumpyCall(HostFunction):
                 error = error or failed
                 continue
             values = [_own(value, arrays) for value in values]
-            kept = [sys.getrefcount(a) for a in arrays] != counts
+            kept = _counts(arrays) != counts
             if kept or before != list(map(_bits, arrays)):
                 self.may_write = True
             return [Spec(value.shape, value.dtype) for value in values], tree
@@ -228,6 +226,11 @@ def _leaf(leaf: Any, name: str) -> NDArray[Any]:
         "Return arrays and numbers, and containers of them: tuples, lists, dicts, None."
     )
     raise CallbackError(message)
+
+
+def _counts(arrays: Sequence[NDArray[Any]]) -> list[int]:
+    """How many references there are to each array; its views have one."""
+    return list(map(sys.getrefcount, arrays))
 
 
 def _shapes(arrays: Sequence[Any]) -> Any:
