@@ -79,6 +79,7 @@ from ._errors import (
     SolverError as SolverError,
     StateError as StateError,
     TangentError as TangentError,
+    TreeError as TreeError,
     UncompiledWarning as UncompiledWarning,
 )
 from ._random._seeding import (
@@ -238,6 +239,7 @@ if _typing.TYPE_CHECKING:
         topk as topk,
         unsqueeze as unsqueeze,
     )
+    from ._trees import pytree as pytree
 else:
     from jax.numpy import __array_api_version__, __array_namespace_info__
 
@@ -293,6 +295,7 @@ else:
             "map": "_loops",
             "persistent": "_persistent",
             "persistent_call": "_persistent",
+            "pytree": "_trees",
             "random": "random",
             "testing": "testing",
             "register_autoray": "_foreign._autoray",

@@ -23,7 +23,8 @@ Python user would expect, so that either can be caught:
     ├── MissingDependencyError (ImportError)  an optional package is not installed
     ├── RandomError (RuntimeError)          no fresh random number can be given here
     ├── SolverError (ValueError)            what a solver of jfi.scipy can't take
-    └── StateError (ValueError)             what can't be saved, or is not in a file
+    ├── StateError (ValueError)             what can't be saved, or is not in a file
+    └── TreeError (TypeError)               a class or an object that is no tree of data
 
     JfiWarning (UserWarning)
     ├── CacheWarning                        the store of compiled programs is no use
@@ -66,6 +67,7 @@ __all__ = [
     "SolverError",
     "StateError",
     "TangentError",
+    "TreeError",
     "UncompiledWarning",
 ]
 
@@ -152,6 +154,10 @@ class SolverError(JfiError, ValueError):
 
 class StateError(JfiError, ValueError):
     """A state can't be saved, or a file does not hold this one."""
+
+
+class TreeError(JfiError, TypeError):
+    """A class can't be a tree, or an object of it hides data from JAX."""
 
 
 class JfiWarning(UserWarning):

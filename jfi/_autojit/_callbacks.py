@@ -18,12 +18,11 @@ import jax
 from jax.core import Tracer
 
 from .._jax_internals import callbacks_of
-from .._values import own_attributes, references
+from .._values import own_attributes, references, slots
 from ._graphs import Graph, Opened
 from ._watching import UnwatchedError
 from .kinds._base import MISSING
 from .kinds._classify import BODY, CELL, FUNCTION, VARIABLES
-from .kinds._objects import slots
 from .kinds._variables import Namespace
 
 
