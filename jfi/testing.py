@@ -256,7 +256,9 @@ def _of_torch(torch: Any, function: Any, args: Sequence[Any]) -> Any:
 
 def _numpy(x: Any) -> Any:
     """A number or an array as NumPy's; other things as they are."""
-    return np.asarray(x) if hasattr(x, "dtype") or isinstance(x, (float, complex)) else x
+    return (
+        np.asarray(x) if hasattr(x, "dtype") or isinstance(x, (float, complex)) else x
+    )
 
 
 def _is_inexact(x: Any) -> bool:

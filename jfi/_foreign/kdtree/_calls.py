@@ -7,8 +7,7 @@ costs what SciPy needs, and the offsets are those of float64 also where JAX has 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -29,8 +28,7 @@ Arrays = Sequence[Any]
 Offsets = Callable[[Any, Any, Any], Any]
 
 
-@dataclass(frozen=True, eq=False)
-class Given:
+class Given(NamedTuple):
     """A tree in a call: SciPy's tree in hand, or arrays from which it is found.
 
     Attributes:
@@ -282,4 +280,6 @@ def index_dtype() -> np.dtype[Any]:
 
 def rows_of(data: jax.Array, indices: jax.Array) -> jax.Array:
     """Rows of data; zero for an index that is no row."""
+    if len(data) == 0:
+        return jnp.zeros((*indices.shape, data.shape[1]), data.dtype)
     return jnp.take(data, indices, axis=0, mode="fill", fill_value=0)
