@@ -224,9 +224,7 @@ class Ordinary:
 
 
 def test_hidden_data_are_refused():
-    with pytest.raises(
-        jnp.TreeError, match=r"Point.n holds a Ordinary .* class Ordinary"
-    ):
+    with pytest.raises(jnp.TreeError, match=r"Point.n holds .* above class Ordinary"):
         jax.tree.leaves(Point(jnp.ones(2), Ordinary()))
 
 

@@ -153,7 +153,7 @@ def _refuse_hidden_data(leaf: object, x: object, name: str) -> None:
         return
     cls = type(leaf).__name__
     raise TreeError(
-        f"{type(x).__name__}.{name} holds a {cls} with arrays or floats. It is an "
-        "ordinary class, which JAX can't take apart, and would stand still. Write "
-        f"@jnp.pytree above class {cls}."
+        f"{type(x).__name__}.{name} holds an object with arrays or floats of the "
+        f"ordinary class {cls}, which JAX can't take apart: it would stand still. "
+        f"Write @jnp.pytree above class {cls}."
     )
