@@ -1,5 +1,6 @@
 """Tensors in the memory of JAX arrays, and JAX arrays in the memory of tensors."""
 
+import contextlib
 import functools
 import warnings
 from collections.abc import Sequence
@@ -87,12 +88,39 @@ def _is_owned(tensor: "torch.Tensor") -> bool:
 
     Memory that PyTorch got from elsewhere, a NumPy array's, can't change its size.
     """
+    alone = _users_alone()
+    return alone is not None and _users(tensor) == alone and _frees(tensor)
+
+
+def _frees(tensor: "torch.Tensor") -> bool:
+    return bool(tensor.untyped_storage().resizable())
+
+
+def _users(tensor: "torch.Tensor") -> int:
     import torch
 
     storage: Any = tensor.untyped_storage()
-    # Not documented: where it is missing, memory is copied.
-    users: Any = getattr(vars(torch)["_C"], "_storage_Use_Count", lambda _: 0)
-    return bool(users(storage._cdata) == 1 and storage.resizable())  # noqa: SLF001
+    count: Any = vars(torch)["_C"]._storage_Use_Count  # noqa: SLF001
+    return int(count(storage._cdata))  # noqa: SLF001
+
+
+@functools.cache
+def _users_alone() -> int | None:
+    """How many users memory has that one tensor uses; None: PyTorch can't tell.
+
+    It does so by a function that is not documented, so that is tried first. Without
+    it large results are copied.
+    """
+    import torch
+
+    with contextlib.suppress(Exception):
+        tensor = torch.empty(1)
+        alone = _users(tensor)
+        other = tensor.detach()
+        if _users(other) > alone:
+            del tensor
+            return alone if _users(other) == alone else None
+    return None
 
 
 def _fresh(tensor: "torch.Tensor") -> "torch.Tensor":

@@ -242,10 +242,18 @@ class Batched(TensorFunction):
 
         if self._randomness == "loop":
             return self._looped(self._base.inner, tensors)
-        batched: Callable[..., Tensors] = torch.vmap(
-            self._base.inner, in_dims=self._axes, randomness=self._randomness
+        if len(self.inexact) > 1:
+            batched: Callable[..., Tensors] = torch.vmap(
+                self._base.inner, in_dims=self._axes, randomness=self._randomness
+            )
+            return batched(*tensors)
+        # One tensor instead of a tuple of one: PyTorch's walks through trees are slow.
+        single: Callable[..., torch.Tensor] = torch.vmap(
+            lambda *row: self._base.inner(*row)[0],
+            in_dims=self._axes,
+            randomness=self._randomness,
         )
-        return batched(*tensors)
+        return (single(*tensors),)
 
     def outer(self, *tensors: torch.Tensor) -> Tensors:
         if self._tries_func:
