@@ -161,7 +161,12 @@ if _typing.TYPE_CHECKING:
     )
     from ._foreign.numpy_functions import from_numpy as from_numpy
     from ._foreign.torch import from_torch as from_torch
-    from ._inspect import Inspection as Inspection, inspect as inspect
+    from ._inspect import (
+        Inspection as Inspection,
+        Summary as Summary,
+        inspect as inspect,
+        summary as summary,
+    )
     from ._loops import (
         ScanWhileResult as ScanWhileResult,
         associative_scan as associative_scan,
@@ -263,6 +268,7 @@ else:
             "Generator": "_random._generator_objects",
             "HaikuNetwork": "_foreign._haiku",
             "Inspection": "_inspect",
+            "Summary": "_inspect",
             "KDTree": "_foreign.kdtree",
             "Neighbors": "_foreign.kdtree",
             "Pairs": "_foreign.kdtree",
@@ -306,6 +312,7 @@ else:
             "scan_while": "_loops",
             "shared": "_batching",
             "stack_trees": "_batching",
+            "summary": "_inspect",
             "switch": "_loops",
             "Timing": "_timing",
             "timeit": "_timing",
