@@ -263,7 +263,7 @@ def test_without_jit_the_numbers_are_the_same():
 
 
 def test_a_generator_shows_where_it_stands():
-    generator = jfi.Generator(7)
+    generator = jnp.Generator(7)
     generator.rand()
     assert repr(generator) == "<Generator of key [0, 7], 1 drawn>"
     inside = []
