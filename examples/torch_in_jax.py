@@ -67,11 +67,13 @@ class Trainer:
         torques = STRONGEST * (2 * jnp.rand(256) - 1)
         target = true_step(states, torques)
 
-        def loss(network: Any) -> Any:
-            return 100 * ((network(states, torques) - target) ** 2).mean()
+        def loss(network: Any) -> jnp.Array:
+            error: jnp.Array = network(states, torques) - target
+            return 100 * (error**2).mean()
 
         value: jnp.Array
-        value, g = jnp.value_and_grad(loss)(self.network)
+        gradient_of: Any = jnp.value_and_grad(loss)
+        value, g = gradient_of(self.network)
         self.count = self.count + 1
         tree = jnp.tree
         self.mean = tree.map(lambda m, g: 0.9 * m + 0.1 * g, self.mean, g)
@@ -106,8 +108,9 @@ def all_roll_outs(step: Any, starts: jnp.Array, torques: jnp.Array) -> jnp.Array
 def cost(network: Any, start: jnp.Array, torques: jnp.Array) -> jnp.Array:
     """How far from upright the last steps are, and a little for the torques."""
     angle, speed = roll_out(network, start, torques)[-8:].T
-    upright: jnp.Array = (1 + jnp.cos(angle)).mean()
-    return upright + 0.02 * (speed**2).mean() + 1e-4 * (torques**2).mean()
+    moving = 0.02 * (speed**2).mean() + 1e-4 * (torques**2).mean()
+    total: jnp.Array = (1 + jnp.cos(angle)).mean() + moving
+    return total
 
 
 @jnp.jit
