@@ -1,6 +1,7 @@
 """The form in which a library sees JAX's memory, and JAX its results."""
 
 import functools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -31,6 +32,11 @@ class Result:
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     declared: np.dtype[Any]
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes it has."""
+        return math.prod(self.shape) * self.dtype.itemsize
 
 
 class Form:
@@ -189,6 +195,11 @@ def from_numpy(value: NDArray[Any], dtype: DTypeLike, device: Any) -> jax.Array:
         return array if device is None else jax.device_put(array, device)
     memory = aligned(value.shape, dtype)
     memory[...] = value
+    return handed_over(memory, device)
+
+
+def handed_over(memory: NDArray[Any], device: Any) -> jax.Array:
+    """Memory of `aligned` as a JAX array."""
     array = jax.dlpack.from_dlpack(memory)
     return uncommitted(array) if device is None else jax.device_put(array, device)
 

@@ -44,10 +44,13 @@ class HostFunction:
         form: The form in which `run` gets arrays and returns results.
         may_write: Whether it may write into its arguments or keep them: it gets copies.
             Others get views, which are valid during the call only.
+        writes_out: Whether `run_into` writes results into given memory. That spares a
+            copy of large results.
     """
 
     form: Form = NUMPY
     may_write = False
+    writes_out = False
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -64,6 +67,10 @@ class HostFunction:
 
     def run(self, *arguments: Any) -> Sequence[Any]:
         """Call it on arrays of its form."""
+        raise NotImplementedError
+
+    def run_into(self, out: Sequence[Any], *arguments: Any) -> None:
+        """Call it, and write its results into arrays: only if it `writes_out`."""
         raise NotImplementedError
 
     def batched(self, is_batched: tuple[bool, ...]) -> "HostFunction":

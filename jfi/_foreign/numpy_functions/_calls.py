@@ -58,6 +58,19 @@ class NumpyCall(HostFunction):
         self._outcomes: dict[Any, tuple[Any, list[Spec]]] = {}
         self._seen: set[Any] = set()  # signatures for which writes were looked for
 
+    @property
+    def writes_out(self) -> bool:  # type: ignore[override]
+        """Universal functions with one result write into given memory."""
+        fn = self._fn
+        if not isinstance(fn, np.ufunc) or self.rest.others:
+            return False
+        return fn.nout == 1 and sum(self.rest.is_taken) == fn.nin
+
+    def run_into(self, out: Sequence[NDArray[Any]], *arguments: NDArray[Any]) -> None:
+        """See `HostFunction.run_into`."""
+        args, kwargs = self.rest.filled(arguments)
+        self._fn(*args, out=out[0], **kwargs)
+
     def on_arrays(self, *arrays: Any) -> Any:
         """The user's function on its arrays: its result as it comes."""
         args, kwargs = self.rest.filled(arrays)

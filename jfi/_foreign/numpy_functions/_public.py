@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..._errors import CallbackError
 from ..._values import Constant, Rest, function_name, number_key, partition
-from ..host import call_host, canonical, runs_now, to_jax
+from ..host import SHARED_BYTES, call_host, canonical, runs_now, to_jax
 from ._calls import NumpyCall
 from ._ordered import call_in_order
 from ._rules import Rules
@@ -170,7 +170,7 @@ class _NumpyFunction:
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         leaves, rest = partition((args, kwargs), becomes_array)
         call = self._call_of(rest)
-        if runs_now(leaves):
+        if runs_now(leaves) and not (call.writes_out and any(map(_is_large, leaves))):
             arrays = [_numpy(leaf) for leaf in leaves]
             values, tree = call.run_eagerly(arrays)
             return jax.tree.unflatten(tree, to_jax(values, leaves))
@@ -212,6 +212,10 @@ def becomes_array(leaf: Any) -> bool:
     return isinstance(leaf, (np.ndarray, np.generic)) and (
         leaf.dtype.kind in "biufc" or jnp.issubdtype(leaf.dtype, jnp.number)
     )
+
+
+def _is_large(leaf: Any) -> bool:
+    return bool(leaf.nbytes >= SHARED_BYTES)
 
 
 def _numpy(leaf: Any) -> NDArray[Any]:
