@@ -163,6 +163,31 @@ def test_derivatives_of_data_are_those_of_plain_jax(backend):
     np.testing.assert_allclose(rows, np.stack(each), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("jit", [False, True], ids=["eager", "jit"])
+def test_derivatives_with_respect_to_one_after_the_other(jit):
+    """The inner one varies the queries alone, or nothing, and the outer one the data."""
+    ours = lambda data, x: KDTree(data).query(x)[0].sum()
+    away = lambda data, x: jnp.linalg.norm(x[:, None] - data, axis=-1)
+    plain = lambda data, x: away(data, x).min(-1).sum()
+    still = lambda f: (
+        lambda data, x: jax.grad(
+            lambda z: z.sum() * f(data + jax.lax.stop_gradient(z).sum() * 0, x)
+        )(jnp.ones(2))
+    )
+    mixed = [
+        lambda f: jax.jacfwd(jax.grad(f, 1), 0),
+        lambda f: jax.jacrev(jax.grad(f, 0), 1),
+        lambda f: jax.jacfwd(still(f)),
+        lambda f: jax.jacrev(still(f), 1),
+    ]
+    args = DATA[:6], X[:2]
+    expected = jax.jit(lambda *args: [m(plain)(*args) for m in mixed])(*args)
+    for transform, wanted in zip(mixed, expected, strict=True):
+        find = transform(ours)
+        found = (jax.jit(find) if jit else find)(*args)
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("p", [1, 2, 3.5, np.inf])
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_derivatives_in_a_periodic_box(p, backend, x64):
