@@ -81,6 +81,15 @@ def look_at(
         return found or _look_at_zeros(function, name, specs)
 
 
+@contextlib.contextmanager
+def recording() -> Generator[None]:
+    """In a block PyTorch makes graphs, also where the caller has switched that off."""
+    import torch
+
+    with torch.inference_mode(False), torch.enable_grad():
+        yield
+
+
 def watched(
     function: Callable[..., Any],
     tensors: Sequence["torch.Tensor"],
@@ -92,10 +101,10 @@ def watched(
     Returns:
         What the function returned, and the `Guard` that has seen the call.
     """
-    import torch
-
-    with torch.enable_grad(), guard_class()(name, tensors, made) as guard:
-        result = function(*tensors)
+    with recording():
+        tensors = [t.clone() if t.is_inference() else t for t in tensors]
+        with guard_class()(name, tensors, made) as guard:
+            result = function(*tensors)
     if guard.refusal is not None:  # the function may have caught it
         raise guard.refusal
     return result, guard

@@ -10,7 +10,7 @@ from ..._errors import CallbackError
 from ..host import Spec
 from ._drawing import seeded, unchanged
 from ._functions import TensorFunction, Tensors
-from ._inference import Findings, watched
+from ._inference import Findings, recording, watched
 from ._results import LEAF, checked_leaf, flat_result, is_plain
 
 
@@ -96,8 +96,9 @@ class Operation(TensorFunction):
         if torch.is_grad_enabled():  # as it is in XLA's threads
             results = run(*tensors)
         else:
-            with torch.enable_grad():
-                results = run(*tensors)
+            with recording():
+                # Those from inference mode, if the caller is in it, have no graph.
+                results = run(*(t.clone() if t.is_inference() else t for t in tensors))
         drawn = state is not None and state != _random_state()
         if drawn or versions != self._versions():
             # It may have been another thread: watched, it is told for sure.
