@@ -165,7 +165,7 @@ def test_derivatives_of_data_are_those_of_plain_jax(backend):
 
 @pytest.mark.parametrize("jit", [False, True], ids=["eager", "jit"])
 def test_derivatives_with_respect_to_one_after_the_other(jit):
-    """The inner one varies the queries alone, or nothing, and the outer one the data."""
+    """The inner one varies the queries or nothing, the outer one the data."""
     ours = lambda data, x: KDTree(data).query(x)[0].sum()
     away = lambda data, x: jnp.linalg.norm(x[:, None] - data, axis=-1)
     plain = lambda data, x: away(data, x).min(-1).sum()
