@@ -13,8 +13,12 @@ from harness import Case
 import jfi
 
 
-def kdtree_cases() -> list[tuple[Case, int]]:
-    """Searches in k-d trees, each with the number of calls to average over."""
+def rows() -> list[tuple[Case, int]]:
+    """The rows, each with the number of calls to average over."""
+    return _kdtree_rows()
+
+
+def _kdtree_rows() -> list[tuple[Case, int]]:
     found = []
     for n, queries, k, calls in [
         (1_000, 1, 1, 100),
