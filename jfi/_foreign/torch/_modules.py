@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
+from jax.core import Tracer
 
 from ..._errors import CallbackError
 from ._skeletons import Form, Skeleton, with_tensors
@@ -182,7 +183,7 @@ def _new(params: Any, buffers: Any, form: Form) -> TorchModule:
 
 
 def _fixed(array: Any) -> Any:
-    return jax.lax.stop_gradient(array) if isinstance(array, jax.core.Tracer) else array
+    return jax.lax.stop_gradient(array) if isinstance(array, Tracer) else array
 
 
 def _arrays(

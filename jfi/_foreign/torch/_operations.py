@@ -119,8 +119,8 @@ class Operation(TensorFunction):
         self, run: Callable[..., Result], tensors: Sequence["torch.Tensor"]
     ) -> Result:
         with unchanged():
-            results, guard = watched(run, tensors, self.name)
-        if guard.draws and not self.draws:
+            results, watch = watched(run, tensors, self.name)
+        if watch.draws and not self.draws:
             message = (
                 f"{self.name} draws random numbers now, and drew none when jfi first "
                 "looked at it: it was in evaluation mode then, or draws for some "
