@@ -3,11 +3,11 @@
     python examples/implicit_differentiation.py
 
 Two questions whose answer is the argument of a solver. First: a regression has forty
-features, of which four matter. How strongly each weight is held back is learned from data
-that the regression has not seen, by gradients through `scipy.optimize.minimize`. Second:
-a pilot keeps a drone in place. From what the pilot does we find the costs that it acts
-by, with `scipy.optimize.least_squares` around a Riccati equation. No step of a solver is
-differentiated: its answer satisfies an equation, and that has derivatives.
+features, of which four matter. How strongly each weight is held back is learned from
+data that the regression has not seen, by gradients through `scipy.optimize.minimize`.
+Second: a pilot keeps a drone in place. From what the pilot does we find the costs that
+it acts by, with `scipy.optimize.least_squares` around a Riccati equation. No step of a
+solver is differentiated: its answer satisfies an equation, and that has derivatives.
 """
 
 import jax
@@ -36,8 +36,8 @@ def loss(w: jnp.Array, data: tuple[jnp.Array, jnp.Array]) -> jnp.Array:
 def fitted(strength: jnp.Array, data: tuple[jnp.Array, jnp.Array]) -> jnp.Array:
     """The weights of the regression; each has its own strength of regularisation."""
     cost = lambda w: loss(w, data) + jnp.sum(jnp.exp(strength) * w**2)
-    found = jnp.scipy.optimize.minimize(cost, jnp.zeros(FEATURES))
-    return found.x
+    weights: jnp.Array = jnp.scipy.optimize.minimize(cost, jnp.zeros(FEATURES)).x
+    return weights
 
 
 def learn_strengths() -> None:
