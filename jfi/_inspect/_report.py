@@ -15,7 +15,6 @@ from ._flow import (
     Line,
     Operation,
     Value,
-    is_written_by_user,
     repeated,
     useful,
 )
@@ -353,7 +352,7 @@ def _line_row(line: Line | None, made: Sequence[Operation]) -> LineRow:
         len(made),
         groups[0][0].name,
         len(groups[0]),
-        sum(is_written_by_user(o) for group in often for o in group),
+        sum(o.place.is_own for group in often for o in group),
         sum(o.times for o in counted),
         sum(map(_flops, counted)),
         sum(o.cost.bytes * o.times for o in counted),
