@@ -49,7 +49,7 @@ class Form:
 
     on_gpu = False
 
-    def view(self, array: Any, spec: Spec) -> Any:
+    def view(self, array: Any, spec: Any) -> Any:
         """An array of the library in the memory of a JAX array, or of a buffer.
 
         A buffer is what `jax.experimental.buffer_callback` hands over: it has
@@ -89,7 +89,7 @@ class Form:
 class NumpyForm(Form):
     """NumPy arrays: read-only views of JAX's memory."""
 
-    def view(self, array: Any, spec: Spec) -> NDArray[Any]:
+    def view(self, array: Any, spec: Any) -> NDArray[Any]:
         """See `Form.view`."""
         view = np.asarray(array)
         view.flags.writeable = False

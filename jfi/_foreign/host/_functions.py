@@ -1,5 +1,6 @@
 """Functions that run outside XLA, and what JAX must know of them."""
 
+import operator
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeVar
@@ -57,7 +58,7 @@ class HostFunction:
         self._derived: dict[Hashable, Any] = {}
         self._lock = threading.RLock()
 
-    def results(self, *specs: Spec) -> Sequence[Spec]:
+    def results(self, *specs: Spec) -> Sequence[Spec | Result]:
         """Shapes and dtypes of the results, from those of the arguments.
 
         Asked once for each signature and world of dtypes. A 64-bit dtype becomes a
@@ -119,7 +120,7 @@ class GivenFunction(HostFunction):
         self,
         name: str,
         run: Callable[..., Sequence[Any]],
-        results: Callable[..., Sequence[Spec]],
+        results: Callable[..., Sequence[Spec | Result]],
         form: Form = NUMPY,
         *,
         may_write: bool = False,
@@ -149,7 +150,7 @@ class Batched(HostFunction):
         """As the row says, which may learn it only now."""
         return self.row.may_write
 
-    def results(self, *specs: Spec) -> Sequence[Spec]:
+    def results(self, *specs: Spec) -> Sequence[Spec | Result]:
         """See `HostFunction.results`."""
         pairs = list(zip(specs, self.is_batched, strict=True))
         size = next(spec.shape[0] for spec, batched in pairs if batched)
@@ -203,9 +204,12 @@ def batch_of(function: HostFunction, is_batched: tuple[bool, ...]) -> HostFuncti
     return function.derived(key, lambda: function.batched(is_batched))
 
 
+_x64 = operator.attrgetter("jax_enable_x64")  # unknown to type checkers
+
+
 def signature(arrays: Sequence[Any]) -> Hashable:
     """Equal for arrays, or specs, for which a function returns the same types."""
-    x64 = bool(jax.config.jax_enable_x64)  # type: ignore[attr-defined]
+    x64 = bool(_x64(jax.config))
     return (x64, *((array.shape, array.dtype) for array in arrays))
 
 
@@ -234,7 +238,7 @@ def _results(function: HostFunction, specs: Sequence[Any]) -> list[Result]:
     return results_as(found)
 
 
-def results_as(specs: Sequence[Spec]) -> list[Result]:
+def results_as(specs: Sequence[Spec | Result]) -> list[Result]:
     """What was declared, in dtypes that JAX has."""
     return [
         Result(tuple(spec.shape), canonical(spec.dtype), np.dtype(spec.dtype))

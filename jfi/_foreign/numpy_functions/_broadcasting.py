@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._errors import CallbackError
-from ..host import Broadcast, HostFunction, Spec
+from ..host import Broadcast, HostFunction, Result, Spec
 
 
 class _NotElementwiseError(Exception):
@@ -58,7 +58,7 @@ class _Probe(np.lib.mixins.NDArrayOperatorsMixin):
     __bool__ = __float__ = __int__ = __complex__ = __index__ = __len__ = _refuse
     __iter__ = __getitem__ = __setitem__ = __array__ = __contains__ = _refuse
     __iadd__ = __isub__ = __imul__ = __itruediv__ = __ipow__ = _refuse
-    __getattr__ = __hash__ = _refuse
+    __getattr__ = _refuse
 
 
 def is_elementwise(fn: Callable[..., Any], arguments: int) -> bool:
@@ -77,7 +77,7 @@ class ElementwiseBatch(Broadcast):
         super().__init__(row, is_batched)
         self._shapes: dict[Shapes, list[tuple[int, ...]]] = {}
 
-    def results(self, *specs: Spec) -> Sequence[Spec]:
+    def results(self, *specs: Spec) -> Sequence[Spec | Result]:
         """See `HostFunction.results`."""
         found = super().results(*specs)
         shapes = [tuple(result.shape) for result in found]

@@ -152,7 +152,7 @@ class Directional(Forward):
             )
             raise CallbackError(message)
         moved = self._moved(primals, directions, 1j * _TINY)
-        found = [value.imag / _TINY for value in moved]
+        found = [np.imag(value) / _TINY for value in moved]
         if all(value.dtype.kind == "c" for value in moved) and self._holds(
             found, primals, directions
         ):
