@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy.interpolate
 import scipy.spatial
 from harness import Case
 
@@ -37,6 +38,48 @@ def _kdtree_rows() -> list[tuple[Case, int]]:
         (100_000, 10_000, 0.08, 30),
     ]:
         found.append((_ball_case(n, queries, radius, places), 1))
+    return found
+
+
+def spline_cases() -> list[tuple[Case, int]]:
+    """SciPy's objects and the same ones in JAX, compiled, in the 32-bit world."""
+    random = np.random.default_rng(0)
+    x = np.sort(random.uniform(size=200))
+    y = np.sin(9 * x)
+    scattered = random.uniform(x[0], x[-1], 1_000_000)
+    interpolate = scipy.interpolate
+    grid = np.linspace(0, 1, 50)
+    values = np.sin(grid[:, None] + grid)
+    plane = random.uniform(size=(1_000_000, 2))
+    made = {
+        "CubicSpline": (interpolate.CubicSpline(x, y), scattered, 1.0),
+        "CubicSpline, sorted points": (
+            # SciPy begins at the interval of the point before: its best case.
+            interpolate.CubicSpline(x, y), np.sort(scattered), 1.5,
+        ),
+        "PchipInterpolator": (interpolate.PchipInterpolator(x, y), scattered, 1.0),
+        "BSpline": (interpolate.make_interp_spline(x, y), scattered, 1.0),
+        "interp1d": (interpolate.interp1d(x, y), scattered, 1.0),
+        "RegularGridInterpolator": (
+            interpolate.RegularGridInterpolator((grid, grid), values), plane, 1.0,
+        ),
+        "RegularGridInterpolator, cubic": (
+            interpolate.RegularGridInterpolator((grid, grid), values, "cubic"),
+            plane[:100_000],
+            1.0,
+        ),
+    }  # fmt: skip
+    found = []
+    for name, (theirs, points, limit) in made.items():
+        ours, at = jax.jit(jfi.jaxify(theirs)), jnp.asarray(points)
+        np.testing.assert_allclose(ours(at), theirs(points), rtol=1e-3, atol=1e-3)
+        case = Case(
+            f"{name}, {len(points):,} points: jit",
+            lambda ours=ours, at=at: ours(at).block_until_ready(),
+            lambda theirs=theirs, points=points: theirs(points),
+            limit,
+        )
+        found.append((case, 1))
     return found
 
 

@@ -39,7 +39,7 @@ def _by_buckets(knots: jax.Array, points: jax.Array) -> jax.Array:
     that are somewhat regular. Rounding does no harm: the bucket of a number is computed
     in one way for knots and points, and never falls as the number grows.
     """
-    count = 2 * knots.shape[0]
+    count = 4 * knots.shape[0]
     low, width = knots[0], knots[-1] - knots[0]
 
     def bucket(values: jax.Array) -> jax.Array:
