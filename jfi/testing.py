@@ -125,7 +125,7 @@ class _Comparison:
             place = f"{variant}, {path_name('result', path)}"
             if not isinstance(got, jax.Array):
                 raise ComparisonError(
-                    f"compare(): {place} is a {type(got).__name__}, and no array of JAX."
+                    f"compare(): {place} is a {type(got).__name__}, no array of JAX."
                 )
             if got.shape != want.shape or _kind(got) != _kind(want):
                 raise ComparisonError(

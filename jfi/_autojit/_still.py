@@ -217,11 +217,7 @@ class PartRecogniser:
             if isinstance(x, types.FunctionType) and not is_user_function(x)
         }
         found.watch(
-            [
-                w
-                for w, x in zip(watches, found.nodes, strict=True)
-                if id(x) not in fixed
-            ]
+            [w for w, x in zip(watches, found.nodes, strict=True) if id(x) not in fixed]
         )
         again = self._recognise(*roots)  # another thread may have written meanwhile
         if again is None or again.key != found.key:

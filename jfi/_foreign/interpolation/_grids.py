@@ -229,9 +229,10 @@ def _values(
         flat = [x.reshape(-1) for x in points]
         of_point = jax.vmap(lambda *x: _pchip_at(grid, values, x))
         return of_point(*flat).reshape(*shape, *values.shape[len(grid) :])
-    places = [interval_of(axis, x) for axis, x in zip(grid, points, strict=True)]
-    # Without it XLA searches the interval again for each corner of the cell.
-    places = jax.lax.optimization_barrier(places)
+    # In a loop: XLA would search the interval again for each corner of the cell.
+    places = [
+        interval_of(axis, x, in_loop=True) for axis, x in zip(grid, points, strict=True)
+    ]
     shares = [
         (x - axis[at]) / (axis[at + 1] - axis[at])
         for axis, at, x in zip(grid, places, points, strict=True)
