@@ -52,7 +52,7 @@ class RBFInterpolator(Interpolator):
         >>> corners = jnp.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
         >>> f = jnp.scipy.interpolate.RBFInterpolator(corners, corners.sum(axis=1))
         >>> f(jnp.array([[0.5, 0.25]])).round(3)
-        Array([0.75], dtype=float32)
+        Array([0.75...], dtype=float32)
 
     Args:
         y: `(n, d)` places of the data.
