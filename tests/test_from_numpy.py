@@ -319,7 +319,13 @@ def test_methods():
         close(gain.step(jnp.asarray(X)), k * X + 1)
 
 
+@jnp.from_numpy
+def doubled(x):
+    return 2 * x
+
+
 def test_pickling():
+    assert pickle.loads(pickle.dumps(doubled)) is doubled
     f = pickle.loads(pickle.dumps(jnp.from_numpy(np.cumsum, vmap="sequential")))
     close(f(X), np.cumsum(X))
 

@@ -2,6 +2,7 @@
 
 import enum
 import functools
+import sys
 import types
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias, TypeVar, overload
@@ -182,9 +183,13 @@ class _NumpyFunction:
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        # A decorated function is found by its name: it can't be pickled by it itself.
-        return _again, (self._fn, self._options)
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        # The name of a decorated function is that of what decorates it.
+        name = getattr(self._fn, "__qualname__", "")
+        found: Any = sys.modules.get(getattr(self._fn, "__module__", ""))
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        return name if found is self else (_again, (self._fn, self._options))
 
     def __repr__(self) -> str:
         return f"from_numpy({self._fn!r})"
