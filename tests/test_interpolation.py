@@ -254,6 +254,14 @@ def test_interpolators_are_trees_that_never_change():
         spline.c = 0
 
 
+def test_what_the_64_bit_world_has_made_is_used_in_the_other():
+    with jax.enable_x64(True):
+        made = mine.CubicSpline(X, Y[0, :, 0]), mine.make_interp_spline(X, Y[0, :, 0])
+    for spline in made:
+        assert spline(3.0).dtype == jnp.float32
+        close(spline(3.0), si.CubicSpline(X, Y[0, :, 0])(3.0), 1e-5)
+
+
 def test_odd_points():
     spline = mine.CubicSpline(X, Y[0, :, 0])
     assert spline([]).shape == (0,)

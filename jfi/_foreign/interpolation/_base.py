@@ -139,8 +139,12 @@ def query_points(name: str, x: Numbers, dtype: Any) -> jax.Array:
     points = jnp.asarray(x)
     if jnp.iscomplexobj(points):
         raise InterpolationError(f"{name} got complex points. Pass real ones: x.real")
-    real = jnp.finfo(dtype).dtype
-    return points.astype(jnp.result_type(points, real))
+    return points.astype(promoted(points.dtype, jnp.finfo(dtype).dtype))
+
+
+def promoted(*dtypes: Any) -> Any:
+    """The dtype of a result; what was made in the 64-bit world may be used in this."""
+    return jnp.result_type(*map(jax.dtypes.canonicalize_dtype, dtypes))
 
 
 def derivative_order(name: str, nu: Any) -> int:

@@ -19,6 +19,7 @@ from ._base import (
     extrapolation,
     inexact,
     place_axis,
+    promoted,
     query_points,
     with_knots,
 )
@@ -212,7 +213,7 @@ def values_at(
 ) -> jax.Array:
     """The values of a spline; c has the axis of the knots in front."""
     knots = knots.astype(points.dtype)
-    c = c.astype(jnp.result_type(c, points))
+    c = c.astype(promoted(c.dtype, points.dtype))
     inside, undefined = points_inside(knots, degree, points, outer)
     first, weights = basis_at(knots, degree, inside, nu)
     values = jnp.zeros(points.shape + c.shape[1:], c.dtype)

@@ -15,6 +15,7 @@ from ._base import (
     axis_first,
     inexact,
     place_axis,
+    promoted,
     query_points,
     with_knots,
 )
@@ -196,7 +197,7 @@ def _check_bounds(points: jax.Array, knots: jax.Array) -> None:
 @functools.partial(jax.jit, static_argnums=3)
 def _step_values(x: jax.Array, y: jax.Array, points: jax.Array, kind: str) -> jax.Array:
     x = x.astype(points.dtype)
-    y = y.astype(jnp.result_type(y, points))
+    y = y.astype(promoted(y.dtype, points.dtype))
     at = interval_of(x, points)
     if kind == "linear":
         width = x[at + 1] - x[at]

@@ -14,6 +14,7 @@ from ._base import (
     derivative_order,
     extrapolation,
     place_axis,
+    promoted,
     query_points,
     with_knots,
 )
@@ -199,7 +200,7 @@ def _values_at(
 ) -> jax.Array:
     precise = points.dtype
     x = x.astype(precise)
-    c = differentiated(c, nu).astype(jnp.result_type(c, precise))
+    c = differentiated(c, nu).astype(promoted(c.dtype, precise))
     inside = points
     if outer == "periodic":
         inside = wrapped(points, x[0], x[-1])
