@@ -16,7 +16,7 @@ import jfi
 
 def rows() -> list[tuple[Case, int]]:
     """The rows, each with the number of calls to average over."""
-    return _kdtree_rows()
+    return [*_kdtree_rows(), *_spline_rows()]
 
 
 def _kdtree_rows() -> list[tuple[Case, int]]:
@@ -41,7 +41,7 @@ def _kdtree_rows() -> list[tuple[Case, int]]:
     return found
 
 
-def spline_cases() -> list[tuple[Case, int]]:
+def _spline_rows() -> list[tuple[Case, int]]:
     """SciPy's objects and the same ones in JAX, compiled, in the 32-bit world."""
     random = np.random.default_rng(0)
     x = np.sort(random.uniform(size=200))

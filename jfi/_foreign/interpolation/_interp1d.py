@@ -1,6 +1,7 @@
 """`interp1d`: one class for steps, lines and splines, as in SciPy."""
 
 import functools
+import math
 from typing import Any, Literal, Self, TypeAlias
 
 import jax
@@ -159,7 +160,7 @@ def _is_degree(kind: Any) -> bool:
 
 
 def _is_nan(fill_value: Any) -> bool:
-    return isinstance(fill_value, float) and bool(np.isnan(fill_value))
+    return isinstance(fill_value, float) and math.isnan(fill_value)
 
 
 def _fill(given: Any, values: jax.Array) -> tuple[jax.Array, jax.Array] | None:
