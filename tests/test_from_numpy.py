@@ -340,7 +340,7 @@ def test_empty_arrays(shape):
 
 
 def test_eager_results_are_never_memory_of_the_function():
-    buffers = {n: np.zeros(n, np.float32) for n in (3, 100_000)}
+    buffers = {n: np.zeros(n, np.float32) for n in (3, 200_000)}
     for n, buffer in buffers.items():
         f = jnp.from_numpy(lambda x, buffer=buffer: np.add(x, 1, out=buffer))
         for _ in range(5):  # the ways of small results differ with how often they come

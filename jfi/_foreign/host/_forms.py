@@ -18,7 +18,7 @@ from ..._jax_internals import uncommitted
 Spec = jax.ShapeDtypeStruct
 
 # Larger results are handed to JAX without a copy, smaller ones with: it is faster.
-SHARED_BYTES = 65_536
+SHARED_BYTES = 524_288
 _ALIGNMENT = 64  # of memory that XLA takes as it is
 
 
