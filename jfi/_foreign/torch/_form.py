@@ -176,11 +176,12 @@ def check(values: Sequence[Any], specs: Sequence[Result], name: str) -> None:
     Raises:
         CallbackError: They are not.
     """
-    fits = len(values) == len(specs) and all(
-        value.shape == spec.shape
-        and numpy_dtype(value.dtype, name) in (spec.dtype, spec.declared)
-        for value, spec in zip(values, specs, strict=True)
-    )
+    fits = len(values) == len(specs)
+    for value, spec in zip(values, specs, strict=False):
+        dtype = numpy_dtype(value.dtype, name)
+        # One after the other, as this is on the way of every small call.
+        if value.shape != spec.shape or dtype not in (spec.dtype, spec.declared):
+            fits = False
     if not fits:
         got = [describe(tuple(v.shape), numpy_dtype(v.dtype, name)) for v in values]
         mismatch(name, got, specs)

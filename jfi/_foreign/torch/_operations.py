@@ -56,6 +56,8 @@ class Operation(TensorFunction):
     def call(self, *tensors: "torch.Tensor") -> Any:
         """Call the user's function."""
         if not self.draws:
+            if not self._copied:
+                return self._function(*tensors)
             return self._function(*self._safe(tensors))
         with seeded(tensors[0]):
             return self._function(*self._safe(tensors[1:]))
