@@ -12,6 +12,7 @@ import jfi
 
 
 X = jnp.arange(4.0)
+hk: Any = importlib.util.find_spec("haiku") and importlib.import_module("haiku")
 
 
 class Holder:
@@ -59,7 +60,7 @@ def tools() -> Iterator[Row]:
     if importlib.util.find_spec("flax"):
         yield linen_module()
     yield adam()
-    if importlib.util.find_spec("haiku"):
+    if hk:
         yield from haiku_networks()
 
 
@@ -138,9 +139,8 @@ def adam() -> Row:
 
 
 def haiku_networks() -> Iterator[Row]:
-    haiku: Any = importlib.import_module("haiku")
-    made = haiku.transform(_of_haiku)
-    network = haiku.without_apply_rng(made)
+    made = hk.transform(_of_haiku)
+    network = hk.without_apply_rng(made)
     params = network.init(jax.random.key(0), X)
     ours, theirs = jfi.autojit(network.apply), jax.jit(network.apply)
     yield Row(
@@ -160,8 +160,7 @@ def haiku_networks() -> Iterator[Row]:
 
 
 def _of_haiku(x: Any) -> Any:
-    haiku: Any = importlib.import_module("haiku")
-    return haiku.nets.MLP([4, 4])(x[None])[0]
+    return hk.nets.MLP([4, 4])(x[None])[0]
 
 
 class _Mlp:
