@@ -113,7 +113,9 @@ class Linear:
 
     def backward(self, given: Flags) -> HostFunction:
         """All that comes before the tangents, and some cotangents, to cotangents."""
-        return self._once(("backward", given), lambda: self._backward(given))
+        make = lambda: self._backward(given)
+        found: HostFunction = self._once(("backward", given), make)
+        return found
 
     def _backward(self, given: Flags) -> HostFunction:
         if self._products.transposed is None:
@@ -133,7 +135,9 @@ class Linear:
 
     def batched(self, is_batched: Flags) -> "Linear":
         """The same for a batch of points and tangents, as said of what is fixed."""
-        return self._once(("batched", is_batched), lambda: self._batched(is_batched))
+        make = lambda: self._batched(is_batched)
+        found: Linear = self._once(("batched", is_batched), make)
+        return found
 
     def _batched(self, is_batched: Flags) -> "Linear":
         points, taken = is_batched[: self.inputs], is_batched[self._fast_from :]

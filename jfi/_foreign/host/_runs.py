@@ -144,7 +144,7 @@ def staged(
             raise recorded(error) from error
 
     if in_place:
-        called = buffer_callback(on_buffers, declared)
+        called: Callable[..., Any] = buffer_callback(on_buffers, declared)
         if len(declared) == 1:
             return called
         return lambda *arrays: jax.lax.optimization_barrier(called(*arrays))

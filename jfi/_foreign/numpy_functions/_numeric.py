@@ -252,7 +252,7 @@ def _step(points: Arrays, directions: Arrays, order: int) -> float:
         _largest(np.where(t != 0, x, 0))
         for x, t in zip(points, directions, strict=True)
     ]
-    return _STEPS[min(order, 2)] * max(1.0, *moving) / (size or 1.0)
+    return float(_STEPS[min(order, 2)] * max(1.0, *moving) / (size or 1.0))
 
 
 def _largest(x: NDArray[Any]) -> float:

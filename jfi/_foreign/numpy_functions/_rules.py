@@ -184,8 +184,9 @@ def _pulled_back(
     places, _ = call.data.filled([_Place(k) for k in range(len(primals))])
     found: dict[int, Any] = {}
     for cotangent, place in zip(given, places, strict=True):
-        leaves, tree = jax.tree.flatten(place)
-        parts = [None] * len(leaves)
+        leaves = jax.tree.leaves(place)
+        tree: Any = jax.tree.structure(place)
+        parts: list[Any] = [None] * len(leaves)
         if cotangent is not None:
             parts = tree.flatten_up_to(cotangent)
         found.update({p.number: c for p, c in zip(leaves, parts, strict=True)})
@@ -215,8 +216,8 @@ def _fitting(cotangent: Any, primal: NDArray[Any], name: str) -> NDArray[Any]:
 
 def _refuse_keywords(call: "NumpyCall", args: Any, wanted: Flags) -> None:
     """Rules know positional arguments only."""
-    structure = jax.tree.structure(args)
-    positional = sum(call.rest.is_taken[: structure.num_leaves])
+    count = len(jax.tree.leaves(args))
+    positional = sum(call.rest.is_taken[:count])
     if any(wanted[positional:]):
         message = (
             f"{call.name} is differentiated with respect to an argument given by "
