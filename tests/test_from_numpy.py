@@ -225,6 +225,17 @@ def test_exceptions_of_loops_batches_and_kept_programs(tmp_path, monkeypatch):
             run()
 
 
+def test_an_exception_of_a_rule_keeps_its_type():
+    def fail(primals, cotangent):
+        raise KeyError("in the rule")
+
+    f = jnp.from_numpy(np.sin, vjp=fail)
+    loss = lambda x: f(x).sum()
+    for gradient in (jnp.grad(jnp.jit(loss)), jnp.jit(jnp.grad(loss)), jnp.grad(loss)):
+        with pytest.raises(KeyError, match="in the rule"):
+            gradient(jnp.asarray(X))
+
+
 def test_the_sample_call_says_what_it_is():
     f = jnp.from_numpy(lambda x: np.linalg.cholesky(x - 10))
     with pytest.raises(np.linalg.LinAlgError) as caught:

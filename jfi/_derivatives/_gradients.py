@@ -7,6 +7,7 @@ import jax
 import numpy as np
 
 from .._errors import DerivativeError
+from .._jax_internals import XLA_ERRORS, raise_original
 from .._random.traced import as_outside, differentiate
 from .._values import function_name, is_data, is_differentiable
 from ._leaves import Nondiff, all_differentiable, check_nondiff, derivative_of
@@ -200,13 +201,17 @@ def _value_and_grad(
     @like(fun)
     def differentiated(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         chosen = selection.positional(args)
-        if chosen is not None and (
-            all_differentiable(chosen)
-            or (ints_too and all(map(is_data, jax.tree.leaves(chosen))))
-        ):
-            value, slope = differentiate(of_jax, *args, **kwargs)
-            return value, slope
-        return of_mixed(selected(selection, checked, (args, kwargs)))
+        try:
+            if chosen is not None and (
+                all_differentiable(chosen)
+                or (ints_too and all(map(is_data, jax.tree.leaves(chosen))))
+            ):
+                value, slope = differentiate(of_jax, *args, **kwargs)
+                return value, slope
+            return of_mixed(selected(selection, checked, (args, kwargs)))
+        except XLA_ERRORS as error:
+            raise_original(error)  # of a host function, in the backward pass
+            raise
 
     return differentiated
 
