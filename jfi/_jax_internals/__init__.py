@@ -58,6 +58,7 @@ from ._pytrees import (
     pytree_from_node as pytree_from_node,
     pytree_node as pytree_node,
 )
+from ._retracing import trace_again as trace_again, trace_apart as trace_apart
 from ._same_code import (
     code_key as code_key,
     compares_code as compares_code,
