@@ -142,6 +142,7 @@ if _typing.TYPE_CHECKING:
         vjp as vjp,
         zero_cotangent as zero_cotangent,
     )
+    from ._dispatch._custom_array import CustomArray as CustomArray
     from ._dispatch._materialising import (
         materialise as materialise,
         on_materialise as on_materialise,
@@ -254,6 +255,7 @@ else:
             "AdvancedAutoJIT": "_autojit",
             "AutoJIT": "_autojit",
             "CacheReport": "_persistent",
+            "CustomArray": "_dispatch._custom_array",
             "Generator": "_random._generator_objects",
             "HaikuNetwork": "_foreign._haiku",
             "KDTree": "_foreign.kdtree",

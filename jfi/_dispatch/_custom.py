@@ -15,6 +15,8 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
+from .._values import is_user_module
+
 
 RULES = "__jfi_rules__"
 #: The global variables of the functions that were made, and of one to copy from.
@@ -31,7 +33,7 @@ all_known: Callable[[Iterable[type]], bool] = known.issuperset
 listed = frozenset((list, tuple))
 
 _METHODS = ("__jfi_function__", "__jfi_array__", "__jax_array__")
-# Rules of classes that take no attributes: those of extensions written in C.
+# Rules for classes of libraries.
 _rules_beside: weakref.WeakKeyDictionary[type, dict[str, Any]]
 _rules_beside = weakref.WeakKeyDictionary()
 _is_custom: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
@@ -40,7 +42,7 @@ _is_custom: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
 def own_rules(cls: type) -> dict[str, Any] | None:
     """The rules that were registered for a class itself, by function."""
     found: dict[str, Any] | None = cls.__dict__.get(RULES)
-    return found or _rules_beside.get(cls)
+    return _rules_beside.get(cls) if found is None else found
 
 
 def make_rules(cls: type) -> dict[str, Any]:
@@ -49,10 +51,10 @@ def make_rules(cls: type) -> dict[str, Any]:
     rules = own_rules(cls)
     if rules is None:
         rules = {}
-        try:
+        if is_user_module(cls.__module__) or "<locals>" in cls.__qualname__:
             # On the class, so that they go wherever a pickled class goes.
             setattr(cls, RULES, rules)
-        except TypeError:
+        else:  # classes of libraries are not changed
             _rules_beside[cls] = rules
     return rules
 

@@ -3,6 +3,7 @@
 import functools
 import importlib
 import inspect
+import operator
 import os
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -87,3 +88,9 @@ def wrapped(name: str) -> _Wrapped:
 
 #: Every wrapper that was made.
 functions: dict[_Wrapped, Function] = {}
+
+#: `x[index]` of a custom array.
+GETITEM = Function(
+    "getitem", "getitem", list(inspect.signature(operator.getitem).parameters.values())
+)
+GETITEM.names = {"plain": operator.getitem, "original": operator.getitem}
