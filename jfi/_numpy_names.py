@@ -30,4 +30,3 @@ from ._arrays._ranges import (
 
 if TYPE_CHECKING:
     from ._dispatch._numpy_functions import *  # made on first use
-

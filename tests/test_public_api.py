@@ -26,8 +26,19 @@ OWN = {
 }
 # What jfi gives in place of jax.numpy's: creation with defaults, its own modules.
 REPLACED = {
-    "arange", "empty", "eye", "fft", "full", "geomspace", "identity", "linalg",
-    "linspace", "logspace", "ones", "tri", "zeros",
+    "arange",
+    "empty",
+    "eye",
+    "fft",
+    "full",
+    "geomspace",
+    "identity",
+    "linalg",
+    "linspace",
+    "logspace",
+    "ones",
+    "tri",
+    "zeros",
 }
 WITH_DEFAULTS = {
     "array", "asarray", "empty_like", "full_like", "ones_like", "zeros_like",

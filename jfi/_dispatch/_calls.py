@@ -2,6 +2,7 @@
 
 import contextvars
 import functools
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter
 from typing import Any
@@ -222,8 +223,7 @@ def _of_libraries(
 ) -> Any:
     """What a library with rules for JAX's operations answers for its own arrays."""
     if all(is_quax(type(value)) for value in found):
-        import quax
-
+        quax: Any = sys.modules["quax"]
         return quax.quaxify(function.plain)(*args, **named)
     if not all(is_sparse(type(value)) for value in found):
         return NotImplemented

@@ -27,7 +27,7 @@ known: set[type] = {
     type(None), type(...), bool, int, float, complex, str, bytes, slice, range, type,
     np.ndarray, np.dtype, jax.ShapeDtypeStruct, types.FunctionType,
     types.BuiltinFunctionType, types.MethodType, functools.partial,
-    *(t for t in vars(np).values() if isinstance(t, type) and issubclass(t, np.generic)),
+    *(c for c in np.sctypeDict.values()),
 }  # fmt: skip
 all_known: Callable[[Iterable[type]], bool] = known.issuperset
 listed = frozenset((list, tuple))
@@ -57,6 +57,16 @@ def make_rules(cls: type) -> dict[str, Any]:
         else:  # classes of libraries are not changed
             _rules_beside[cls] = rules
     return rules
+
+
+def rules_beside() -> list[tuple[str, str, Any]]:
+    """All rules for classes of libraries: the class, the function, the rule."""
+    found = [
+        (f"{cls.__module__}.{cls.__qualname__}", name, rule)
+        for cls, rules in list(_rules_beside.items())
+        for name, rule in list(rules.items())
+    ]
+    return sorted(found, key=lambda one: one[:2])
 
 
 def rules_for(cls: type, name: str) -> Iterator[Any]:

@@ -103,10 +103,10 @@ class CustomArray:
 
     def tree_flatten_with_keys(
         self,
-    ) -> tuple[tuple[tuple[GetAttrKey, Any], ...], _Structure]:
+    ) -> tuple[tuple[tuple[Any, Any], ...], _Structure]:
         """What `jax.tree.flatten_with_path` takes this apart into."""
         children, structure = self.tree_flatten()
-        keys = map(GetAttrKey, structure[0])
+        keys: list[Any] = [GetAttrKey(name) for name in structure[0]]
         return tuple(zip(keys, children, strict=True)), structure
 
     def tree_flatten(self) -> tuple[tuple[Any, ...], _Structure]:
@@ -122,7 +122,7 @@ class CustomArray:
     def tree_unflatten(
         cls: type[Self], structure: _Structure, children: Sequence[Any]
     ) -> Self:
-        """An object made of what `tree_flatten` returned, without a call of the class."""
+        """An object made of what `tree_flatten` returned; the class is not called."""
         names, settings = structure
         new = object.__new__(cls)
         own = vars(new)
@@ -133,7 +133,7 @@ class CustomArray:
         return new
 
     def _data_names(self) -> tuple[str, ...]:
-        declared = type(self)._jfi_data_fields
+        declared = self._jfi_data_fields
         if declared is not None:
             return tuple(name for name in declared if name in vars(self))
         return tuple(sorted(n for n, x in vars(self).items() if _holds_data(x)))
@@ -165,12 +165,12 @@ class CustomArray:
         return int(np.prod(self.shape))
 
     @property
-    def T(self) -> Any:
+    def T(self) -> Any:  # noqa: N802 - NumPy's name
         """`jnp.transpose` of this array."""
         return wrapped("transpose")(self)
 
     @property
-    def mT(self) -> Any:
+    def mT(self) -> Any:  # noqa: N802 - NumPy's name
         """`jnp.matrix_transpose` of this array."""
         return wrapped("matrix_transpose")(self)
 
@@ -222,7 +222,8 @@ class CustomArray:
 
     # ------------------------------------------------------------- operators, methods
 
-    __hash__ = None  # type: ignore[assignment]  # equality is that of the elements
+    # Equality is that of the elements.
+    __hash__ = None  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
     __eq__ = _binary("equal")
     __ne__ = _binary("not_equal")
     __lt__, __le__ = _binary("less"), _binary("less_equal")
@@ -239,8 +240,9 @@ class CustomArray:
     __mod__, __rmod__ = _binary("mod"), _binary("mod", reflected=True)
     __divmod__, __rdivmod__ = _binary("divmod"), _binary("divmod", reflected=True)
     __pow__, __rpow__ = _binary("power"), _binary("power", reflected=True)
-    __lshift__, __rlshift__ = _binary("left_shift"), _binary(
-        "left_shift", reflected=True
+    __lshift__, __rlshift__ = (
+        _binary("left_shift"),
+        _binary("left_shift", reflected=True),
     )
     __rshift__ = _binary("right_shift")
     __rrshift__ = _binary("right_shift", reflected=True)

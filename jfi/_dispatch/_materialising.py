@@ -1,4 +1,4 @@
-"""Custom arrays as plain ones, where no rule answers: allowed, warned of, or refused."""
+"""Custom arrays made plain ones where no rule answers: with a warning, or refused."""
 
 import contextlib
 import contextvars

@@ -14,7 +14,6 @@ from jax.typing import ArrayLike, DTypeLike
 
 _Axis: TypeAlias = int | Sequence[int] | None
 
-
 def all(
     a: ArrayLike,
     axis: _Axis = ...,

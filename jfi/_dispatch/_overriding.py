@@ -52,7 +52,9 @@ def override(
     if not callable(new):
         raise TypeError(f"override() got {new!r} as the new function, not a function.")
     if not isinstance(function, Function):
-        raise ValueError(f"override() got {fn!r}, which is no function but an operation.")
+        raise ValueError(
+            f"override() got {fn!r}, which is no function but an operation."
+        )
     before = _news.get()
     name = function.name
     made = new(before.get(name, function.names["original"])) if wrap else new
@@ -82,10 +84,11 @@ class _Same:
 def _enter(function: Function) -> None:
     """Let a wrapper look for what its thread has in the function's place."""
     name = function.name
-    original = function.names["original"]
+    original: Callable[..., Any] = function.names["original"]
 
     def looking(*args: Any, **named: Any) -> Any:
-        return _news.get().get(name, original)(*args, **named)
+        now: Callable[..., Any] = _news.get().get(name, original)
+        return now(*args, **named)
 
     with _lock:
         _blocks[name] = _blocks.get(name, 0) + 1

@@ -7,13 +7,14 @@ import weakref
 from collections.abc import Generator, Hashable
 from typing import Any
 
-from .._jax_internals import at_top_level, trace_apart, trace_again
+from .._jax_internals import at_top_level, trace_again, trace_apart
 
 
 # The functions that were called with values of a class while something was traced:
 # what was compiled then holds the rules of that time.
 _met: weakref.WeakKeyDictionary[type, set[str]] = weakref.WeakKeyDictionary()
 _count = itertools.count(1)
+_version = 0
 _settings: contextvars.ContextVar[tuple[tuple[str, Hashable], ...]]
 _settings = contextvars.ContextVar("settings", default=())
 
@@ -27,10 +28,17 @@ def note(classes: tuple[type, ...], name: str) -> None:
 
 def rule_changes(cls: type, name: str) -> None:
     """Have compiled functions traced again if they hold the old rule of a class."""
+    global _version
+    _version += 1
     if any(name in names and issubclass(c, cls) for c, names in list(_met.items())):
         for names in list(_met.values()):
             names.discard(name)
         trace_again(next(_count))
+
+
+def version_of_rules() -> int:
+    """A number that grows with each rule."""
+    return _version
 
 
 def active_settings() -> tuple[tuple[str, Hashable], ...]:

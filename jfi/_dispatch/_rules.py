@@ -78,9 +78,7 @@ def register_function(
     return rule
 
 
-def implements(
-    fn: Callable[..., Any] | str, *classes: type
-) -> Callable[[Rule], Rule]:
+def implements(fn: Callable[..., Any] | str, *classes: type) -> Callable[[Rule], Rule]:
     """Decorate a rule of a function for some classes: see `register_function`.
 
     >>> import jfi as jnp
@@ -145,7 +143,7 @@ def _rule_before(cls: type, function: Function | str) -> Callable[..., Any]:
 
 
 def function_of(fn: Callable[..., Any] | str) -> Function | str:
-    """The function that is meant, of jfi's, JAX's or NumPy's; or an operation's name."""
+    """The function of jfi that is meant; or the name of an operation."""
     name = fn if isinstance(fn, str) else _name_of(fn)
     if name in _OPERATIONS:
         return name

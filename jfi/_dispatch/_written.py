@@ -12,9 +12,9 @@ wrappers are written as text. For `jax.numpy.exp` it reads:
             return by_values(function, (x,))
         return plain(x)
 
-`array` is the class of JAX's arrays, as soon as one was seen. `known` has all types that
-no rule can be for: arrays, tracers, Python's numbers. For
-`jax.numpy.cumsum`, compiled by JAX, it reads:
+`array` is the class of JAX's arrays, as soon as one was seen. `known` has all types
+that no rule can be for: arrays, tracers, Python's numbers. For `jax.numpy.cumsum`,
+compiled by JAX, it reads:
 
     def cumsum(a, axis=_, dtype=None, out=None, *, dim=_):
         if dim is not _:
@@ -28,9 +28,9 @@ no rule can be for: arrays, tracers, Python's numbers. For
 
 Only what the caller gave is passed on: JAX traces a default that is passed, and looks
 at each static argument at every call. Functions that JAX wrote in Python take all their
-parameters by position, which is faster. Where optional
-parameters of a compiled function may be arrays, the wrapper takes `*rest` and `**named`,
-and passes them on as they came: their order is that of the program.
+parameters by position, which is faster. Where optional parameters of a compiled
+function may be arrays, the wrapper takes `*rest` and `**named`, and passes them on as
+they came: their order is that of the program.
 """
 
 import inspect
@@ -180,7 +180,7 @@ def _is_known(parameter: Parameter) -> str:
 
 
 def _is_array(name: str) -> str:
-    # The class of arrays first: that spares the look into the set, and a call of `type`.
+    # The class of arrays first: it spares the look into the set, and a call of `type`.
     return f"({name}.__class__ is array or type({name}) in known)"
 
 

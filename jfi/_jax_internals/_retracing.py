@@ -63,8 +63,12 @@ def user_contexts() -> _Contexts | None:
     traces: list[int] = []
     one = jax.ShapeDtypeStruct((), "float32")
 
+    def traced(x: Any) -> Any:
+        traces.append(1)
+        return x
+
     def tried() -> None:
-        function = jax.jit(lambda x: traces.append(1) or x)
+        function = jax.jit(traced)
         jax.eval_shape(function, one)
         made.everywhere.set_global(-1)
         jax.eval_shape(function, one)
@@ -74,4 +78,5 @@ def user_contexts() -> _Contexts | None:
         jax.eval_shape(function, one)
 
     outside_of_tracing(tried)
+    made.everywhere.set_global(0)
     return made if len(traces) == 3 else None

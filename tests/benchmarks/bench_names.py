@@ -92,7 +92,9 @@ def cases() -> list[Case]:
         )
         for name, call in PLAIN.items()
     ]
-    return plain + [Case(name, *ways, LIMITS.get(name, LIMIT)) for name, ways in WORDS.items()]
+    return plain + [
+        Case(name, *ways, LIMITS.get(name, LIMIT)) for name, ways in WORDS.items()
+    ]
 
 
 if __name__ == "__main__":
