@@ -175,7 +175,7 @@ class CustomArray:
         return wrapped("matrix_transpose")(self)
 
     def __repr__(self) -> str:
-        own = ((k, v) for k, v in vars(self).items() if k != _DATA)
+        own = ((k, v) for k, v in sorted(vars(self).items()) if k != _DATA)
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in own)})"
 
     def __len__(self) -> int:
