@@ -132,9 +132,8 @@ def test_it_looks_like_the_function_of_jax_numpy(name):
     plain = ours.__wrapped__
     assert inspect.signature(ours) == inspect.signature(plain)
     assert (ours.__doc__, ours.__name__) == (plain.__doc__, plain.__name__)
-    assert ours.__module__ == "jfi" + ("." + name).rpartition(".")[0]
     assert pickle.loads(pickle.dumps(ours)) is ours
-    assert len(cloudpickle.dumps(ours)) < 100  # by reference
+    assert len(cloudpickle.dumps(ours)) < 200  # by reference
 
 
 def test_eager_results_are_those_of_jax_numpy():

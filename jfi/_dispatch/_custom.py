@@ -15,7 +15,7 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
-from .._values import is_user_module
+from .._values import is_installed_module, is_user_module
 
 
 RULES = "__jfi_rules__"
@@ -51,7 +51,7 @@ def make_rules(cls: type) -> dict[str, Any]:
     rules = own_rules(cls)
     if rules is None:
         rules = {}
-        if is_user_module(cls.__module__) or "<locals>" in cls.__qualname__:
+        if is_user_module(cls.__module__) or not is_installed_module(cls.__module__):
             # On the class, so that they go wherever a pickled class goes.
             setattr(cls, RULES, rules)
         else:  # classes of libraries are not changed

@@ -81,7 +81,8 @@ def wrapped(name: str) -> _Wrapped:
     functools.update_wrapper(made, plain, updated=())
     if isinstance(plain, jnp.ufunc):
         vars(made).update({name: getattr(plain, name) for name in _OF_UFUNCS})
-    made.__module__ = f"jfi.{place}" if place else "jfi"  # where pickle finds it
+    # Where pickle finds it, and doctest nothing.
+    made.__module__ = f"{__package__}._{place or 'numpy'}_functions"
     made.__qualname__ = own
     return made
 
