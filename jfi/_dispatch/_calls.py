@@ -2,6 +2,7 @@
 
 import contextvars
 import functools
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter
@@ -127,7 +128,7 @@ def dispatched(
                 answer = rule(*args, **named)
                 if answer is not NotImplemented:
                     return answer
-    for ask in (_of_protocols, _of_libraries):
+    for ask in (_of_protocols, _of_attributes, _of_libraries):
         answer = ask(function, found, args, named)
         if answer is not NotImplemented:
             return answer
@@ -216,6 +217,22 @@ def _found(namespace: Any, name: str) -> Any:
     for part in name.split("."):
         namespace = getattr(namespace, part, None)
     return namespace
+
+
+def _of_attributes(
+    function: Function, found: list[Any], args: tuple[Any, ...], named: dict[str, Any]
+) -> Any:
+    """What an array says of itself, without a plain array."""
+    if (
+        len(args) != 1
+        or named
+        or not hasattr(found[0], "shape")
+        or args[0] is not found[0]
+    ):
+        return NotImplemented
+    shape: tuple[int, ...] = found[0].shape
+    answers = {"shape": shape, "ndim": len(shape), "size": math.prod(shape)}
+    return answers.get(function.rule, NotImplemented)
 
 
 def _of_libraries(

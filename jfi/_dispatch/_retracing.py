@@ -3,6 +3,7 @@
 import contextlib
 import contextvars
 import itertools
+import threading
 import weakref
 from collections.abc import Generator, Hashable
 from typing import Any
@@ -13,6 +14,7 @@ from .._jax_internals import at_top_level, trace_again, trace_apart
 # The functions that were called with values of a class while something was traced:
 # what was compiled then holds the rules of that time.
 _met: weakref.WeakKeyDictionary[type, set[str]] = weakref.WeakKeyDictionary()
+_lock = threading.Lock()
 _count = itertools.count(1)
 _version = 0
 _settings: contextvars.ContextVar[tuple[tuple[str, Hashable], ...]]
@@ -22,17 +24,21 @@ _settings = contextvars.ContextVar("settings", default=())
 def note(classes: tuple[type, ...], name: str) -> None:
     """Remember that a function is called with values of some classes."""
     if not at_top_level():
-        for cls in classes:
-            _met.setdefault(cls, set()).add(name)
+        with _lock:
+            for cls in classes:
+                _met.setdefault(cls, set()).add(name)
 
 
 def rule_changes(cls: type, name: str) -> None:
     """Have compiled functions traced again if they hold the old rule of a class."""
     global _version
-    _version += 1
-    if any(name in names and issubclass(c, cls) for c, names in list(_met.items())):
-        for names in list(_met.values()):
-            names.discard(name)
+    with _lock:
+        _version += 1
+        holding = [c for c, names in _met.items() if name in names]
+        stale = [c for c in holding if issubclass(c, cls)]
+        for c in stale:
+            _met[c].discard(name)
+    if stale:
         trace_again(next(_count))
 
 

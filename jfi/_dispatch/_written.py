@@ -64,7 +64,7 @@ def written(
     optional = [p for p in parameters if p.default is not p.empty]
     if words_of in WORDS:
         lines = _with_words(words_of, parameters, names)
-    elif is_compiled and any(map(_may_be_traced, optional)):
+    elif is_compiled and any(map(_is_better_passed_on, optional)):
         lines = _with_the_rest(name, parameters)
     elif is_compiled and optional:
         names["given"] = _without_defaults(parameters, [])
@@ -129,9 +129,13 @@ def _with_words(
     return lines + _call_with_all(parameters, watched)
 
 
-def _may_be_traced(parameter: Parameter) -> bool:
-    """Whether it makes another program to pass a parameter by its name."""
-    return is_data(parameter) and parameter.kind is not Parameter.KEYWORD_ONLY
+def _is_better_passed_on(parameter: Parameter) -> bool:
+    """Whether a function with such a parameter takes `*rest` and `**named`.
+
+    It makes another program to pass a traced argument by its name. Python looks each
+    default of a keyword up in a dict, which takes longer than to make one.
+    """
+    return is_data(parameter) or parameter.kind is Parameter.KEYWORD_ONLY
 
 
 def _with_the_rest(name: str, parameters: list[Parameter]) -> list[str]:
