@@ -5,8 +5,9 @@
 A small network in plain classes is trained, compared with a haiku network and with the
 nearest neighbours, and attacked until it changes its mind. No static argument is listed
 and no in_axes spelled out. Weights, orders, dropout and noise are drawn without a key,
-in compiled code too, and one seed repeats all. It prints a table and saves a picture.
-Run it again: what it compiles is kept, and the second run starts faster.
+in compiled code too, and one seed repeats all. It prints a table, saves two pictures,
+and looks inside the step that it trained by. Run it again: what it compiles is kept,
+and the second run starts faster.
 """
 
 import time
@@ -29,7 +30,7 @@ import jfi as jnp
 
 Params = dict[str, Any]  # of haiku
 Weights = list[dict[str, jnp.Array]]
-PICTURE = Path("tour.png")
+PICTURE, STEP_PICTURE = Path("tour.png"), Path("tour_step.png")
 TEST = 360  # how many digits are kept for the test
 
 HAS_TORCH = find_spec("torch") is not None
@@ -194,6 +195,15 @@ def save_picture(
     figure.savefig(PICTURE, dpi=120)
 
 
+def look_inside(console: Console, network: Network, images: Any, labels: Any) -> None:
+    """Show what one step of training computes, and draw it; nothing is trained."""
+    console.rule("jnp.inspect(network.step)(...)")
+    report = jnp.inspect(network.step)(images, labels, 0.5, "l2")
+    console.print(report)
+    report.plot(STEP_PICTURE)
+    console.rule(f"drawn in {STEP_PICTURE}")
+
+
 def main() -> None:
     """Run the tour."""
     start = time.perf_counter()
@@ -252,6 +262,7 @@ def main() -> None:
     console.print(f"It takes {steps.mean():.0f} small steps to fool the network.")
 
     save_picture(test_x, changed, test_y, predicted, fooled, jnp.to_numpy(steps))
+    look_inside(console, network, train_x[:128], train_y[:128])
     console.print(f"The digits are in {PICTURE}; {time.perf_counter() - start:.0f} s.")
     report = jnp.cache_report()
     if report.misses > report.hits:

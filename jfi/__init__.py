@@ -5,6 +5,7 @@ they collide with nothing, random numbers without keys, and tools that take what
 researchers have. This file is the table of contents.
 """
 
+import sys as _sys
 import typing as _typing
 
 # All of jax.numpy, and what jfi has in its place. Python and pyright keep the last
@@ -61,6 +62,8 @@ from ._errors import (
     FingerprintError as FingerprintError,
     Float64Warning as Float64Warning,
     HaikuError as HaikuError,
+    InterpolationError as InterpolationError,
+    JaxifyError as JaxifyError,
     JfiError as JfiError,
     JfiWarning as JfiWarning,
     KDTreeError as KDTreeError,
@@ -74,6 +77,8 @@ from ._errors import (
     RandomError as RandomError,
     RecompileWarning as RecompileWarning,
     SlowCallWarning as SlowCallWarning,
+    SolverError as SolverError,
+    StateError as StateError,
     TangentError as TangentError,
     UncompiledWarning as UncompiledWarning,
 )
@@ -152,13 +157,20 @@ if _typing.TYPE_CHECKING:
         implements as implements,
         register_function as register_function,
     )
+    from ._foreign._autoray import register_autoray as register_autoray
     from ._foreign._haiku import (
         HaikuNetwork as HaikuNetwork,
         StatefulHaikuNetwork as StatefulHaikuNetwork,
         from_haiku as from_haiku,
     )
-    from ._foreign.kdtree import KDTree as KDTree, Neighbors as Neighbors
+    from ._foreign.jaxify import jaxify as jaxify
+    from ._foreign.kdtree import (
+        KDTree as KDTree,
+        Neighbors as Neighbors,
+        Pairs as Pairs,
+    )
     from ._foreign.torch import from_torch as from_torch
+    from ._inspect import Inspection as Inspection, inspect as inspect
     from ._loops import (
         ScanWhileResult as ScanWhileResult,
         associative_scan as associative_scan,
@@ -200,6 +212,8 @@ if _typing.TYPE_CHECKING:
         randperm as randperm,
         uniform as uniform,
     )
+    from ._state import load_state as load_state, save_state as save_state
+    from ._timing import Timing as Timing, timeit as timeit
     from ._torch_names import (
         bmm as bmm,
         cat as cat,
@@ -258,8 +272,10 @@ else:
             "CustomArray": "_dispatch._custom_array",
             "Generator": "_random._generator_objects",
             "HaikuNetwork": "_foreign._haiku",
+            "Inspection": "_inspect",
             "KDTree": "_foreign.kdtree",
             "Neighbors": "_foreign.kdtree",
+            "Pairs": "_foreign.kdtree",
             "ScanWhileResult": "_loops",
             "StatefulHaikuNetwork": "_foreign._haiku",
             "ZERO": "_derivatives",
@@ -281,8 +297,11 @@ else:
             "jacfwd": "_derivatives",
             "jacobian": "_derivatives",
             "jacrev": "_derivatives",
+            "jaxify": "_foreign.jaxify",
+            "inspect": "_inspect",
             "jvp": "_derivatives",
             "linearize": "_derivatives",
+            "load_state": "_state",
             "map": "_loops",
             "materialise": "_dispatch._materialising",
             "on_materialise": "_dispatch._materialising",
@@ -291,13 +310,17 @@ else:
             "persistent_call": "_persistent",
             "random": "random",
             "register_function": "_dispatch._rules",
+            "register_autoray": "_foreign._autoray",
             "remat": "_loops",
             "safe_where": "_loops",
+            "save_state": "_state",
             "scan": "_loops",
             "scan_while": "_loops",
             "shared": "_batching",
             "stack_trees": "_batching",
             "switch": "_loops",
+            "Timing": "_timing",
+            "timeit": "_timing",
             "unstack_tree": "_batching",
             "value_and_grad": "_derivatives",
             "vjp": "_derivatives",
@@ -322,3 +345,8 @@ else:
         _explained(__name__, _from_numpy),
     )
     __all__ = [name for name in __dir__() if not name.startswith("_")]
+
+    if "autoray" in _sys.modules:  # so that `do(..., like="jfi")` needs no more lines
+        from ._foreign._autoray import register_if_possible as _register
+
+        _register()

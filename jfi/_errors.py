@@ -15,11 +15,15 @@ Python user would expect, so that either can be caught:
     │   └── TangentError (ValueError)           ... or a tangent that does not fit
     ├── FingerprintError (ValueError)       a function whose identity can't be told
     ├── HaikuError (TypeError)              what from_haiku can't wrap
+    ├── InterpolationError (TypeError, ValueError)  knots or values that don't fit
+    ├── JaxifyError (NotImplementedError, TypeError)  what jaxify can't translate
     ├── KDTreeError (ValueError)            data or queries that a KDTree can't take
     ├── LoopError (TypeError, ValueError)   functions or rows that don't fit a loop
     ├── MaterialiseError (TypeError)        a custom array may not become a plain one
     ├── MissingDependencyError (ImportError)  an optional package is not installed
-    └── RandomError (RuntimeError)          no fresh random number can be given here
+    ├── RandomError (RuntimeError)          no fresh random number can be given here
+    ├── SolverError (ValueError)            what a solver of jfi.scipy can't take
+    └── StateError (ValueError)             what can't be saved, or is not in a file
 
     JfiWarning (UserWarning)
     ├── CacheWarning                        the store of compiled programs is no use
@@ -46,6 +50,8 @@ __all__ = [
     "FingerprintError",
     "Float64Warning",
     "HaikuError",
+    "InterpolationError",
+    "JaxifyError",
     "JfiError",
     "JfiWarning",
     "KDTreeError",
@@ -59,6 +65,8 @@ __all__ = [
     "RandomError",
     "RecompileWarning",
     "SlowCallWarning",
+    "SolverError",
+    "StateError",
     "TangentError",
     "UncompiledWarning",
 ]
@@ -112,6 +120,14 @@ class HaikuError(JfiError, TypeError):
     """`from_haiku` got something that it can't wrap."""
 
 
+class InterpolationError(JfiError, TypeError, ValueError):
+    """An interpolator can't be made of these knots or values, or asked this."""
+
+
+class JaxifyError(JfiError, NotImplementedError, TypeError):
+    """`jaxify` can't translate this, or its result can't take these arguments."""
+
+
 class KDTreeError(JfiError, ValueError):
     """A `KDTree` can't be built from these data, or asked this."""
 
@@ -130,6 +146,14 @@ class MissingDependencyError(JfiError, ImportError):
 
 class RandomError(JfiError, RuntimeError):
     """A random number was asked for where jfi can't give a fresh one."""
+
+
+class SolverError(JfiError, ValueError):
+    """A solver of `jfi.scipy` can't take this function, start or method."""
+
+
+class StateError(JfiError, ValueError):
+    """A state can't be saved, or a file does not hold this one."""
 
 
 class JfiWarning(UserWarning):

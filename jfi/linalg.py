@@ -6,6 +6,11 @@ from jax.numpy.linalg import *  # pyright: ignore[reportWildcardImportFromLibrar
 
 
 if _typing.TYPE_CHECKING:
+    from ._arrays._linalg_names import (
+        expm as expm,
+        householder_product as householder_product,
+        lu as lu,
+    )
     from ._torch_names import (
         block_diag as block_diag,
         cho_factor as cho_factor,
@@ -32,6 +37,9 @@ else:
                 """block_diag cho_factor cholesky_solve lu_factor lu_solve matrix_exp
                 solve_triangular""".split(),
                 "_torch_names",
+            ),
+            **dict.fromkeys(
+                "expm householder_product lu".split(), "_arrays._linalg_names"
             ),
         },
         _explained(__name__),

@@ -345,3 +345,16 @@ def test_an_object_with_settings_without_pytree_nodes():
 
 def test_a_leaf_has_no_node():
     assert _jax_internals.pytree_node(jax.tree.structure(0)) is None
+
+
+@pytest.mark.parametrize("missing", [(), ("stripping",)])
+def test_kept_programs_hold_no_names_of_operations(missing):
+    def named(x):
+        return jax.numpy.sin(x) + 1
+
+    with _jax_internals.without(*missing):
+        compiled = _jax_internals.compiled_anew(jax.jit(named).lower(1.0))
+        code = _jax_internals.serialized(compiled)
+    assert (b"jit(named)/sin" in code) == bool(missing)
+    run = _jax_internals.deserialized(code, 1, 1, jax.devices()[0])
+    assert float(run(1.0)[0]) == pytest.approx(np.sin(1.0) + 1)

@@ -47,6 +47,12 @@ def test_example(run):
         assert attacked < 10
         assert ("PyTorch is not installed" in output) == (find_spec("torch") is None)
         assert (folder / "tour.png").stat().st_size > 10_000
+        assert "step: " in output
+        assert (folder / "tour_step.png").stat().st_size > 10_000
+    if name == "look_inside":
+        assert "Both end at the same angles: True" in output
+        assert "a Python loop?" in output
+        assert (folder / "look_inside.png").stat().st_size > 10_000
     if name == "optimal_control":
         assert "the same numbers" in output
         assert (folder / "optimal_control.png").stat().st_size > 10_000

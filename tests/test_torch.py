@@ -151,7 +151,7 @@ def test_one_torch_call_per_jax_call():
         assert counted.calls == count
     counted.calls = 0
     jax.block_until_ready(jax.jit(jax.value_and_grad(loss))(logits, labels))
-    assert counted.calls == 2  # the value, and the gradient's own run
+    assert counted.calls == 1  # the value comes with the gradient
 
 
 @pytest.mark.parametrize("jit", [False, True], ids=["eager", "jit"])
@@ -161,9 +161,9 @@ def test_one_host_call_per_batch(jit):
     batched = jax.jit(batched) if jit else batched
     x = jnp.arange(12.0).reshape(4, 3)
     close(batched(x), jnp.sin(x), atol=1e-6)
-    assert counted.calls == 4  # the rows, within one call
+    assert counted.calls == 1  # of torch.vmap
     text = str(jax.make_jaxpr(batched)(x))
-    assert text.count("buffer_callback[") == 1
+    assert text.count("host_callback[") == 1
     assert "scan" not in text
 
 
@@ -255,9 +255,9 @@ def test_gradient_with_respect_to_a_module():
         close(run(params, x), jax.grad(native)(params, x), atol=1e-6)
 
 
-def test_a_module_is_a_function_of_its_input():
+def test_a_function_of_a_module_sees_its_values():
     model = torch.nn.Linear(3, 1)
-    f = from_torch(model)
+    f = from_torch(lambda x: model(x))
     x = jnp.ones((2, 3), jnp.float32)
     for run in (f, jax.jit(f)):
         close(run(x), model(torch.ones(2, 3)).detach().numpy())
@@ -513,12 +513,6 @@ def test_autograd_functions():
     assert gradient.tolist() == [7, 7]
 
 
-@pytest.mark.parametrize("transform", [jax.jacfwd, jax.hessian])
-def test_forward_mode_is_refused(transform):
-    with pytest.raises(TypeError, match="forward-mode"):
-        transform(from_torch(lambda x: x.sum()))(jnp.ones(2))
-
-
 # --------------------------------------------------------------------- refusals
 
 
@@ -538,73 +532,23 @@ RUNS = {
     "grad": lambda f, x: jax.grad(lambda x: f(x).sum())(x),
 }
 
-RANDOM = {
-    "dropout": lambda x: F.dropout(x, 0.5),
-    "module": Net(torch.nn.Dropout(0.1)),
-    "rand": lambda x: x + torch.rand(3),
-    "randn_like": lambda x: x + torch.randn_like(x),
-    "in place": lambda x: x.normal_(),
-    "generator": lambda x: (
-        x + torch.rand(3, generator=torch.Generator().manual_seed(0))
-    ),
-    "caught": lambda x: (try_or_none(lambda: torch.rand(3)), x)[1],
-    "attention": lambda x: F.scaled_dot_product_attention(
-        *[x.reshape(1, 1, 3, 1)] * 3, dropout_p=0.5
-    ),
-}
-
-
-def try_or_none(f):
-    try:
-        return f()
-    except RuntimeError:
-        return None
-
 
 @pytest.mark.parametrize("run", RUNS)
-@pytest.mark.parametrize("case", RANDOM)
-def test_random_numbers_are_refused(case, run):
-    state = torch.get_rng_state()
-    with pytest.raises(CallbackError, match=r"draws random numbers \(aten.*argument"):
-        RUNS[run](from_torch(RANDOM[case]), jnp.ones(3, jnp.float32))
-    assert torch.equal(state, torch.get_rng_state())
-
-
-NOT_RANDOM = {
-    "eval": Net(torch.nn.Dropout(0.1)).eval(),
-    "zero": lambda x: F.dropout(x, 0.0),
-    "rrelu": lambda x: F.rrelu(x, training=False),
-    "attention": lambda x: F.scaled_dot_product_attention(*[x.reshape(1, 1, 3, 1)] * 3),
-}
-
-
-@pytest.mark.parametrize("run", RUNS)
-@pytest.mark.parametrize("case", NOT_RANDOM)
-def test_what_is_switched_off_is_not_refused(case, run):
-    RUNS[run](from_torch(NOT_RANDOM[case]), jnp.ones(3, jnp.float32))
-
-
-@pytest.mark.parametrize("run", RUNS)
-def test_a_module_that_goes_back_to_training_is_refused(run):
-    net = Net(torch.nn.Dropout(0.1)).eval()
-    f = from_torch(net)
-    x = jnp.ones(3, jnp.float32)
-    RUNS[run](f, x)
-    compiled = jax.jit(f)
-    compiled(x)
-    net.train()
-    with pytest.raises(CallbackError, match=r"Net\(\) draws random"):
-        f(x)
-    with pytest.raises(JIT_ERRORS, match="draws random numbers"):
-        compiled(x).block_until_ready()
+def test_generators_are_refused(run):
+    generator = torch.Generator().manual_seed(0)
+    f = from_torch(lambda x: x + torch.rand(3, generator=generator))
+    errors = (CallbackError, *JIT_ERRORS)
+    with pytest.raises(errors, match=r"draws from a torch.Generator of its own.*aten"):
+        RUNS[run](f, jnp.ones(3, jnp.float32))
 
 
 STATE, TABLE, ONES = torch.zeros(3), torch.zeros(3, 2), torch.ones(3)
+BATCH_NORM = Net(torch.nn.BatchNorm1d(3))
 
 WRITES = {
-    "batch norm": (Net(torch.nn.BatchNorm1d(3)), (2, 3)),
+    "batch norm": (BATCH_NORM.forward, (2, 3)),
     "instance norm": (
-        Net(torch.nn.InstanceNorm1d(3, track_running_stats=True)),
+        Net(torch.nn.InstanceNorm1d(3, track_running_stats=True)).forward,
         (2, 3, 4),
     ),
     "statistics": (lambda x: F.batch_norm(x, STATE, ONES, training=True), (2, 3)),
@@ -618,7 +562,7 @@ WRITES = {
 @pytest.mark.parametrize("case", WRITES)
 def test_writes_into_other_tensors_are_refused(case, run):
     function, shape = WRITES[case]
-    state = copy.deepcopy(function.state_dict()) if isinstance(function, Net) else {}
+    state = copy.deepcopy(BATCH_NORM.state_dict())
     errors = (CallbackError, *JIT_ERRORS)  # at the latest when it runs
     with pytest.raises(errors, match=r"writes into a tensor.*not its argument"):
         RUNS[run](from_torch(function), jnp.ones(shape, jnp.float32))
@@ -626,7 +570,7 @@ def test_writes_into_other_tensors_are_refused(case, run):
     assert not TABLE.any()
     assert ONES.all()
     for name, old in state.items():
-        assert torch.equal(old, function.state_dict()[name])
+        assert torch.equal(old, BATCH_NORM.state_dict()[name])
 
 
 def own_writes(x):
@@ -645,7 +589,7 @@ def test_writes_into_own_tensors_are_fine(run):
 @pytest.mark.parametrize("run", RUNS)
 def test_batch_norm_in_evaluation(run):
     net = Net(torch.nn.BatchNorm1d(3)).eval()
-    RUNS[run](from_torch(net), jnp.ones((2, 3), jnp.float32))
+    RUNS[run](from_torch(net.forward), jnp.ones((2, 3), jnp.float32))
 
 
 def test_statistics_as_arguments():
@@ -770,7 +714,7 @@ def test_autojit_passes_functions_on():
     def apply(f, x, name):
         return f(x) if name == "call" else -f(x)
 
-    f, x = from_torch(model), jnp.ones(3, jnp.float32)
+    f, x = from_torch(model.forward), jnp.ones(3, jnp.float32)
     close(apply(f, x, "call"), f(x))
     close(apply(f, x, "other"), -f(x))
     with torch.no_grad():
@@ -837,7 +781,6 @@ def test_functions_are_not_kept_alive():
     def make():
         big = torch.zeros(1000)
         f = from_torch(lambda x: x + big[: x.shape[0]])
-        jax.block_until_ready(jax.grad(lambda x: f(x).sum())(jnp.ones(3)))
         f(jnp.ones(3))
         return weakref.ref(big)
 

@@ -16,6 +16,7 @@ from ._call_stack import (
     enclosing_transformations as enclosing_transformations,
     in_uneven_loop as in_uneven_loop,
 )
+from ._committing import uncommitted as uncommitted
 from ._compiling import cache_size as cache_size, on_compiled as on_compiled
 from ._effects import (
     RefusedEffectsError as RefusedEffectsError,
@@ -29,11 +30,29 @@ from ._effects import (
     names_of_axes as names_of_axes,
 )
 from ._ended_traces import forget_traces as forget_traces
+from ._equations import (
+    Inner as Inner,
+    called_name as called_name,
+    inside as inside,
+    is_call as is_call,
+    is_literal as is_literal,
+    source_files as source_files,
+)
 from ._executables import (
     compiled_anew as compiled_anew,
     deserialized as deserialized,
     serialized as serialized,
     use_jax_cache as use_jax_cache,
+)
+from ._host_errors import (
+    XLA_ERRORS as XLA_ERRORS,
+    awaited as awaited,
+    host_calls as host_calls,
+    note_host_call as note_host_call,
+    original as original,
+    raise_original as raise_original,
+    recorded as recorded,
+    wait_for as wait_for,
 )
 from ._key_state import JitKeyState as JitKeyState, jit_key_state as jit_key_state
 from ._loop_calls import (
@@ -45,6 +64,13 @@ from ._numpy_names import (
     deprecated_numpy as deprecated_numpy,
     from_numpy as from_numpy,
     on_demand as on_demand,
+)
+from ._operations import (
+    dense as dense,
+    is_zero as is_zero,
+    operation as operation,
+    zero_cotangent as zero_cotangent,
+    zero_tangent as zero_tangent,
 )
 from ._pieces import (
     TESTED as TESTED,
@@ -59,6 +85,17 @@ from ._pytrees import (
     pytree_node as pytree_node,
 )
 from ._retracing import trace_again as trace_again, trace_apart as trace_apart
+from ._ruled_functions import (
+    chosen as chosen,
+    dense_tangents as dense_tangents,
+    floats_of as floats_of,
+    has_derivatives as has_derivatives,
+    is_none as is_none,
+    is_zero_tangent as is_zero_tangent,
+    merge as merge,
+    with_rules as with_rules,
+    with_zeros as with_zeros,
+)
 from ._same_code import (
     code_key as code_key,
     compares_code as compares_code,
@@ -68,6 +105,7 @@ from ._settings import (
     all_settings as all_settings,
     backend_started as backend_started,
     compilation_context as compilation_context,
+    cut_64_bits as cut_64_bits,
     cuts_64_bits as cuts_64_bits,
     jit_options as jit_options,
     refuse_64_bits as refuse_64_bits,
@@ -76,6 +114,7 @@ from ._settings import (
 from ._source_lines import (
     origin_of_float64 as origin_of_float64,
     origin_of_output as origin_of_output,
+    user_line as user_line,
 )
 from ._symbolic_zeros import (
     is_zero_of_type as is_zero_of_type,

@@ -88,10 +88,35 @@ def compiled_anew(lowered: Any) -> Any:
     """Compile a lowered program, past JAX's own cache of compiled programs.
 
     XLA can't serialize what it has read from that cache: running it ends with
-    NOT_FOUND (JAX 0.10 to 0.12).
+    NOT_FOUND (JAX 0.10 to 0.12). Names and lines of source code are left out. They
+    are those of the script that compiled it, and make a quarter of the program.
     """
+    strip = stripping()
     with _past_cache():
+        if strip is not None:
+            strip(lowered)
         return lowered.compile()
+
+
+@piece(
+    uses="jaxlib.mlir.passmanager",
+    without="files of compiled programs are a third larger, and load more slowly",
+)
+def stripping() -> Callable[[Any], None] | None:
+    from jaxlib.mlir.passmanager import PassManager
+
+    def strip(lowered: Any) -> None:
+        module = lowered.compiler_ir("stablehlo")
+        with module.context:
+            passes = PassManager.parse("builtin.module(strip-debuginfo)")
+            passes.run(module.operation)
+
+    def works() -> bool:
+        lowered = jax.jit(lambda x: x + 1).lower(1.0)
+        strip(lowered)
+        return "jit(" not in lowered.as_text(debug_info=True)
+
+    return strip if outside_of_tracing(works) else None
 
 
 _lock = threading.Lock()

@@ -1,6 +1,9 @@
 """JAX's options, and what else compiled code depends on."""
 
-from collections.abc import Callable
+import threading
+import warnings
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import jax
@@ -82,6 +85,38 @@ def explicit_64_bits_option() -> Callable[[], str] | None:
         return str(setting("jax_explicit_x64_dtypes").name).lower()
 
     return read if read() in ("warn", "error", "allow") else None
+
+
+@contextmanager
+def cut_64_bits() -> Generator[None]:
+    """Let code of another library ask for 64 bits where there are none, and get 32.
+
+    For this thread, and without JAX's warning. Nothing changes in the 64-bit world.
+    """
+    block = cut_64_bits_block()
+    if block is None:
+        yield
+        return
+    # Blocks that begin and end in another order would leave their filters behind.
+    with _quiet, block("warn"), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Explicitly requested dtype")
+        yield
+
+
+_quiet = threading.RLock()
+
+
+@piece(
+    uses="the option jax_explicit_x64_dtypes, set for a `with` block",
+    without="graphs of PyTensor that name float64 are refused in the 32-bit world",
+)
+def cut_64_bits_block() -> Callable[[str], AbstractContextManager[Any]] | None:
+    from jax._src.config import explicit_x64_dtypes
+
+    block: Any = explicit_x64_dtypes
+    with block("allow"):
+        works = explicit_64_bits() == "allow"
+    return block if works else None
 
 
 def all_settings() -> dict[str, Any]:

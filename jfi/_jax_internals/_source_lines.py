@@ -4,7 +4,7 @@ JAX keeps the place of each operation for its own messages.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -26,8 +26,7 @@ def origin_of_output(
         number: Which of its outputs.
         is_wrong: Whether a value (its shape and dtype) is as the output should not be.
     """
-    place = source_lines()
-    if place is None:
+    if source_lines() is None:
         return None
     jaxpr = closed_jaxpr.jaxpr
     maker = {id(v): eqn for eqn in jaxpr.eqns for v in eqn.outvars}
@@ -38,15 +37,34 @@ def origin_of_output(
         if not wrong:
             break
         variable = wrong[0]
-    return found and place(found)
+    return found and user_line(found)
 
 
 def origin_of_float64(closed_jaxpr: Any) -> tuple[bool, tuple[str, int] | None]:
     """Whether float32 becomes float64 in a jaxpr, and the file and line of it."""
     equations = _first_widening(closed_jaxpr.jaxpr)
-    place = source_lines()
-    places = map(place, equations) if place else iter(())
+    places = map(user_line, equations)
     return bool(equations), next(filter(None, places), None)
+
+
+def user_line(
+    equation: Any, is_library: Callable[[str], bool] = lambda file: False
+) -> tuple[str, int] | None:
+    """The file and line of an operation; None without `source_lines`.
+
+    Args:
+        equation: The operation.
+        is_library: Whether a file is passed over, if another one is not.
+    """
+    found = source_lines()
+    if found is None:
+        return None
+    first = None
+    for place in found(equation):
+        if not is_library(place[0]):
+            return place
+        first = first or place
+    return first
 
 
 def _first_widening(jaxpr: Any) -> tuple[Any, ...]:
@@ -76,15 +94,15 @@ _CALLS = ("jit", "pjit")
     uses="source_info of an equation, jax._src.source_info_util.user_frames",
     without="errors of loops don't name the line that made a value of another type",
 )
-def source_lines() -> Callable[[Any], tuple[str, int] | None] | None:
+def source_lines() -> Callable[[Any], Iterator[tuple[str, int]]] | None:
+    """The files and lines of an operation, from the inside out, without jfi's own."""
     from jax._src.source_info_util import user_frames
 
-    def place(equation: Any) -> tuple[str, int] | None:
+    def places(equation: Any) -> Iterator[tuple[str, int]]:
         for frame in user_frames(equation.source_info.traceback):
             if not frame.file_name.startswith(_JFI):
-                return frame.file_name, frame.start_line
-        return None
+                yield frame.file_name, frame.start_line
 
     closed = outside_of_tracing(lambda: jax.make_jaxpr(lambda x: -x)(1.0))
-    place(closed.jaxpr.eqns[0])  # all of jfi's own code may count as JAX's
-    return place
+    list(places(closed.jaxpr.eqns[0]))  # all of jfi's own code may count as JAX's
+    return places

@@ -17,13 +17,17 @@ import numpy as np
 
 from .._arrays._float64 import checked
 from .._jax_internals import (
+    XLA_ERRORS,
     RefusedEffectsError,
     at_top_level,
     cache_size,
     forget_traces,
     hidden_state,
+    host_calls,
     is_outermost,
+    raise_original,
     setting,
+    wait_for,
 )
 from .._random._streams import MANY, Stream, current
 from .._random.traced import (
@@ -51,11 +55,13 @@ class Body:
     Attributes:
         fun: The function.
         streams: What it has drawn from so far; None is the stream current at each call.
+        calls_host: Whether it calls host functions (`_foreign/host`), as far as known.
     """
 
     def __init__(self, fun: Callable[..., Any]) -> None:
         self.fun = fun
         self.streams: tuple[Stream | None, ...] = ()
+        self.calls_host = False
 
     def remember(self, sources: Sequence[StreamSource]) -> None:
         """Remember what it draws from."""
@@ -92,12 +98,14 @@ class Body:
         self, states: tuple[jax.Array, ...], /, *args: Any, **kwargs: Any
     ) -> tuple[Any, list[dict[int, Any]]]:
         """What is compiled for calls that draw: results, and the numbers of draws."""
+        before = host_calls()
         function, values = trace_call(self.fun, args, kwargs)
         sources = (source_of(stream or current()) for stream in self.streams)
         known = dict(zip(sources, states, strict=False))
         if not set(function.sources) <= set(known):
             raise FoundDraws(function.sources)
         out, counts = function({s: known[s] for s in function.sources}, values)
+        self.calls_host |= host_calls() != before
         return out, [_count(function.draws(s), counts.get(s)) for s in known]
 
 
@@ -168,13 +176,25 @@ class Compiled:
         if self.streams:
             return self.draw(args, kwargs)
         try:
-            return self.pure(*args, **kwargs)
+            return self._run_pure(args, kwargs)
         except FoundDraws as error:
             found = error
         try:
             return self.run_after(found, args, kwargs)
         finally:
             del found  # its traceback holds the arguments, and this frame
+
+    def _run_pure(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        before = host_calls()
+        try:
+            out = self.pure(*args, **kwargs)
+            if self.body.calls_host or host_calls() != before:
+                self.body.calls_host = True
+                wait_for(out)
+        except XLA_ERRORS as error:
+            raise_original(error)
+            raise
+        return out
 
     def run_after(
         self, found: FoundDraws, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -214,9 +234,14 @@ class Compiled:
         try:
             out, count = self._drawing((origin.state(start),), *args, **kwargs)
             used = _used(start, *count)
+            if self.body.calls_host:
+                wait_for(out)
             return out
         except FoundDraws as found:
             self.add(found)
+        except XLA_ERRORS as error:
+            raise_original(error)
+            raise
         finally:
             stream.release(start + MANY, start + used)
         return self.draw(args, kwargs)
@@ -246,9 +271,14 @@ class Compiled:
             states = tuple(origin.state(start) for origin, start in taken)
             out, counts = self._drawing(states, *args, **kwargs)
             ends = [n + _used(n, c) for n, c in zip(starts, counts, strict=True)]
+            if self.body.calls_host:
+                wait_for(out)
             return out
         except FoundDraws as found:
             self.add(found)
+        except XLA_ERRORS as error:
+            raise_original(error)
+            raise
         finally:
             for stream, start, end in zip(streams, starts, ends, strict=True):
                 stream.release(start + MANY, end)

@@ -1,6 +1,7 @@
 """`jax.jit`, where functions that are traced to the same code are compiled once."""
 
 import contextlib
+import functools
 import inspect
 import threading
 import weakref
@@ -9,7 +10,18 @@ from typing import Any
 
 import jax
 
-from .._jax_internals import at_top_level, code_key, compares_code, has_rules, setting
+from .._jax_internals import (
+    XLA_ERRORS,
+    at_top_level,
+    awaited,
+    code_key,
+    compares_code,
+    has_rules,
+    host_calls,
+    raise_original,
+    setting,
+    wait_for,
+)
 from ._per_function import options_key
 
 
@@ -32,6 +44,7 @@ class Jitted:
         self._own = _Executable(fun, options)
         self._run: Callable[..., Any] | None = None  # known after the first call
         self._shared: _Executable | None = None  # kept alive, for others to find
+        self._awaits = False  # it calls host functions, as far as known
 
     @property
     def run(self) -> Callable[..., Any]:
@@ -39,10 +52,23 @@ class Jitted:
 
         It raises OtherArraysError where a call has to go through the object itself.
         """
-        return self._run or self
+        run = self._run or self
+        return functools.partial(awaited, run) if self._awaits else run
 
     def __call__(self, *args: Any) -> Any:
         """Call it."""
+        before = host_calls()
+        try:
+            out = self._call(*args)
+            if self._awaits or host_calls() != before:
+                self._awaits = True
+                wait_for(out)
+        except XLA_ERRORS as error:
+            raise_original(error)
+            raise
+        return out
+
+    def _call(self, *args: Any) -> Any:
         try:
             return (self._run or self._find)(*args)
         except OtherArraysError:

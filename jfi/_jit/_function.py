@@ -8,6 +8,7 @@ from typing import Any
 import jax
 
 from .._advice import attach_advice
+from .._jax_internals import XLA_ERRORS, raise_original
 from .._random.traced import FoundDraws
 from .._values import mark_static, refuse_no_function
 from ._compiled import Body, Compiled as Compiled, referable
@@ -49,14 +50,17 @@ def jit(
         return program
 
     def call_found(draws: FoundDraws | None, args: Any, kwargs: Any) -> Any:
+        nonlocal pure
         try:
             if draws is None:
                 return found()(*args, **kwargs)
             return found().run_after(draws, args, kwargs)
-        except jax.errors.TracerBoolConversionError as error:
-            attach_advice(error)
+        except _EXPLAINED as error:
+            _explain(error)
             raise
         finally:
+            if body.calls_host:
+                pure = _not_found_yet  # calls come here, and wait for their results
             del draws  # its traceback holds the arguments, and this frame
 
     # A plain function: a callable object costs a twentieth of a small call more.
@@ -70,8 +74,8 @@ def jit(
             draws = error
         except _NotFoundYetError:
             draws = None
-        except jax.errors.TracerBoolConversionError as error:
-            attach_advice(error)
+        except _EXPLAINED as error:
+            _explain(error)
             raise
         try:
             return call_found(draws, args, kwargs)
@@ -94,6 +98,16 @@ def jit(
 
 
 _ATTRIBUTES = ("__dict__",)  # of a function: those of other callables are their state
+
+
+_EXPLAINED = (jax.errors.TracerBoolConversionError, *XLA_ERRORS)
+
+
+def _explain(error: BaseException) -> None:
+    """Raise the exception of a host function; give advice on an `if`."""
+    raise_original(error)
+    if isinstance(error, jax.errors.TracerBoolConversionError):
+        attach_advice(error)
 
 
 class _NotFoundYetError(Exception):

@@ -9,7 +9,7 @@ Called by eager code they run as compiled programs (`_programs`); what JAX refus
 `_scan_while` is the loop that stops by itself and keeps its history, `_bounded` what it
 does, and what a while loop with `max_steps` does. `_traced_loop` makes it of the user's
 functions. `_loop_forms` are what runs it: a while loop, one loop for a whole batch, a
-scan. `_loop_derivatives` differentiates it, and `_ruled_functions` tells JAX of these.
+scan. `_loop_derivatives` differentiates it, and `_jax_internals` tells JAX of these.
 """
 
 from ._control_flow import (

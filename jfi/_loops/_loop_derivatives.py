@@ -21,19 +21,21 @@ import jax
 import jax.numpy as jnp
 
 from .._errors import LoopError
-from .._jax_internals import linear_calls, refuses_forward_mode, varying_axes
-from ._carry import kind_of
-from ._loop_forms import Bound, Loop, run_while
-from ._ruled_functions import (
+from .._jax_internals import (
     chosen,
-    dense,
+    dense_tangents,
     floats_of,
     has_derivatives,
     is_none,
-    is_zero,
+    is_zero_tangent,
+    linear_calls,
     merge,
+    refuses_forward_mode,
+    varying_axes,
     with_zeros,
 )
+from ._carry import kind_of
+from ._loop_forms import Bound, Loop, run_while
 
 
 def differentiable(loop: Loop) -> Callable[[Any, Any, Bound], tuple[Any, Any, Any]]:
@@ -48,7 +50,7 @@ def differentiable(loop: Loop) -> Callable[[Any, Any, Bound], tuple[Any, Any, An
 
     def derivative(primals: Any, tangents: Any) -> Any:
         t_consts, t_carry, _ = tangents
-        t_consts = jax.tree.map(lambda t: None if is_zero(t) else t, t_consts)
+        t_consts = jax.tree.map(lambda t: None if is_zero_tangent(t) else t, t_consts)
         # Gradients of what is constant for whoever differentiates are not computed.
         wrt = jax.tree.map(lambda t: t is not None, t_consts, is_leaf=is_none)
         out, stored = _record(loop, *primals)
@@ -56,7 +58,7 @@ def differentiable(loop: Loop) -> Callable[[Any, Any, Bound], tuple[Any, Any, An
             functools.partial(_push, loop, wrt),
             functools.partial(_pull, loop, wrt),
             stored,
-            (t_consts, dense(t_carry)),
+            (t_consts, dense_tangents(t_carry)),
             like=floats_of(out[:2]),
             names=loop.names,
         )

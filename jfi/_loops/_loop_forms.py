@@ -20,8 +20,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from .._errors import LoopError
-from .._jax_internals import varying_axes, varying_over
-from ._ruled_functions import floats_of, merge, with_rules
+from .._jax_internals import floats_of, merge, varying_axes, varying_over, with_rules
 
 
 class Bound(NamedTuple):

@@ -23,7 +23,14 @@ from .._autojit._unasked import (
     refusing_callbacks,
     with_variables,
 )
-from .._jax_internals import at_top_level, is_batched, is_staged, setting
+from .._jax_internals import (
+    at_top_level,
+    awaited,
+    host_calls,
+    is_batched,
+    is_staged,
+    setting,
+)
 from .._random.traced._own_stream import in_stream
 from .._values import is_tracer, partition
 
@@ -83,6 +90,8 @@ def _directly(
         with _anew():
             return operation(tuple(map(renewed, functions)), *data, *settings)
 
+    if host_calls() and at_top_level():
+        run = functools.partial(awaited, run)
     return in_stream(run) if streams else run()
 
 

@@ -40,7 +40,7 @@ def attach(
     Args:
         name_of_module: The `__name__` of the module.
         homes: The module of the same package that defines each name; its own name is
-            the module.
+            the module. A dot in front is one package up.
         otherwise: Gives all other names, or raises AttributeError.
     """
     module = sys.modules[name_of_module]
@@ -49,7 +49,7 @@ def attach(
     def get(name: str) -> Any:
         if name not in homes:
             return otherwise(name)
-        home = importlib.import_module(f"{package}.{homes[name]}")
+        home = importlib.import_module(f".{homes[name]}", package)
         value = home if homes[name] == name else getattr(home, name)
         setattr(module, name, value)  # found at once from now on
         return value

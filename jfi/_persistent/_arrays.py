@@ -1,12 +1,12 @@
 """Arrays on their way to the server and back: values, weak types, random keys."""
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
 import jax
 import numpy as np
 
+from .._arrays._weak_types import weakly_typed
 from .._values import is_key
 from ._asked_for import AskedFor
 from ._records import Record
@@ -38,16 +38,8 @@ def _array(array: jax.Array, kind: str | None, weak: bool, place: Any) -> jax.Ar
     if kind is not None:
         array = jax.random.wrap_key_data(array, impl=kind)
     elif weak:
-        array = _weakly_typed(array.shape, array.dtype, place)(array)
+        array = weakly_typed(array, place)
     return array
-
-
-@functools.lru_cache(maxsize=256)
-def _weakly_typed(shape: tuple[int, ...], dtype: Any, place: Any) -> Any:
-    """A compiled identity with a weakly typed result, which no public function has."""
-    sharding = None if place is None else jax.sharding.SingleDeviceSharding(place)
-    weak = jax.ShapeDtypeStruct(shape, dtype, weak_type=True, sharding=sharding)
-    return jax.jit(lambda x: x).lower(weak).compile()
 
 
 def run_on_numpy(

@@ -140,12 +140,14 @@ def _attribute_of_wrapped(x: Any, name: str) -> Any:
 
 def _only_below(graph: Graph, roots: Iterable[int]) -> frozenset[int]:
     """Some nodes, and those that are reached through them alone."""
+    found = set(roots)
+    if not found:
+        return frozenset()
     parents: dict[int, set[int]] = {}
     for k, (_, _, children) in enumerate(graph):
         for child in children:
             parents.setdefault(child, set()).add(k)
-    found = set(roots)
-    for k in sorted(parents) if found else ():  # children come after their parents
+    for k in sorted(parents):  # children come after their parents
         if parents[k] <= found:
             found.add(k)
     return frozenset(found)

@@ -83,11 +83,13 @@ def _processor() -> str:
 
 def _own_files() -> str:
     """What tells two states of jfi's own source apart, also of a checkout."""
-    root = Path(__file__).parents[1]
+    root = str(Path(__file__).parents[1])
     found = sorted(
-        (str(file.relative_to(root)), info.st_size, info.st_mtime_ns)
-        for file in root.rglob("*.py")
-        for info in (file.stat(),)
+        (folder.removeprefix(root), name, info.st_size, info.st_mtime_ns)
+        for folder, _, names in os.walk(root)  # a fifth of the time of Path.rglob
+        for name in names
+        if name.endswith(".py")
+        for info in (os.stat(os.path.join(folder, name)),)
     )
     return hashlib.sha256(repr(found).encode()).hexdigest()[:16]
 

@@ -15,6 +15,7 @@ from ._bytecode import (
 )
 from ._classes import (
     STATIC_MARK as STATIC_MARK,
+    is_marked_pytree as is_marked_pytree,
     is_marked_static as is_marked_static,
     mark_static as mark_static,
     own_attributes as own_attributes,
@@ -52,6 +53,7 @@ from ._origins import (
     is_installed as is_installed,
     is_installed_module as is_installed_module,
     is_library as is_library,
+    is_library_file as is_library_file,
     is_named as is_named,
     is_user_code as is_user_code,
     is_user_frame as is_user_frame,

@@ -35,6 +35,15 @@ def is_marked_static(x: object) -> bool:
     return getattr(type(x), STATIC_MARK, False) is True
 
 
+# On a class of jfi that is a pytree: `autojit` sees what JAX sees, and no attributes.
+PYTREE_MARK = "__jfi_pytree__"
+
+
+def is_marked_pytree(cls: type) -> bool:
+    """Whether instances of a class are to JAX's tools what JAX takes them for."""
+    return getattr(cls, PYTREE_MARK, False) is True
+
+
 def mark_static(fn: F) -> F:
     """Let a function made by jfi pass through `autojit` as it is, by identity.
 

@@ -7,6 +7,7 @@
 | function  | `is_user_function` |                          |                        |
 | class     |                    | `is_library`             | `is_installed`         |
 | frame     | `is_user_frame`    |                          |                        |
+| file      |                    | `is_library_file`        | `is_library_file`      |
 """
 
 import functools
@@ -65,7 +66,7 @@ def is_user_module(name: str) -> bool:
     if not isinstance(file, str):
         # Made by hand (types.ModuleType), unless it is frozen or a namespace package.
         return getattr(module, "__spec__", None) is None and not _is_stdlib(top)
-    return not _is_library_file(file)
+    return not is_library_file(file)
 
 
 def is_installed_module(name: str) -> bool:
@@ -78,7 +79,7 @@ def is_installed_module(name: str) -> bool:
     except (ImportError, ValueError):
         return False
     file = found.origin if found is not None else None
-    return bool(file and _is_library_file(file) and _installed_version(top))
+    return bool(file and is_library_file(file) and _installed_version(top))
 
 
 def is_user_code(module: str, code: CodeType) -> bool:
@@ -86,7 +87,7 @@ def is_user_code(module: str, code: CodeType) -> bool:
     if module in sys.modules and module != "__main__":
         return is_user_module(module)
     # `<stdin>`, a notebook cell, `exec`: whoever wrote it, no version stands for it.
-    return code.co_filename.startswith("<") or not _is_library_file(code.co_filename)
+    return code.co_filename.startswith("<") or not is_library_file(code.co_filename)
 
 
 def is_user_function(fn: FunctionType) -> bool:
@@ -153,7 +154,8 @@ def _is_stdlib(top: str) -> bool:
 
 
 @functools.cache
-def _is_library_file(file: str) -> bool:
+def is_library_file(file: str) -> bool:
+    """Whether a source file belongs to Python or to an installed package."""
     path = os.path.realpath(file)
     installed = f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}"
     return path.startswith(_LIBRARY_FOLDERS) or any(part in path for part in installed)

@@ -1,18 +1,18 @@
 """Ratios measured interleaved in one process, a table of them, and an exit code.
 
-The machines are noisy: each round times every way once, in random order, and a ratio is
-the median over the rounds of the ratios within a round.
+A ratio is the median over the rounds of the ratios within a round: see
+`jfi._timing._rounds`.
 """
 
-import random
 import statistics
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from rich.console import Console
 from rich.table import Table
+
+from jfi._timing._rounds import Clock, one_round, wall_clock
 
 
 @dataclass
@@ -34,28 +34,18 @@ class Case:
     others: dict[str, Callable[[], object]] = field(default_factory=dict)
 
 
-def clock(run: Callable[[], object], calls: int) -> float:
-    """Wall-clock seconds of one call, averaged over some calls."""
-    start = time.perf_counter()
-    for _ in range(calls):
-        run()
-    return (time.perf_counter() - start) / calls
-
-
 def ratios(
     case: Case,
     *,
     rounds: int,
     calls: int = 1,
-    measure: Callable[[Callable[[], object], int], float] = clock,
+    measure: Clock = wall_clock,
 ) -> dict[str, float]:
     """The median ratio to the base of each way of a case."""
     ways = {"jfi": case.ours, "base": case.base, **case.others}
     seen: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(rounds):
-        order = list(ways)
-        random.shuffle(order)
-        times = {name: measure(ways[name], calls) for name in order}
+        times = one_round(ways, calls, measure)
         for name in ways:
             seen[name].append(times[name] / times["base"])
     return {name: statistics.median(values) for name, values in seen.items()}

@@ -23,6 +23,7 @@ from ..._values import (
     is_fixed,
     is_installed,
     is_library,
+    is_marked_pytree,
     is_marked_static,
     is_named,
     is_scalar,
@@ -289,7 +290,8 @@ def _kind_of_class(x: Any, cls: type) -> kinds.Kind:
         return _kind_of_subclass(x, cls)
     opened_by_jax = (collections.OrderedDict, collections.defaultdict)
     registered = cls not in opened_by_jax and _is_node(x)
-    if registered and (is_library(cls) or not _clonable(cls)):
+    of_library = is_library(cls) or is_marked_pytree(cls)
+    if registered and (of_library or not _clonable(cls)):
         return PYTREE
     # Compiled functions; the interpolators of jax.scipy are objects with arrays.
     if root in ("jax", "jaxlib") and callable(x) and "scipy" not in cls.__module__:

@@ -1,46 +1,39 @@
-"""Nearest neighbors with SciPy's k-d tree, under every transformation of JAX."""
+"""The k-d tree that users hold: its points, and what it can be asked."""
 
-import functools
-import itertools
-import operator
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from numpy.typing import ArrayLike, NDArray
+from jax.tree_util import register_pytree_with_keys_class
+from numpy.typing import ArrayLike
 
 from ..._errors import KDTreeError
-from .._host_calls import host_call
-from ._distances import norms_of_differences
+from . import _checks as checks, _queries as queries, _relations as relations
+from ._choice import backend_of_query
+from ._points import TreeOfPoints
+from ._results import Neighbors, Pairs
 
 
-class Neighbors(NamedTuple):
-    """The points within a radius: `max_results` places for each query, nearest first.
-
-    Attributes:
-        indices: `(..., max_results)` integers, rows of the tree's data. Unused
-            places hold `n`, which is no row: JAX would read the last one for it.
-        distances: `(..., max_results)` floats, infinite in unused places.
-        mask: `(..., max_results)` booleans, True where there is a neighbor. Their
-            number is `mask.sum(-1)`.
-    """
-
-    indices: jax.Array
-    distances: jax.Array
-    mask: jax.Array
+if TYPE_CHECKING:
+    from jax.experimental.sparse import BCOO
 
 
-class KDTree:
-    """Search for nearest neighbors among fixed points, also under jit, vmap and grad.
+@register_pytree_with_keys_class
+class KDTree(TreeOfPoints):
+    """Search for nearest neighbors, also under jit, vmap and grad.
 
-    The tree is `scipy.spatial.KDTree`, built once from the values of `data`, which are
-    copied. A call is one call of SciPy, also for a whole batch under `vmap`.
-    Neighbors are found in float64; distances have derivatives of every order with
-    respect to the query points, and those of neighbors that coincide with the query
-    or that are missing are zero.
+    The tree is SciPy's, built once from the values of `data`, which are copied. Under
+    jit it is built when the program runs. A call is one call of SciPy, also for a whole
+    batch under `vmap`. Neighbors are found in float64; distances have derivatives of
+    every order with respect to the queries and the data, and those of neighbors that
+    coincide with the query or that are missing are zero.
+
+    A tree is a pytree with its data as the leaf: it may be an argument of compiled
+    functions, and made or queried in batches. Trees are equal if their data and
+    settings are.
 
     Example:
         >>> import jax
@@ -52,59 +45,43 @@ class KDTree:
         >>> distance, index = jax.jit(tree.query)(query)
         >>> distance, int(index)
         (Array(3., dtype=float32), 0)
-        >>> jax.grad(lambda x: tree.query(x)[0])(query)
-        Array([1., 0.], dtype=float32)
+        >>> jax.grad(lambda tree: tree.query(query)[0])(tree).data
+        Array([[-1.,  0.],
+               [ 0.,  0.]], dtype=float32)
 
     Args:
         data: `(n, m)` real numbers: n points of m coordinates.
+        leafsize: How many points a leaf of the tree holds at most.
+        compact_nodes: Shrink the boxes of the tree to the points in them.
+        balanced_tree: Split at the median and not in the middle of a box.
+        boxsize: The period of the space: a number, or one for each coordinate, where 0
+            is no period. Data are in `[0, boxsize)`.
 
     Raises:
-        KDTreeError: The data are traced, or not a table of real numbers.
+        KDTreeError: The data are not a table of real numbers, or a setting is not as
+            above.
+        ValueError: The data have NaN or infinite numbers, or are not in the box
+            (SciPy's errors; those of traced data come when the program runs).
+
+    References:
+        `scipy.spatial.KDTree`; S. Maneewongvatana, D. Mount, *Analysis of approximate
+        nearest neighbor searching with clustered point sets*, 1999.
     """
-
-    __jfi_static__: bool = True  # `autojit` does not open it
-
-    def __init__(self, data: ArrayLike | jax.Array) -> None:
-        if isinstance(data, Tracer):
-            message = (
-                "KDTree() got traced data, and its tree needs values. Build it outside "
-                "jit, vmap and grad, and close over it."
-            )
-            raise KDTreeError(message)
-        values = np.array(data)
-        is_real = jnp.issubdtype(values.dtype, jnp.number) and values.dtype.kind != "c"
-        if values.ndim != 2 or values.shape[1] == 0 or not is_real:
-            message = (
-                f"KDTree() got data of shape {values.shape} and dtype {values.dtype}. "
-                "Pass real numbers of shape (n, m), n points of m >= 1 coordinates: "
-                "data.reshape(-1, 1) for points on a line."
-            )
-            raise KDTreeError(message)
-        import scipy.spatial
-
-        self._values = values
-        # The last row stands for missing neighbors, whose index is n.
-        self._points = np.zeros((len(values) + 1, values.shape[1]))
-        self._points[:-1] = values
-        self._tree: Any = scipy.spatial.KDTree(self._points[:-1])
-        self.n: int = values.shape[0]
-        self.m: int = values.shape[1]
-
-    @functools.cached_property
-    def data(self) -> jax.Array:
-        """The `(n, m)` points of the tree as a JAX array."""
-        with jax.ensure_compile_time_eval():  # an array and no tracer, under jit too
-            return jnp.asarray(self._values)
 
     def query(
         self,
         x: ArrayLike | jax.Array,
         k: int | Sequence[int] = 1,
         *,
+        eps: float = 0.0,
         p: float = 2.0,
         distance_upper_bound: float | jax.Array = np.inf,
+        workers: int = 1,
+        backend: str = "auto",
     ) -> tuple[jax.Array, jax.Array]:
         """Find the k nearest points, as `scipy.spatial.KDTree.query`.
+
+        Which of two points at the same distance comes first is not specified.
 
         Example:
             >>> import jfi as jnp
@@ -117,8 +94,12 @@ class KDTree:
             x: `(..., m)` real numbers, the query points.
             k: How many neighbors, or a list of which: `[1, 3]` is the first and the
                 third. With the number 1 the results have no axis for k.
+            eps: The k-th distance returned may be up to `1 + eps` times the right one.
             p: The norm: 1, 2, any other number from 1 on, or infinity.
             distance_upper_bound: Only neighbors nearer than this number count.
+            workers: How many threads SciPy uses; -1 for as many as there are cores.
+            backend: "scipy" searches its tree on the CPU. "jax" computes all distances
+                in float64 on the device, and calls no host. "auto" takes the faster.
 
         Returns:
             Distances, in the dtype of `x` (integers become floats), and indices of
@@ -127,36 +108,29 @@ class KDTree:
             using it, because JAX would read the last row.
 
         Raises:
-            KDTreeError: `x`, `k` or `p` are not as above.
-            ValueError: `x` has NaN or infinite numbers (SciPy's error).
+            KDTreeError: An argument is not as above.
+            ValueError: `x` has NaN or infinite numbers (SciPy's error). A compiled
+                search of the backend "jax" returns NaN distances instead.
         """
         name = "KDTree.query()"
-        points, order = self._query_points(x, name), _norm_order(p, name)
-        ranks, has_axis = _neighbor_ranks(k, name)
-        bounds: tuple[jax.Array, ...] = ()
-        _check_bound(distance_upper_bound, name)
-        if isinstance(distance_upper_bound, Tracer):
-            bounds = (jax.lax.stop_gradient(distance_upper_bound),)
-        # A bound in hand keeps all its digits, also where JAX has no float64.
-        fixed = None if bounds else float(distance_upper_bound)
-
-        def on_host(
-            points: NDArray[Any], *bounds: NDArray[Any]
-        ) -> Sequence[NDArray[Any]]:
-            bound = np.asarray(bounds[0] if bounds else fixed, np.float64)
-            return self._nearest(points, ranks, order, bound)
-
-        indices, differences = host_call(
-            on_host,
-            self._specs(points, len(ranks)),
-            *(jax.lax.stop_gradient(points), *bounds),
-            name=name,
-            vectorized=True,
+        tree = self._given(name)
+        points = checks.query_points(x, tree.shape[1], name)
+        checks.check_number(distance_upper_bound, "distance_upper_bound", name)
+        question = queries.Question.of(name, k, p, eps, workers)
+        checks.checked_backend(backend, name)
+        chosen = backend
+        if backend == "auto":
+            chosen = backend_of_query(tree.shape[0], question.ranks, eps)
+            if len(tree.arrays) > 1:  # digits that the device does not have
+                chosen = "scipy"
+        return queries.neighbors(
+            tree,
+            question,
+            points,
+            distance_upper_bound,
+            chosen,
+            checks_values=backend == "auto",
         )
-        distances = norms_of_differences(points, differences, indices == self.n, order)
-        if has_axis:
-            return distances, indices
-        return distances[..., 0], indices[..., 0]
 
     def query_ball_point(
         self,
@@ -165,8 +139,13 @@ class KDTree:
         *,
         max_results: int,
         p: float = 2.0,
+        eps: float = 0.0,
+        workers: int = 1,
+        backend: str = "auto",
     ) -> Neighbors:
         """Find all points within a radius, nearest first, in a fixed number of places.
+
+        Of points at one distance that with the lowest index comes first.
 
         Example:
             >>> import jfi as jnp
@@ -181,196 +160,188 @@ class KDTree:
                 shape of `x` without its last axis.
             max_results: How many places each query has in the results.
             p: The norm: 1, 2, any other number from 1 on, or infinity.
+            eps: Points between `r / (1 + eps)` and `r` may be left out.
+            workers: How many threads SciPy uses; -1 for as many as there are cores.
+            backend: "scipy" or "jax", see `query`. "auto" is SciPy's here.
 
         Returns:
             The indices, distances and mask of the neighbors, see `Neighbors`.
 
         Raises:
             KDTreeError: A query has more than `max_results` neighbors (the message
-                says how many), or `x`, `r` or `p` are not as above. Under jit the
+                says how many), or an argument is not as above. Under jit the
                 text is that of JAX's own error.
             ValueError: `x` has NaN or infinite numbers (SciPy's error).
         """
         name = "KDTree.query_ball_point()"
-        points, order = self._query_points(x, name), _norm_order(p, name)
-        places = _count(max_results, "max_results", name)
-        shape = points.shape[:-1]
-        radii: tuple[jax.Array, ...] = ()
-        _check_radius(r, shape, name)
+        tree = self._given(name)
+        points = checks.query_points(x, tree.shape[1], name)
+        checks.check_radii(r, points.shape[:-1], name)
+        places = checks.count(max_results, "max_results", name)
+        question = queries.Question(
+            name,
+            tuple(range(1, places + 1)),
+            True,
+            checks.norm_order(p, name),
+            checks.approximation(eps, name),
+            checks.thread_count(workers, name),
+            ball=True,
+        )
+        backend = checks.checked_backend(backend, name)
         if isinstance(r, Tracer):
-            radii = (jax.lax.stop_gradient(jnp.broadcast_to(r, shape)),)
-        fixed = None if radii else np.asarray(r, np.float64)
-
-        def on_host(
-            points: NDArray[Any], *radii: NDArray[Any]
-        ) -> Sequence[NDArray[Any]]:
-            radius = np.asarray(radii[0] if radii else fixed, np.float64)
-            return self._within(points, radius, order, places)
-
-        indices, differences = host_call(
-            on_host,
-            self._specs(points, places),
-            *(jax.lax.stop_gradient(points), *radii),
-            name=name,
-            vectorized=True,
+            r = jnp.broadcast_to(r, points.shape[:-1])
+        distances, indices = queries.neighbors(
+            tree,
+            question,
+            points,
+            r,
+            "jax" if backend == "jax" else "scipy",
+            checks_values=True,
         )
-        missing = indices == self.n
-        distances = norms_of_differences(points, differences, missing, order)
-        return Neighbors(indices, distances, ~missing)
+        return Neighbors(indices, distances, indices < tree.shape[0])
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._values,)
-
-    def __repr__(self) -> str:
-        return f"KDTree(n={self.n}, m={self.m})"
-
-    def _query_points(self, x: ArrayLike | jax.Array, name: str) -> jax.Array:
-        points = jnp.asarray(x)
-        is_real = jnp.issubdtype(points.dtype, jnp.number) and not jnp.iscomplexobj(
-            points
-        )
-        if points.ndim == 0 or points.shape[-1] != self.m or not is_real:
-            message = (
-                f"{name} got points of shape {points.shape} and dtype {points.dtype}. "
-                f"Pass real numbers of shape (..., {self.m}): the last axis holds the "
-                f"{self.m} coordinates of each point of this tree."
-            )
-            raise KDTreeError(message)
-        if jnp.issubdtype(points.dtype, jnp.floating):
-            return points
-        return points.astype(jnp.result_type(points, float))
-
-    def _specs(self, points: jax.Array, places: int) -> list[jax.ShapeDtypeStruct]:
-        """Indices of the neighbors, and the queries minus the neighbors."""
-        shape = (*points.shape[:-1], places)
-        return [
-            jax.ShapeDtypeStruct(shape, np.int64),
-            jax.ShapeDtypeStruct((*shape, self.m), points.dtype),
-        ]
-
-    def _nearest(
+    def query_pairs(
         self,
-        points: NDArray[Any],
-        ranks: Sequence[int],
-        order: float,
-        bound: NDArray[Any],
-    ) -> Sequence[NDArray[Any]]:
-        queries = points.astype(np.float64)
-        _refuse_negative(bound, "distance_upper_bound", "KDTree.query()")
-        largest = float(bound.max(initial=0))
-        distances, indices = self._tree.query(
-            queries, k=list(ranks), p=order, distance_upper_bound=largest
+        r: float | jax.Array,
+        *,
+        max_pairs: int,
+        p: float = 2.0,
+        eps: float = 0.0,
+    ) -> Pairs:
+        """Find all pairs of points within a distance, in a fixed number of places.
+
+        Example:
+            >>> import jfi as jnp
+            >>> pairs = jnp.KDTree([[0.0], [1.0], [5.0]]).query_pairs(2.0, max_pairs=2)
+            >>> pairs.indices.tolist(), pairs.distances.tolist()
+            ([[0, 1], [3, 3]], [1.0, inf])
+
+        Args:
+            r: The distance, included.
+            max_pairs: How many places the results have.
+            p: The norm: 1, 2, any other number from 1 on, or infinity.
+            eps: Pairs within `r * (1 + eps)` may be in, those between `r / (1 + eps)`
+                and `r` may be left out.
+
+        Returns:
+            The indices, distances and mask of the pairs, see `Pairs`.
+
+        Raises:
+            KDTreeError: There are more than `max_pairs` pairs, or an argument is not
+                as above.
+        """
+        name = "KDTree.query_pairs()"
+        tree = self._given(name)
+        checks.check_number(r, "r", name)
+        distances, indices = relations.pairs(
+            tree,
+            r,
+            places=checks.count(max_pairs, "max_pairs", name),
+            eps=checks.approximation(eps, name),
+            order=checks.norm_order(p, name),
         )
-        if bound.size > 1:  # under vmap each row has its own, and SciPy takes one
-            axes = (1,) * (distances.ndim - bound.ndim)
-            near = distances < bound.reshape(*bound.shape, *axes)
-            indices = np.where(near, indices, self.n)
-        return indices, self._differences(queries, indices, points.dtype)
+        return Pairs(indices, distances, indices[..., 0] < tree.shape[0])
 
-    def _differences(
-        self, queries: NDArray[Any], indices: NDArray[Any], dtype: np.dtype[Any]
-    ) -> NDArray[Any]:
-        """Queries minus neighbors, in float64 first; zero where there is none."""
-        differences: NDArray[Any] = queries[..., None, :] - self._points[indices]
-        differences[indices == self.n] = 0
-        with np.errstate(over="ignore"):  # beyond float32 the distance is infinite
-            return differences.astype(dtype)
+    def count_neighbors(
+        self,
+        other: "KDTree",
+        r: ArrayLike | jax.Array,
+        *,
+        p: float = 2.0,
+        weights: Any = None,
+        cumulative: bool = True,
+    ) -> jax.Array:
+        """Count the pairs of points of two trees within distances.
 
-    def _within(
-        self, points: NDArray[Any], radius: NDArray[Any], order: float, places: int
-    ) -> Sequence[NDArray[Any]]:
-        shape = np.broadcast_shapes(points.shape[:-1], radius.shape)
-        queries = np.broadcast_to(points, (*shape, self.m)).reshape(-1, self.m)
-        queries = queries.astype(np.float64)
-        radii = np.broadcast_to(radius, shape).reshape(-1)
-        _refuse_negative(radii, "r", "KDTree.query_ball_point()")
-        lists = self._tree.query_ball_point(queries, radii, p=order)
-        counts = np.array([len(found) for found in lists], np.int64)
-        if counts.size and counts.max() > places:
-            fullest = int(counts.argmax())
-            message = (
-                f"KDTree.query_ball_point() found {counts[fullest]} points within "
-                f"{radii[fullest]:g} of the query {queries[fullest].tolist()}, more "
-                f"than max_results={places}. Write max_results={counts[fullest]} "
-                "or more."
-            )
+        Example:
+            >>> import jfi as jnp
+            >>> tree = jnp.KDTree([[0.0], [1.0], [5.0]])
+            >>> tree.count_neighbors(jnp.KDTree([[0.5]]), [0.5, 5.0]).tolist()
+            [2, 3]
+
+        Args:
+            other: The tree of the second points.
+            r: The distances, included: a number, or an array of one axis. They are
+                sorted if `cumulative` is False.
+            p: The norm: 1, 2, any other number from 1 on, or infinity.
+            weights: `(n,)` numbers for the points of this and of the other tree, as a
+                tuple, of which one may be None; one array is for both. A pair then
+                counts as the product of its weights.
+            cumulative: Whether pairs nearer than the distance before count, too.
+
+        Returns:
+            Integers in the shape of `r`; floats with weights. They are constant where
+            JAX takes derivatives with respect to data.
+
+        Raises:
+            KDTreeError: The trees have different numbers of coordinates or periods, or
+                an argument is not as above.
+        """
+        name = "KDTree.count_neighbors()"
+        tree, second = self._given(name), self._other(other, name)
+        if np.ndim(r) > 1:
+            message = f"{name} got radii of shape {np.shape(r)}. Pass one axis at most."
             raise KDTreeError(message)
-        rows = np.repeat(np.arange(len(queries)), counts)
-        found = np.fromiter(itertools.chain.from_iterable(lists), np.int64, len(rows))
-        offsets = queries[rows] - self._points[found]
-        nearest = np.lexsort((found, np.linalg.norm(offsets, order, axis=-1), rows))
-        place = np.arange(len(rows)) - np.repeat(counts.cumsum() - counts, counts)
-        indices = np.full((len(queries), places), self.n)
-        indices[rows, place] = found[nearest]
-        differences = self._differences(queries, indices, points.dtype)
-        return (
-            indices.reshape(*shape, places),
-            differences.reshape(*shape, places, self.m),
+        both = weights if isinstance(weights, tuple) else (weights, weights)
+        if other is self:
+            second = tree
+        for given, own in zip(both, (tree, second), strict=True):
+            if given is not None and np.shape(given) != own.shape[:1]:
+                message = (
+                    f"{name} got weights of shape {np.shape(given)} for a tree of "
+                    f"{own.shape[0]} points. Pass one number for each point."
+                )
+                raise KDTreeError(message)
+        order = checks.norm_order(p, name)
+        return relations.counts(
+            tree, second, r, (both[0], both[1]), order=order, cumulative=cumulative
         )
 
+    def sparse_distance_matrix(
+        self,
+        other: "KDTree",
+        max_distance: float | jax.Array,
+        *,
+        max_entries: int,
+        p: float = 2.0,
+    ) -> "BCOO":
+        """Compute the distances between two trees, leaving out the large ones.
 
-def _norm_order(p: Any, name: str) -> float:
-    if isinstance(p, Tracer) or not float(p) >= 1:
-        message = (
-            f"{name} got p={p}. Pass a Python number from 1 on: p=1, p=2, p=3.5, "
-            "p=float('inf')."
+        Example:
+            >>> import jfi as jnp
+            >>> tree = jnp.KDTree([[0.0], [1.0], [5.0]])
+            >>> near = tree.sparse_distance_matrix(tree, 2.0, max_entries=5)
+            >>> near.todense().tolist()
+            [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
+
+        Args:
+            other: The tree of the second points, the columns.
+            max_distance: The largest distance, included.
+            max_entries: How many places the matrix has for entries.
+            p: The norm: 1, 2, any other number from 1 on, or infinity.
+
+        Returns:
+            A sparse `(n, other.n)` matrix of JAX, `jax.experimental.sparse.BCOO`, with
+            `max_entries` entries sorted by row and column. Unused ones have the
+            indices `(n, other.n)`, out of the matrix, as JAX has it.
+
+        Raises:
+            KDTreeError: There are more than `max_entries` distances up to the largest,
+                or an argument is not as above.
+        """
+        from jax.experimental.sparse import BCOO
+
+        name = "KDTree.sparse_distance_matrix()"
+        tree, second = self._given(name), self._other(other, name)
+        checks.check_number(max_distance, "max_distance", name)
+        distances, indices = relations.near_entries(
+            tree,
+            tree if other is self else second,
+            max_distance,
+            places=checks.count(max_entries, "max_entries", name),
+            order=checks.norm_order(p, name),
         )
-        raise KDTreeError(message)
-    return float(p)
-
-
-def _count(value: Any, parameter: str, name: str) -> int:
-    """A size of the results: a whole number from 1 on, known before tracing."""
-    try:
-        count = operator.index(value)
-    except TypeError:  # JAX's own error for a tracer is a TypeError too
-        count = 0
-    if count < 1:
-        message = (
-            f"{name} got {parameter}={value}. It sets the shape of the results: pass "
-            f"a Python integer from 1 on, such as {parameter}=3."
+        shape = (tree.shape[0], second.shape[0])
+        return BCOO(
+            (distances, indices), shape=shape, indices_sorted=True, unique_indices=True
         )
-        raise KDTreeError(message)
-    return count
-
-
-def _neighbor_ranks(k: Any, name: str) -> tuple[list[int], bool]:
-    """Which neighbors (the nearest is 1), and whether the results have an axis of k."""
-    if isinstance(k, Tracer) or np.ndim(k) == 0:
-        count = _count(k, "k", name)
-        return list(range(1, count + 1)), count > 1
-    ranks = [_count(rank, "k", name) for rank in k]
-    if not ranks:
-        message = f"{name} got k=[], no neighbor at all. Pass k=1, or k=[1, 3]."
-        raise KDTreeError(message)
-    return ranks, True
-
-
-def _check_bound(bound: Any, name: str) -> None:
-    if np.ndim(bound):
-        message = (
-            f"{name} got a distance_upper_bound of shape {np.shape(bound)}. Pass one "
-            "number, and use jax.vmap for one number per query."
-        )
-        raise KDTreeError(message)
-
-
-def _check_radius(r: Any, shape: tuple[int, ...], name: str) -> None:
-    try:
-        fits = np.broadcast_shapes(np.shape(r), shape) == shape
-    except ValueError:
-        fits = False
-    if not fits:
-        message = (
-            f"{name} got radii of shape {np.shape(r)} for queries of shape {shape}. "
-            "Pass one radius, or one for each query."
-        )
-        raise KDTreeError(message)
-
-
-def _refuse_negative(values: NDArray[Any], parameter: str, name: str) -> None:
-    """SciPy squares them, and would find neighbors."""
-    wrong = values[~(values >= 0)]
-    if wrong.size:
-        message = f"{name} got {parameter}={wrong[0]}. Pass a number from 0 on."
-        raise KDTreeError(message)

@@ -1,4 +1,4 @@
-"""The mode under which PyTorch functions run inside JAX: what they must not do."""
+"""The mode that watches PyTorch functions: what they do, and what they must not do."""
 
 import functools
 import weakref
@@ -19,21 +19,41 @@ def guard_class() -> Any:
     """The class of the mode, made once PyTorch is known to be installed.
 
     An instance takes the name of the function for messages, the tensors it is called
-    with, and a list for weak references to those it makes, or None.
+    with, and a list for weak references to those it makes, or None. Its attributes
+    say what it has seen.
     """
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class Guard(TorchDispatchMode):  # type: ignore[no-untyped-call]
-        """Refuses random numbers and writes into tensors from outside the call."""
+        """Refuses writes into tensors from outside the call, and their generators.
+
+        Attributes:
+            refusal: What was refused, which the function may have caught.
+            draws: It has drawn random numbers.
+            stops_gradients: Some of it ran under `torch.no_grad()`.
+            keeps_statistics: It normalises by statistics from outside. PyTorch writes
+                into them in training mode, and says so nowhere else.
+            outside: Weak references to the tensors from outside that it reads.
+        """
 
         def __init__(
             self, name: str, tensors: Sequence[torch.Tensor], made: list[Any] | None
         ) -> None:
             super().__init__()  # type: ignore[no-untyped-call]
             self._name, self._made = name, made
-            self._own = {_storage(tensor) for tensor in tensors}
+            self._arguments = [_storage(tensor) for tensor in tensors]
+            self._own = set(self._arguments)
+            self._written: set[int] = set()
             self.refusal: CallbackError | None = None
+            self.draws = self.stops_gradients = self.keeps_statistics = False
+            self.outside: dict[int, weakref.ref[torch.Tensor]] = {}
+
+        @property
+        def written(self) -> frozenset[int]:
+            """The positions of the arguments that the function has written into."""
+            pairs = enumerate(self._arguments)
+            return frozenset(k for k, storage in pairs if storage in self._written)
 
         def __torch_dispatch__(
             self, func: Any, types: Any, args: Any = (), kwargs: Any = None
@@ -41,10 +61,14 @@ def guard_class() -> Any:
             kwargs = kwargs or {}
             operator = _operator(func)
             if operator.random and not operator.switched_off(args, kwargs):
-                self._refuse(_RANDOM.format(name=self._name, operator=func))
+                self.draws = True
+                if kwargs.get("generator") is not None:
+                    self._refuse(_GENERATOR.format(name=self._name, operator=func))
             for tensor in operator.written(args, kwargs):
                 if _storage(tensor) not in self._own:
                     self._refuse(_WRITES.format(name=self._name, operator=func))
+                self._written.add(_storage(tensor))
+            self._look_at(operator, args, kwargs)
             result = func(*args, **kwargs)
             for tensor in jax.tree.leaves(result) if operator.fresh else ():
                 if isinstance(tensor, torch.Tensor):
@@ -53,6 +77,18 @@ def guard_class() -> Any:
                         self._made.append(weakref.ref(tensor))
             return result
 
+        def _look_at(self, operator: "_Operator", args: Any, kwargs: Any) -> None:
+            if not torch.is_grad_enabled():
+                self.stops_gradients = True
+            for tensor in jax.tree.leaves((args, kwargs)):
+                if isinstance(tensor, torch.Tensor) and not self._has(tensor):
+                    self.outside[id(tensor)] = weakref.ref(tensor)
+            for tensor in operator.statistics(args, kwargs):
+                self.keeps_statistics |= not self._has(tensor)
+
+        def _has(self, tensor: torch.Tensor) -> bool:
+            return _storage(tensor) in self._own
+
         def _refuse(self, message: str) -> None:
             self.refusal = CallbackError(message)
             raise self.refusal
@@ -60,10 +96,10 @@ def guard_class() -> Any:
     return Guard
 
 
-_RANDOM = (
-    "{name} draws random numbers ({operator}). Its gradient runs it again and would "
-    "see others. Draw them in JAX and pass them as an argument (a mask, or noise), "
-    "or call .eval() on the module."
+_GENERATOR = (
+    "{name} draws from a torch.Generator of its own ({operator}). JAX may run it any "
+    "number of times, and a gradient must see the same numbers again. Leave out "
+    "generator=: then its numbers come from jfi's stream (jfi.manual_seed)."
 )
 _WRITES = (
     "{name} writes into a tensor that is not its argument ({operator}), such as the "
@@ -116,6 +152,13 @@ class _Operator:
         if values.get("training", values.get("train", False)):
             names += self._statistics
         return [leaf for name in names for leaf in jax.tree.leaves(values[name])]
+
+    def statistics(self, args: Any, kwargs: Any) -> list[Any]:
+        """The running statistics of a normalisation, also where it only reads them."""
+        if not self._statistics:
+            return []
+        values = self._values(args, kwargs)
+        return jax.tree.leaves([values[name] for name in self._statistics])
 
     def _values(self, args: Any, kwargs: Any) -> dict[str, Any]:
         names = [argument.name for argument in self._arguments]

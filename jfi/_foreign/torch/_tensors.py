@@ -35,7 +35,10 @@ def _is_tensor(leaf: Any) -> bool:
 
 def to_array(leaf: Any, name: str) -> jax.Array:
     """An argument as a JAX array of a dtype that PyTorch has too."""
-    array = jnp.asarray(to_numpy(leaf, name) if _is_tensor(leaf) else leaf)
+    if isinstance(leaf, jax.Array):
+        array = leaf
+    else:
+        array = jnp.asarray(to_numpy(leaf, name) if _is_tensor(leaf) else leaf)
     torch_dtype(array.dtype, name)
     return array
 
@@ -73,7 +76,7 @@ def to_numpy(tensor: "torch.Tensor", name: str) -> NDArray[Any]:
     """A copy in memory of its own: a function may return what it also keeps."""
     import torch
 
-    dtype = _numpy_dtype(tensor.dtype, name)
+    dtype = numpy_dtype(tensor.dtype, name)
     tensor = tensor.detach().cpu().resolve_conj().resolve_neg()
     if dtype.kind == "V":
         bits = getattr(torch, f"int{8 * dtype.itemsize}")
@@ -82,7 +85,8 @@ def to_numpy(tensor: "torch.Tensor", name: str) -> NDArray[Any]:
 
 
 @functools.lru_cache(maxsize=1024)
-def _numpy_dtype(dtype: "torch.dtype", name: str) -> np.dtype[Any]:
+def numpy_dtype(dtype: "torch.dtype", name: str) -> np.dtype[Any]:
+    """The same dtype as NumPy and JAX have it."""
     shared = str(dtype).removeprefix("torch.")
     if shared not in _SHARED:
         message = (
@@ -95,4 +99,4 @@ def _numpy_dtype(dtype: "torch.dtype", name: str) -> np.dtype[Any]:
 
 def spec_of(tensor: "torch.Tensor", name: str) -> jax.ShapeDtypeStruct:
     """The shape of a tensor and the NumPy form of its dtype."""
-    return jax.ShapeDtypeStruct(tuple(tensor.shape), _numpy_dtype(tensor.dtype, name))
+    return jax.ShapeDtypeStruct(tuple(tensor.shape), numpy_dtype(tensor.dtype, name))

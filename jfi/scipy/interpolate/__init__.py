@@ -1,3 +1,18 @@
-"""Interpolation: `jax.scipy.interpolate`."""
+"""Interpolation: SciPy's interpolators in JAX, and `jax.scipy.interpolate`."""
 
 from jax.scipy.interpolate import *  # pyright: ignore[reportWildcardImportFromLibrary]
+
+from ..._foreign.interpolation import (
+    Akima1DInterpolator as Akima1DInterpolator,
+    BivariateSpline as BivariateSpline,
+    BSpline as BSpline,
+    CubicHermiteSpline as CubicHermiteSpline,
+    CubicSpline as CubicSpline,
+    PchipInterpolator as PchipInterpolator,
+    PPoly as PPoly,
+    RBFInterpolator as RBFInterpolator,
+    RegularGridInterpolator as RegularGridInterpolator,
+    UnivariateSpline as UnivariateSpline,
+    interp1d as interp1d,
+    make_interp_spline as make_interp_spline,
+)

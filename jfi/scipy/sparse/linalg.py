@@ -1,3 +1,33 @@
-"""Iterative solvers: `jax.scipy.sparse.linalg`."""
+"""Sparse linear algebra: `jax.scipy.sparse.linalg`, and SciPy's direct solver."""
+
+import typing as _typing
 
 from jax.scipy.sparse.linalg import *  # pyright: ignore[reportWildcardImportFromLibrary]
+
+
+if _typing.TYPE_CHECKING:
+    from ..._foreign.solvers._operators import (
+        LinearOperator as LinearOperator,
+        aslinearoperator as aslinearoperator,
+    )
+    from ..._foreign.solvers._sparse import (
+        factorized as factorized,
+        spsolve as spsolve,
+    )
+else:
+    import jax.scipy.sparse.linalg as _theirs
+
+    from ..._jax_internals import on_demand as _on_demand
+    from ..._optional._packages import attach as _attach
+
+    _HOMES = {
+        "LinearOperator": "_operators",
+        "aslinearoperator": "_operators",
+        "factorized": "_sparse",
+        "spsolve": "_sparse",
+    }
+    __getattr__, __dir__ = _attach(
+        __name__,
+        {name: f".._foreign.solvers.{home}" for name, home in _HOMES.items()},
+        _on_demand(__name__, _theirs),
+    )

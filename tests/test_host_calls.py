@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from jfi import CallbackError
-from jfi._foreign._host_calls import host_call
+from jfi._foreign.host import _primitives, host_call
 
 from .subprocesses import output_of
 
@@ -94,7 +94,7 @@ def test_one_host_call_per_batch(jit, vectorized):
     rows = 2 * 4
     assert len(entries) == (1 if vectorized else rows)
     text = str(jax.make_jaxpr(run)(x, y))
-    assert text.count("buffer_callback[") == 1
+    assert text.count("host_callback[") == 1
     assert "scan" not in text
     assert "while" not in text
 
@@ -225,13 +225,13 @@ def test_results_are_compared_with_the_declared(case):
 
 def test_other_platforms(monkeypatch, x64):
     """What runs where there are no CPU buffers, made to run here."""
-    monkeypatch.setattr(
-        jax.lax, "platform_dependent", lambda *a, cpu, default: default(*a)
-    )
+    make = _primitives.staged
+    elsewhere = lambda *given, in_place: make(*given, in_place=False)
+    monkeypatch.setattr(_primitives, "staged", elsewhere)
     run = jax.jit(jax.vmap(add, (0, None)))
     x, y = jnp.asarray(X), jnp.asarray(Y)
     np.testing.assert_array_equal(run(x, y), (X + Y).sum(-1))
-    assert "pure_callback" in str(jax.make_jaxpr(run)(x, y))
+    assert "xla_ffi_python_cpu_callback" in run.lower(x, y).as_text()
     wide = lambda x: host_call(
         lambda x: [x.astype(np.float64)], [spec((3,), np.float64)], x, name="wide()"
     )
@@ -282,7 +282,7 @@ def test_results_are_on_the_device_of_the_arguments():
     code = """
 import jax, numpy as np
 jax.config.update("jax_platforms", "cpu")
-from jfi._foreign._host_calls import host_call
+from jfi._foreign.host import host_call
 spec = jax.ShapeDtypeStruct((3,), np.float32)
 call = lambda x: host_call(lambda x: [x + 1], [spec], x, name="f()")[0]
 x = jax.device_put(np.ones(3, np.float32), jax.devices()[2])
@@ -308,7 +308,7 @@ import os
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 import jax, jax.numpy as jnp, numpy as np
 jax.config.update("jax_platforms", "cpu")
-from jfi._foreign._host_calls import host_call
+from jfi._foreign.host import host_call
 def both(x, y):
     spec = jax.ShapeDtypeStruct(x.shape, x.dtype)
     host = lambda x, y: [x + y, np.sort(x)]

@@ -11,7 +11,8 @@ import jax.numpy as jnp
 from jax.custom_batching import custom_vmap
 from jax.custom_derivatives import SymbolicZero
 
-from .._jax_internals import ruled_calls, varying_axes, varying_over
+from ._loop_calls import ruled_calls
+from ._varying import varying_axes, varying_over
 
 
 def with_rules(
@@ -19,7 +20,8 @@ def with_rules(
     rows: Callable[..., Any],
     derivative: Callable[..., Any],
     *,
-    names: frozenset[Any],
+    names: frozenset[Any] = frozenset(),
+    sparse: bool = False,
 ) -> Callable[..., Any]:
     """`run` with rules that JAX follows.
 
@@ -31,10 +33,13 @@ def with_rules(
         derivative: Takes the arguments and their tangents, returns the result and its
             tangents.
         names: The axes that `run` names (`lax.psum`).
+        sparse: Whether `derivative` gets None for tangents that are known to be zero.
     """
     ruled_call = ruled_calls()
     if ruled_call is not None:
-        ruled: Callable[..., Any] = ruled_call(run, rows, derivative, names)
+        ruled: Callable[..., Any] = ruled_call(
+            run, rows, derivative, names, sparse=sparse
+        )
         return ruled
     # The order matters: `custom_vmap` has no reverse mode (jax-ml/jax#9073), so
     # `custom_jvp` has to be around it. Around a scan that is not enough, see
@@ -44,12 +49,13 @@ def with_rules(
         batchable.def_vmap(lambda size, *args: rows(size, {}, *args))
         run = batchable
     differentiable = jax.custom_jvp(run)
+    given = known_nonzero if sparse else dense_tangents
     # Symbolic zeros: the type of an array of zeros for an integer does not tell the
     # shards of `shard_map` apart, and JAX refuses it there ("tangent float0[],
     # expecting tangent float0[]{V:i}"): arrays of float0 are NumPy's, whose types name
     # no axes. With shardings in place of shards it is jax-ml/jax#30531.
     differentiable.defjvp(
-        lambda primals, tangents: with_zeros(derivative(primals, dense(tangents))),
+        lambda primals, tangents: with_zeros(derivative(primals, given(tangents))),
         symbolic_zeros=True,
     )
     return differentiable
@@ -82,12 +88,17 @@ def is_none(x: Any) -> bool:
     return x is None
 
 
-def is_zero(tangent: Any) -> bool:
+def is_zero_tangent(tangent: Any) -> bool:
     """Whether a tangent is known to be zero."""
     return isinstance(tangent, SymbolicZero) or not has_derivatives(tangent)
 
 
-def dense(tangents: Any) -> Any:
+def known_nonzero(tangents: Any) -> Any:
+    """Tangents, with None for those that are known to be zero."""
+    return jax.tree.map(lambda t: None if is_zero_tangent(t) else t, tangents)
+
+
+def dense_tangents(tangents: Any) -> Any:
     """Tangents of what has derivatives, with arrays for symbolic zeros."""
 
     def array(t: Any) -> Any:

@@ -1,0 +1,39 @@
+"""Calls of code outside XLA: the base of all that is foreign to JAX.
+
+Start with `_functions`: a `HostFunction` is what others subclass, and `call_host` is
+how it is called. `_derivatives` says how it is differentiated, `_forms` in which form
+its library sees JAX's memory. `_primitives` are the two operations that JAX sees,
+`_runs` what happens when one runs; `_host_call` is the short way for a NumPy function.
+"""
+
+from ._derivatives import (
+    Derivative as Derivative,
+    ReadyGradients as ReadyGradients,
+    Saved as Saved,
+    Transposable as Transposable,
+)
+from ._forms import (
+    NUMPY as NUMPY,
+    SHARED_BYTES as SHARED_BYTES,
+    Form as Form,
+    NumpyForm as NumpyForm,
+    Result as Result,
+    Spec as Spec,
+    canonical as canonical,
+    describe as describe,
+    from_numpy as from_numpy,
+    mismatch as mismatch,
+)
+from ._functions import (
+    Batched as Batched,
+    GivenFunction as GivenFunction,
+    HostFunction as HostFunction,
+    RowByRow as RowByRow,
+)
+from ._host_call import host_call as host_call
+from ._primitives import call_host as call_host
+from ._runs import (
+    device_of as device_of,
+    runs_now as runs_now,
+    to_jax as to_jax,
+)

@@ -1,0 +1,209 @@
+"""The form in which a library sees JAX's memory, and JAX its results."""
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from ..._errors import CallbackError
+from ..._jax_internals import uncommitted
+
+
+Spec = jax.ShapeDtypeStruct
+
+# Larger results are handed to JAX without a copy, smaller ones with: it is faster.
+SHARED_BYTES = 65_536
+_ALIGNMENT = 64  # of memory that XLA takes as it is
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a result looks like: its dtype in JAX, and the one that was declared.
+
+    They differ where JAX has no 64-bit types. Values of either are accepted.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    declared: np.dtype[Any]
+
+
+class Form:
+    """How arrays cross the border: a subclass for each library.
+
+    Attributes:
+        on_gpu: Whether `view` and `write` take buffers of a GPU, too. Otherwise calls
+            there travel through the memory of the host.
+    """
+
+    on_gpu = False
+
+    def view(self, array: Any, spec: Spec) -> Any:
+        """An array of the library in the memory of a JAX array, or of a buffer.
+
+        A buffer is what `jax.experimental.buffer_callback` hands over: it has
+        `__array__` on the CPU, and `__dlpack__`. Its memory is valid during the call.
+        """
+        raise NotImplementedError
+
+    def copy(self, view: Any) -> Any:
+        """A copy of such an array, into which a function may write."""
+        raise NotImplementedError
+
+    def write(
+        self,
+        values: Sequence[Any],
+        buffers: Sequence[Any],
+        results: Sequence[Result],
+        name: str,
+    ) -> None:
+        """Copy results into buffers of XLA.
+
+        Raises:
+            CallbackError: They are not as declared: see `mismatch`.
+        """
+        raise NotImplementedError
+
+    def to_jax(
+        self, values: Sequence[Any], results: Sequence[Result], device: Any, name: str
+    ) -> list[jax.Array]:
+        """Results as JAX arrays, committed to a device, or to none (None).
+
+        Raises:
+            CallbackError: They are not as declared: see `mismatch`.
+        """
+        raise NotImplementedError
+
+
+class NumpyForm(Form):
+    """NumPy arrays: read-only views of JAX's memory."""
+
+    def view(self, array: Any, spec: Spec) -> NDArray[Any]:
+        """See `Form.view`."""
+        view = np.asarray(array)
+        view.flags.writeable = False
+        return view
+
+    def copy(self, view: NDArray[Any]) -> NDArray[Any]:
+        """See `Form.copy`."""
+        return np.array(view)
+
+    def write(
+        self,
+        values: Sequence[Any],
+        buffers: Sequence[Any],
+        results: Sequence[Result],
+        name: str,
+    ) -> None:
+        """See `Form.write`."""
+        arrays = checked(values, results, name)
+        for array, buffer in zip(arrays, buffers, strict=True):
+            np.asarray(buffer)[...] = array
+
+    def to_jax(
+        self, values: Sequence[Any], results: Sequence[Result], device: Any, name: str
+    ) -> list[jax.Array]:
+        """See `Form.to_jax`."""
+        arrays = checked(values, results, name)
+        pairs = zip(arrays, results, strict=True)
+        return [from_numpy(array, result.dtype, device) for array, result in pairs]
+
+
+NUMPY = NumpyForm()
+
+
+def checked(
+    values: Sequence[Any] | None, results: Sequence[Result], name: str
+) -> list[NDArray[Any]]:
+    """Results as NumPy arrays of the declared shapes and of dtypes that fit.
+
+    Raises:
+        CallbackError: They are not as declared.
+    """
+    arrays = [] if values is None else [np.asarray(value) for value in values]
+    fits = len(arrays) == len(results) and all(
+        array.shape == result.shape and array.dtype in (result.dtype, result.declared)
+        for array, result in zip(arrays, results, strict=True)
+    )
+    if not fits:
+        mismatch(name, [describe(a.shape, a.dtype) for a in arrays], results)
+    return arrays
+
+
+def mismatch(name: str, got: Sequence[str], results: Sequence[Result]) -> NoReturn:
+    """Refuse results that are not as declared.
+
+    Raises:
+        CallbackError: Always.
+    """
+    wanted = ", ".join(describe(r.shape, r.declared) for r in results)
+    message = (
+        f"{name} returned {', '.join(got) or 'nothing'}, where {wanted} was declared "
+        "or inferred before. Shapes and dtypes may depend on those of the arguments "
+        "only: return arrays of one shape, for example padded ones with a mask. "
+        "If what the function reads has changed since, wrap and compile it again."
+    )
+    raise CallbackError(message)
+
+
+def from_numpy(value: NDArray[Any], dtype: DTypeLike, device: Any) -> jax.Array:
+    """A NumPy array as a JAX array that nobody can write into any more.
+
+    `jnp.asarray` copies large arrays at a quarter of the speed of NumPy.
+    """
+    if value.nbytes < SHARED_BYTES:
+        array = _small(value, np.dtype(dtype))
+        return array if device is None else jax.device_put(array, device)
+    memory = aligned(value.shape, dtype)
+    memory[...] = value
+    array = jax.dlpack.from_dlpack(memory)
+    return uncommitted(array) if device is None else jax.device_put(array, device)
+
+
+def _small(value: NDArray[Any], dtype: np.dtype[Any]) -> jax.Array:
+    """The same for a small array.
+
+    `jit` takes NumPy arrays at a quarter of the price of `jnp.asarray`, but compiles
+    for each shape: that is for shapes that come again.
+    """
+    if value.dtype != dtype:
+        value = value.astype(dtype)
+    times = _times(value.shape, dtype)
+    if len(times) == _RARE:
+        array: jax.Array = _same(value)
+        return array
+    times.append(None)
+    # Not `asarray`, which would share the memory.
+    return jnp.array(value)
+
+
+_RARE = 3  # arrays of one shape for which nothing is compiled
+_same = jax.jit(lambda x: x)
+
+
+@functools.lru_cache(maxsize=1024)
+def _times(shape: tuple[int, ...], dtype: np.dtype[Any]) -> list[None]:
+    return []
+
+
+def aligned(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+    """An empty array in memory that XLA takes as it is: NumPy's has 16-byte bounds."""
+    size = np.dtype(dtype).itemsize * int(np.prod(shape, dtype=np.int64))
+    memory = np.empty(size + _ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % _ALIGNMENT
+    return memory[start : start + size].view(dtype).reshape(shape)
+
+
+def canonical(dtype: DTypeLike) -> np.dtype[Any]:
+    """The dtype that JAX gives an array of this dtype: 32-bit where x64 is off."""
+    return np.dtype(jax.dtypes.canonicalize_dtype(dtype))
+
+
+def describe(shape: tuple[int, ...], dtype: DTypeLike) -> str:
+    """A shape and dtype as JAX prints them: `float32[2,3]`."""
+    return f"{np.dtype(dtype)}[{','.join(map(str, shape))}]"

@@ -1,0 +1,122 @@
+"""Runs of host functions: eagerly without XLA, and by XLA's callback.
+
+Things that don't work, and why (JAX 0.10.2, measured with one core):
+
+- `jax.pure_callback` on the CPU. It hands over JAX arrays (jax-ml/jax#21526); with
+  arguments of 4 to 16 MB, 10 of 12 runs hung in `np.asarray`. With two cores none did.
+- JAX inside the function. With 16 MB every kind of callback hangs: the function waits
+  for the thread that waits for it (jax-ml/jax#24255; more in jax-ml/jax#25861).
+- `jax_cpu_enable_async_dispatch=False`. It helps, but only if it is set before JAX has
+  looked for its devices.
+- `buffer_callback` on a GPU for NumPy: "Buffer.__array__ is only supported on CPU"
+  (jax-ml/jax#38173).
+- Views that a function keeps, or writes into. The memory is valid during the call only:
+  what was kept reads as garbage later, and what it writes changes an array of JAX. So
+  views are read-only, and functions that `may_write` get copies.
+- Large results by `jnp.asarray`: it copies at a quarter of the speed of NumPy. Memory
+  with the alignment of XLA is taken as it is, by DLPack; NumPy's own has another one.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.core import Tracer
+from jax.experimental.buffer_callback import buffer_callback
+
+from ..._jax_internals import at_top_level, note_host_call, recorded
+from ._forms import NUMPY, Spec, from_numpy
+from ._functions import HostFunction, results_of
+
+
+def runs_now(arguments: Sequence[Any]) -> bool:
+    """Whether a host function can be called on these values at once, without XLA."""
+    traced = any(isinstance(argument, Tracer) for argument in arguments)
+    return not traced and at_top_level()
+
+
+def run_now(function: HostFunction, arguments: Sequence[Any]) -> list[jax.Array]:
+    """Call a function on values: its exceptions pass through as they are."""
+    # Eager vmap and grad hand on NumPy arrays as they came, with x64 off float64 too.
+    arrays = [a if isinstance(a, jax.Array) else jnp.asarray(a) for a in arguments]
+    specs = results_of(function, arrays)
+    form = function.form
+    views = [form.view(array, array) for array in arrays]
+    if function.may_write:
+        views = [form.copy(view) for view in views]
+    return form.to_jax(function.run(*views), specs, device_of(arrays), function.name)
+
+
+def device_of(arrays: Sequence[jax.Array]) -> Any:
+    """The one device to which arguments are committed; None where there is not one."""
+    found: set[Any] = set()
+    for array in arrays:
+        if array.committed:
+            found |= array.devices()
+    return found.pop() if len(found) == 1 else None
+
+
+def to_jax(values: Sequence[Any], arguments: Sequence[Any]) -> list[jax.Array]:
+    """Turn fresh NumPy arrays into JAX arrays on the device of the arguments.
+
+    The memory is JAX's from here on: the caller must not write into it again.
+    """
+    device = device_of([a for a in arguments if isinstance(a, jax.Array)])
+    return [
+        from_numpy(value, jax.dtypes.canonicalize_dtype(value.dtype), device)
+        for value in values
+    ]
+
+
+def staged(
+    function: HostFunction, specs: Sequence[Any], *, in_place: bool
+) -> Callable[..., Any]:
+    """A function of JAX arrays that makes XLA call a host function when it runs.
+
+    Args:
+        function: What to call.
+        specs: Those of the arguments, or arrays.
+        in_place: Whether it sees the memory of the device where XLA runs. Otherwise
+            arrays come to the host and go back.
+    """
+    note_host_call()
+    given = [Spec(tuple(s.shape), s.dtype) for s in specs]
+    declared = results_of(function, specs)
+    # Looked up now: in XLA's threads this thread's 64-bit setting is not in force.
+    run, form, name, copies = (
+        function.run,
+        function.form,
+        function.name,
+        function.may_write,
+    )
+
+    def on_buffers(_: object, out: Sequence[Any], *buffers: Any) -> None:
+        try:
+            views = list(map(form.view, buffers, given))
+            if copies:
+                views = list(map(form.copy, views))
+            form.write(run(*views), out, declared, name)
+        except BaseException as error:
+            # XLA knows of no exceptions: `original` finds this one by its number.
+            raise recorded(error) from error
+
+    def on_host(*arrays: Any) -> Any:
+        try:
+            views = list(map(form.view, arrays, given))
+            if copies:
+                views = list(map(form.copy, views))
+            values = run(*views)
+            if form is NUMPY:
+                return list(values)
+            return form.to_jax(values, declared, None, name)
+        except BaseException as error:
+            raise recorded(error) from error
+
+    if in_place:
+        return buffer_callback(on_buffers, declared)
+
+    def elsewhere(*arrays: jax.Array) -> Any:
+        return jax.pure_callback(on_host, declared, *arrays)
+
+    return elsewhere

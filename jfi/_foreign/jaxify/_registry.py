@@ -1,0 +1,134 @@
+"""Which rule makes a JAX function of an object: by object, class or name of a class."""
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ..._errors import JaxifyError
+
+
+Rule = TypeVar("Rule", bound=Callable[..., Any])
+
+
+class Jaxify:
+    """Make a JAX function, or array, of an object of another library.
+
+    Example:
+        >>> import jax
+        >>> import scipy.interpolate
+        >>> import jfi as jnp
+        >>> spline = scipy.interpolate.CubicSpline([0, 1, 2, 3], [0, 1, 8, 27])
+        >>> f = jnp.jaxify(spline)
+        >>> f(1.5), jax.grad(f)(1.5)
+        (Array(3.375, dtype=float32), Array(6.75, dtype=float32))
+
+    What has a rule: SciPy's interpolators, k-d trees, sparse matrices, LU factors and
+    LinearOperators; NumPy's and SciPy's functions, ufuncs, polynomials and arrays;
+    torch modules, functions and tensors; haiku networks; PyTensor's variables. See
+    `jaxify.register` for others.
+    """
+
+    def __init__(self) -> None:
+        self.__name__ = "jaxify"
+        self._by_class = functools.singledispatch(_no_rule)
+        self._by_object: dict[int, tuple[Any, Callable[..., Any]]] = {}
+        self._by_name: dict[str, Callable[..., Any]] = {}
+
+    def __call__(self, obj: Any, **options: Any) -> Any:
+        """Make a JAX function, or array, of an object.
+
+        Args:
+            obj: The object.
+            **options: What the rule of its class takes, such as `inputs=` for PyTensor.
+
+        Returns:
+            A function of JAX arrays; for data (a tensor, a sparse matrix) JAX's data.
+
+        Raises:
+            JaxifyError: There is no rule for it, or this one can't be translated.
+        """
+        self._find_named()
+        known = self._by_object.get(id(obj))
+        try:
+            if known is not None and known[0] is obj:
+                return known[1](obj, **options)
+            return self._by_class.dispatch(type(obj))(obj, **options)
+        except JaxifyError:
+            raise
+        except NotImplementedError as error:
+            message = f"jaxify() can't translate {described(obj)}: {error}"
+            raise JaxifyError(message) from error
+
+    def register(self, what: Any) -> Callable[[Rule], Rule]:
+        """Say how objects of a class, or one object, become JAX functions.
+
+        Example:
+            >>> import jfi as jnp
+            >>> class Gain:
+            ...     def __init__(self, factor):
+            ...         self.factor = factor
+            >>> @jnp.jaxify.register(Gain)
+            ... def gain_in_jax(gain):
+            ...     return lambda x: gain.factor * jnp.asarray(x)
+            >>> jnp.jaxify(Gain(3))(2.0)
+            Array(6., dtype=float32, weak_type=True)
+
+        Args:
+            what: A class, whose subclasses have the rule too; the name of one, such as
+                "torch.nn.Module", which is not imported for that; or an object, such as
+                the function `numpy.linalg.inv`.
+
+        Returns:
+            A decorator for the rule, a function of the object and of options.
+        """
+
+        def decorate(rule: Rule) -> Rule:
+            if isinstance(what, type):
+                self._by_class.register(what, rule)
+            elif isinstance(what, str):
+                self._by_name[what] = rule
+            else:
+                self._by_object[id(what)] = what, rule
+            return rule
+
+        return decorate
+
+    def _find_named(self) -> None:
+        """Register what is known by name and imported by now: who has it, has it so."""
+        for name, rule in list(self._by_name.items()):
+            module, _, attribute = name.rpartition(".")
+            if module in sys.modules:
+                found = getattr(sys.modules[module], attribute, None)
+                if found is not None:
+                    del self._by_name[name]
+                    self.register(found)(rule)
+
+    def __repr__(self) -> str:
+        return "<function jaxify>"
+
+
+def described(obj: Any) -> str:
+    """An object in a message: its text and its class."""
+    cls, text = type(obj), repr(obj).split("\n")[0]
+    text = text if len(text) < 60 else text[:57] + "..."
+    return f"{text} (a {cls.__module__}.{cls.__qualname__})"
+
+
+def _no_rule(obj: Any, **options: Any) -> Any:
+    name = f"{type(obj).__module__}.{type(obj).__qualname__}"
+    message = (
+        f"jaxify() has no rule for {described(obj)}.\nWrite one:\n"
+        f'    @jnp.jaxify.register("{name}")\n'
+        "    def rule(obj):\n"
+        "        return lambda *args: ...  # written with jax.numpy"
+    )
+    if callable(obj):
+        message += (
+            "\nOr call it as it is, on the host: jnp.from_numpy(obj) if it computes "
+            "with NumPy, jnp.from_torch(obj) with torch."
+        )
+    raise JaxifyError(message)
+
+
+jaxify = Jaxify()

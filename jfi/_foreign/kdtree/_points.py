@@ -1,0 +1,182 @@
+"""Points with a tree: what a tree holds, and what JAX and Python see of it."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import jax
+import numpy as np
+from jax.core import Tracer
+from jax.tree_util import GetAttrKey
+from numpy.typing import ArrayLike
+
+from ..._errors import KDTreeError
+from . import _checks as checks
+from ._calls import Given
+from ._checks import Settings
+from ._host_trees import HostTree, find
+
+
+class TreeOfPoints:
+    """A pytree whose leaf is its data, with SciPy's tree of them where it is known.
+
+    Args:
+        data: `(n, m)` real numbers.
+        leafsize, compact_nodes, balanced_tree, boxsize: See `KDTree`.
+    """
+
+    __jfi_pytree__: bool = True  # what is beside the leaves follows from them
+
+    _settings: Settings
+    _host: HostTree | None
+    _data: Any
+    _number: Any
+
+    def __init__(
+        self,
+        data: ArrayLike | jax.Array,
+        leafsize: int = 10,
+        compact_nodes: bool = True,
+        balanced_tree: bool = True,
+        boxsize: ArrayLike | None = None,
+    ) -> None:
+        values: Any = data if isinstance(data, Tracer) else np.array(data)
+        checks.check_data(values.shape, values.dtype)
+        self._settings = checks.checked_settings(
+            values.shape[1], leafsize, compact_nodes, balanced_tree, boxsize
+        )
+        self._host = self._data = self._number = None
+        if isinstance(values, Tracer):
+            self._data = values
+        else:
+            self._host = HostTree(values, self._settings)
+
+    @property
+    def data(self) -> jax.Array:
+        """The `(n, m)` points of the tree as a JAX array."""
+        data: jax.Array = self._leaves()[0]
+        return data
+
+    @property
+    def n(self) -> int:
+        """How many points the tree has."""
+        return self._shape()[-2]
+
+    @property
+    def m(self) -> int:
+        """How many coordinates a point has."""
+        return self._shape()[-1]
+
+    @property
+    def leafsize(self) -> int:
+        """How many points a leaf holds at most."""
+        return self._settings.leafsize
+
+    @property
+    def boxsize(self) -> tuple[float, ...] | None:
+        """The period of each coordinate, None for a space without periods."""
+        return self._settings.boxsize
+
+    def tree_flatten(self) -> tuple[tuple[Any, Any], Settings]:
+        """What JAX traces: the data, perhaps a number; and what it does not."""
+        return self._leaves(), self._settings
+
+    def tree_flatten_with_keys(self) -> tuple[Any, Settings]:
+        """The same, with names."""
+        data, number = self._leaves()
+        keys = GetAttrKey("data"), GetAttrKey("number")
+        return ((keys[0], data), (keys[1], number)), self._settings
+
+    @classmethod
+    def tree_unflatten(cls, settings: Settings, leaves: Sequence[Any]) -> Self:
+        """A tree of JAX's leaves, which may be anything at all."""
+        tree = object.__new__(cls)
+        tree._settings, tree._host = settings, None
+        tree._data, tree._number = leaves
+        return tree
+
+    def __eq__(self, other: object) -> bool:
+        if self is other or not isinstance(other, TreeOfPoints):
+            return self is other if isinstance(other, TreeOfPoints) else NotImplemented
+        mine, its = self._host_tree(), other._host_tree()
+        if mine is None or its is None:
+            return False
+        return (
+            mine.settings == its.settings
+            and mine.values.dtype == its.values.dtype
+            and np.array_equal(mine.values, its.values)
+        )
+
+    def __hash__(self) -> int:
+        host = self._host_tree()
+        if host is None:
+            return id(self)
+        some = host.points[:: max(1, host.n // 16)] + 0.0  # -0.0 is equal to 0.0
+        return hash((host.settings, host.points.shape, some.tobytes()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        host = self._host_tree()
+        if host is None:
+            return self.tree_unflatten, (self._settings, self._leaves())
+        return type(self), (np.array(host.values), *self._settings)
+
+    def __repr__(self) -> str:
+        try:
+            shape = self._shape()
+        except AttributeError:  # its leaf is none: a structure that JAX looks at
+            return f"KDTree({self._data!r})"
+        batch = f", batch={shape[:-2]}" if len(shape) > 2 else ""
+        return f"KDTree(n={shape[-2]}, m={shape[-1]}{batch})"
+
+    def _shape(self) -> tuple[int, ...]:
+        if self._host is not None:
+            return self._host.n, self._host.m
+        shape: tuple[int, ...] = self._data.shape
+        return shape
+
+    def _leaves(self) -> tuple[Any, Any]:
+        """The data in JAX, and the number by which float64 ones are found again."""
+        if self._data is None and self._host is not None:
+            return self._host.arrays()
+        return self._data, self._number
+
+    def _host_tree(self) -> HostTree | None:
+        """SciPy's tree, if the data have values: those of one tree."""
+        if self._host is None and isinstance(self._data, jax.Array):
+            known = not isinstance(self._data, Tracer)
+            known &= not isinstance(self._number, Tracer)
+            if known and self._data.ndim == 2:
+                number = None if self._number is None else np.asarray(self._number)
+                self._host = find(np.asarray(self._data), number, self._settings)
+        return self._host
+
+    def _given(self, name: str) -> Given:
+        """The tree for one call."""
+        host = self._host_tree()
+        if host is not None:
+            known = (host.n, host.m)
+            return Given(host, (), self._settings, known, host.values.dtype)
+        shape = self._shape()
+        if len(shape) != 2:
+            message = (
+                f"{name} got trees in a batch: their data have the shape {shape}. "
+                "Take one tree after the other: jax.vmap(lambda tree, x: "
+                f"tree.{name.removeprefix('KDTree.').removesuffix('()')}(x, ...))."
+            )
+            raise KDTreeError(message)
+        data, number = self._leaves()
+        arrays = (data,) if number is None else (data, number)
+        return Given(None, arrays, self._settings, (shape[0], shape[1]), data.dtype)
+
+    def _other(self, other: object, name: str) -> Given:
+        """The second tree of a call."""
+        if not isinstance(other, TreeOfPoints):
+            message = f"{name} got {other!r} as the other tree. Pass a jfi.KDTree."
+            raise KDTreeError(message)
+        given = other._given(name)  # noqa: SLF001 - another of its kind
+        if other.m != self.m or other.boxsize != self.boxsize:
+            message = (
+                f"{name} got trees of {self.m} and {other.m} coordinates, with "
+                f"boxsize={self.boxsize} and {other.boxsize}. Both must be the same."
+            )
+            raise KDTreeError(message)
+        return given

@@ -1,0 +1,259 @@
+"""What a search asks SciPy's tree, in NumPy: queries in float64, results for JAX.
+
+Arrays may have leading batch dimensions, of size 1 where rows share them.
+"""
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._errors import KDTreeError
+from ._checks import refuse_negative
+from ._host_trees import HostTree
+
+
+Arrays = list[NDArray[Any]]
+
+
+def nearest(
+    tree: HostTree,
+    points: NDArray[Any],
+    bound: NDArray[Any] | float,
+    *,
+    ranks: int | Sequence[int],
+    eps: float,
+    order: float,
+    workers: int,
+) -> Arrays:
+    """Distances and indices of the nearest points; no last axis if `ranks` is 1."""
+    if not isinstance(bound, float) and bound.ndim == 0:
+        bound = float(bound)
+    one = isinstance(bound, float)
+    refuse_negative(bound, "distance_upper_bound", "KDTree.query()")
+    distances, indices = tree.search.query(
+        points.astype(np.float64),
+        ranks,
+        eps,
+        order,
+        bound if one else float(np.max(bound, initial=0)),
+        workers,
+    )
+    if not isinstance(bound, float):  # one for each row, and SciPy takes one
+        distances = np.asarray(distances)
+        axes = (1,) * (distances.ndim - bound.ndim)
+        near = distances < bound.reshape(*bound.shape, *axes)
+        indices = np.where(near, indices, tree.n)
+        distances = np.where(near, distances, np.inf)
+    return [distances, indices]
+
+
+def within(
+    tree: HostTree,
+    points: NDArray[Any],
+    radius: NDArray[Any] | float,
+    *,
+    places: int,
+    eps: float,
+    order: float,
+    workers: int,
+) -> Arrays:
+    """Distances and indices of all points within a radius, nearest first.
+
+    One query for the nearest of them: SciPy's own search returns lists of Python, which
+    take longer to read than to find.
+    """
+    shape = np.broadcast_shapes(points.shape[:-1], np.shape(radius))
+    queries = np.broadcast_to(points, (*shape, tree.m)).reshape(-1, tree.m)
+    queries = queries.astype(np.float64)
+    radii = np.broadcast_to(radius, shape).reshape(-1)
+    refuse_negative(radii, "r", "KDTree.query_ball_point()")
+    largest = radii.max(initial=0)
+    distances, indices = tree.search.query(
+        queries,
+        k=range(1, places + 1),
+        eps=eps,
+        p=order,
+        # SciPy finds what is nearer than a bound, and compares powers of the two: the
+        # bound is a bit more than the radius, and what is near the border settled.
+        distance_upper_bound=_above(largest, order),
+        workers=workers,
+    )
+    if radii.size and (radii != largest).any():
+        outside = distances > _above(radii, order)[:, None]
+        indices[outside], distances[outside] = tree.n, np.inf
+    _refuse_more(tree, queries, radii, order, indices)
+    border = (distances >= radii[:, None] * (1 - 1e-14)) & (indices < tree.n)
+    for row in np.flatnonzero(border.any(-1)):
+        found = tree.search.query_ball_point(queries[row], radii[row], p=order)
+        outside = ~np.isin(indices[row], np.array(found, np.intp))
+        indices[row, outside], distances[row, outside] = tree.n, np.inf
+    _sort_ties(distances, indices)
+    return [distances.reshape(*shape, places), indices.reshape(*shape, places)]
+
+
+def _above(radius: Any, order: float) -> Any:
+    """A number above the radius, the power of which is above 0."""
+    smallest = 1e-300 ** (1 / order) if order < np.inf else 1e-300
+    return np.maximum(radius * (1 + 1e-14), smallest)
+
+
+def _refuse_more(
+    tree: HostTree,
+    queries: NDArray[Any],
+    radii: NDArray[Any],
+    order: float,
+    indices: NDArray[Any],
+) -> None:
+    """Refuse queries with more neighbors than places, asking where all are in use."""
+    places = indices.shape[-1]
+    full = np.flatnonzero(indices[:, -1] < tree.n)
+    if len(full) == 0 or places >= tree.n:
+        return
+    found = tree.search.query_ball_point(
+        queries[full], radii[full], p=order, return_length=True
+    )
+    if found.max() > places:
+        most = int(found.argmax())
+        row = full[most]
+        message = (
+            f"KDTree.query_ball_point() found {found[most]} points within "
+            f"{radii[row]:g} of the query {queries[row].tolist()}, more than "
+            f"max_results={places}. Write max_results={found[most]} or more."
+        )
+        raise KDTreeError(message)
+
+
+def _sort_ties(distances: NDArray[Any], indices: NDArray[Any]) -> None:
+    """Of points at one distance that with the lowest index comes first."""
+    ties = distances[:, 1:] == distances[:, :-1]
+    ties &= indices[:, 1:] < indices[:, :-1]
+    rows = np.flatnonzero(ties.any(-1))
+    if len(rows):
+        places = np.lexsort((indices[rows], distances[rows]), -1)
+        indices[rows] = np.take_along_axis(indices[rows], places, -1)
+        distances[rows] = np.take_along_axis(distances[rows], places, -1)
+
+
+def pairs(
+    tree: HostTree,
+    _: HostTree,
+    radius: NDArray[Any],
+    *,
+    places: int,
+    eps: float,
+    order: float,
+) -> Arrays:
+    """All pairs of points of a tree with itself within a radius, sorted by index."""
+    refuse_negative(radius, "r", "KDTree.query_pairs()")
+    indices = np.full((*radius.shape, places, 2), tree.n)
+    for row in np.ndindex(radius.shape):
+        r = float(radius[row])
+        found = tree.search.query_pairs(r, p=order, eps=eps, output_type="ndarray")
+        name = f"KDTree.query_pairs() found {len(found)} pairs of points within {r:g}"
+        _refuse_overflow(len(found), places, "max_pairs", name)
+        found = found[np.lexsort((found[:, 1], found[:, 0]))]
+        indices[(*row, slice(len(found)))] = found
+    offsets = tree.offsets(tree.points[indices[..., 0]], indices[..., 1:])[..., 0, :]
+    return [norms(offsets, order, indices[..., 0] == tree.n), indices]
+
+
+def near_entries(
+    tree: HostTree,
+    other: HostTree,
+    limit: NDArray[Any],
+    *,
+    places: int,
+    order: float,
+) -> Arrays:
+    """The distances up to a limit between two trees, and their places in a matrix."""
+    refuse_negative(limit, "max_distance", "KDTree.sparse_distance_matrix()")
+    indices = np.empty((*limit.shape, places, 2), np.intp)
+    indices[...] = tree.n, other.n
+    distances = np.zeros((*limit.shape, places))
+    for row in np.ndindex(limit.shape):
+        r = float(limit[row])
+        found = tree.search.sparse_distance_matrix(
+            other.search, r, p=order, output_type="ndarray"
+        )
+        name = (
+            f"KDTree.sparse_distance_matrix() found {len(found)} distances up to {r:g}"
+        )
+        _refuse_overflow(len(found), places, "max_entries", name)
+        found = found[np.lexsort((found["j"], found["i"]))]
+        used = slice(len(found))
+        indices[(*row, used, 0)], indices[(*row, used, 1)] = found["i"], found["j"]
+        distances[(*row, used)] = found["v"]
+    return [distances, indices]
+
+
+def counts(
+    tree: HostTree,
+    other: HostTree,
+    radii: NDArray[Any],
+    weights: NDArray[Any] | None,
+    other_weights: NDArray[Any] | None,
+    *,
+    order: float,
+    cumulative: bool,
+    batch: int,
+) -> Arrays:
+    """How many pairs are within each radius, or the sum of products of weights."""
+    given = [radii, weights, other_weights]
+    leading = [a.shape[:batch] for a in given if a is not None]
+    shape = np.broadcast_shapes(*leading)
+    core = radii.shape[batch:]
+    weighted = weights is not None or other_weights is not None
+    found = np.zeros((*shape, *core), np.float64 if weighted else np.intp)
+    if tree.n == 0 or other.n == 0:  # SciPy reads weights that are not there
+        return [found]
+    for row in np.ndindex(shape):
+        r, own, others = (
+            a
+            if a is None
+            else np.broadcast_to(a, (*shape, *a.shape[batch:]))[row].astype(np.float64)
+            for a in given
+        )
+        found[row] = tree.search.count_neighbors(
+            other.search,
+            r,
+            p=order,
+            weights=(own, others) if weighted else None,
+            cumulative=cumulative,
+        )
+    return [found]
+
+
+def cast(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Values in a dtype; infinite where they are beyond it, without a warning."""
+    array = np.asarray(values)
+    if array.dtype == dtype:
+        return array
+    # Asked first: entering `errstate` takes longer than a small search.
+    if dtype.kind == "i" or not (np.abs(array) > _largest(dtype)).any():
+        return array.astype(dtype)
+    with np.errstate(over="ignore"):
+        return array.astype(dtype)
+
+
+@functools.cache
+def _largest(dtype: np.dtype[Any]) -> float:
+    return float(jnp.finfo(dtype).max)  # type: ignore[no-untyped-call]
+
+
+def norms(offsets: NDArray[Any], order: float, missing: NDArray[Any]) -> NDArray[Any]:
+    """The p-norms of offsets, infinite where missing."""
+    found: NDArray[Any] = np.linalg.norm(offsets, order, axis=-1)
+    return np.where(missing, np.inf, found)
+
+
+def _refuse_overflow(found: int, places: int, parameter: str, text: str) -> None:
+    if found > places:
+        message = (
+            f"{text}, more than {parameter}={places}. Write {parameter}={found} "
+            "or more."
+        )
+        raise KDTreeError(message)

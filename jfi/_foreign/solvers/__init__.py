@@ -1,0 +1,17 @@
+"""SciPy's solvers of equations that are JAX functions, with derivatives.
+
+Nothing here calls JAX from a host call, which can hang (`_host_calls`). A solver of
+SciPy that wants a value of the user's function is asked to wait, and JAX computes it.
+Begin in `_driving`. `_hoisting` makes what a function captures an argument, so that
+derivatives reach it; `_implicit` finds them by the implicit function theorem.
+
+| modules | hold |
+| --- | --- |
+| `_hoisting`, `_driving`, `_sessions` | how SciPy and JAX take turns |
+| `_implicit`, `_moving`, `_options`, `_bounds` | what the solvers share |
+| `_roots`, `_scalar_roots`, `_least_squares` | `scipy.optimize` |
+| `_minimize`, `_optimality` | `scipy.optimize.minimize`, and what holds at a minimum |
+| `_quadrature`, `_initial_values` | `scipy.integrate` |
+| `_sparse`, `_operators` | `scipy.sparse.linalg` |
+| `_matrix_equations`, `_matrix_functions`, `_matrix_calls` | `scipy.linalg` |
+"""

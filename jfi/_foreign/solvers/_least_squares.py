@@ -1,0 +1,226 @@
+"""Nonlinear least squares: `scipy.optimize.least_squares`."""
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..._errors import SolverError
+from ._bounds import bounds_of_ends
+from ._driving import Asked, drive
+from ._hoisting import Hoisted, HoistedFunction, evaluated, hoisted
+from ._implicit import implicit
+from ._optimality import Bounds, bounded_residual
+from ._options import Options, bound, frozen, real_array, refuse_method
+
+
+# rho(z) of z = residual²; the same as in SciPy.
+LOSSES: dict[str, Callable[[jax.Array], jax.Array]] = {
+    "linear": lambda z: z,
+    "soft_l1": lambda z: 2 * (jnp.sqrt(1 + z) - 1),
+    "huber": lambda z: jnp.where(z <= 1, z, 2 * jnp.sqrt(jnp.maximum(z, 1)) - 1),
+    "cauchy": jnp.log1p,
+    "arctan": jnp.arctan,
+}
+
+
+class LeastSquaresResult(NamedTuple):
+    """What `least_squares` returns: an `OptimizeResult` of SciPy.
+
+    Attributes:
+        x: The minimum, of the shape of `x0`; it has derivatives.
+        cost: Half the sum of the squares there, or of their losses.
+        fun: The residuals there, a vector.
+        grad: The gradient of the cost there.
+        success: Boolean: the solver converged. Only then derivatives mean something.
+        status: SciPy's status as an integer.
+        nfev: How often the solver asked for the residuals.
+    """
+
+    x: jax.Array
+    cost: jax.Array
+    fun: jax.Array
+    grad: jax.Array
+    success: jax.Array
+    status: jax.Array
+    nfev: jax.Array
+
+
+def least_squares(
+    fun: Callable[..., Any],
+    x0: Any,
+    args: Any = (),
+    bounds: Any = None,
+    method: str = "trf",
+    *,
+    ftol: float | None = None,
+    xtol: float | None = None,
+    gtol: float | None = None,
+    loss: str = "linear",
+    f_scale: float = 1.0,
+    max_nfev: int | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> LeastSquaresResult:
+    """Minimise a sum of squares: `scipy.optimize.least_squares` for JAX functions.
+
+    SciPy searches, JAX computes the residuals and their jacobian. Derivatives of the
+    minimum with respect to all that `fun` and the bounds read come from the conditions
+    of optimality, with the second derivatives of the residuals, forward and reverse.
+
+    Example:
+        >>> import jax
+        >>> import jfi as jnp
+        >>> t = jnp.array([0.0, 1.0, 2.0, 3.0])
+        >>> def misfit(p, data):
+        ...     return p[0] * jnp.exp(-p[1] * t) - data
+        >>> def fit(data):
+        ...     return jnp.scipy.optimize.least_squares(misfit, jnp.ones(2), data).x
+        >>> data = 2.0 * jnp.exp(-0.5 * t)
+        >>> fit(data)
+        Array([2. , 0.5], dtype=float32)
+        >>> jax.jit(jax.jacobian(fit))(data)[0].tolist()
+        [0.913, 0.232, -0.054, -0.151]
+
+    Args:
+        fun: `fun(x, *args)` of an array like `x0`, returns the residuals: any array.
+        x0: Real array of any shape, where the search begins.
+        args: More arguments of `fun`, of any type that JAX takes.
+        bounds: None, or `(lower, upper)`, each a number or an array like `x0`.
+        method: "trf", "dogbox" or "lm", as in SciPy.
+        ftol: As in SciPy, and so are `xtol` and `gtol`. None: 1e-8 for float64, 1e-6
+            for float32.
+        xtol: See `ftol`.
+        gtol: See `ftol`.
+        loss: "linear", "soft_l1", "huber", "cauchy" or "arctan", as in SciPy.
+        f_scale: As in SciPy: residuals up to here count in full.
+        max_nfev: As in SciPy.
+        options: More options of `scipy.optimize.least_squares`: `x_scale`, ...
+
+    Returns:
+        `LeastSquaresResult`.
+
+    Raises:
+        SolverError: An unknown method or loss, or bounds of another shape.
+    """
+    refuse_method(method, ("trf", "dogbox", "lm"), "least_squares")
+    if loss not in LOSSES:
+        message = (
+            f"least_squares() got loss={loss!r}. It has {', '.join(map(repr, LOSSES))}."
+        )
+        raise SolverError(message)
+    start = real_array(x0, "x0 of least_squares()")
+    point = jax.ShapeDtypeStruct((start.size,), start.dtype)
+
+    def residuals(x: jax.Array) -> jax.Array:
+        value = jnp.asarray(bound(fun, args)(x.reshape(start.shape)))
+        return jnp.ravel(value).astype(start.dtype)
+
+    traced = hoisted(residuals, point)
+    finest = 1e-8 if start.dtype == jnp.float64 else 1e-6
+    stops = tuple(finest if t is None else t for t in (ftol, xtol, gtol))
+    settings = frozen({**(options or {}), "max_nfev": max_nfev})
+    solver = _LeastSquares(method, stops, loss, f_scale, settings, bounds is not None)
+    limits = bounds_of_ends(bounds, start, "least_squares")
+    cost = functools.partial(_cost_and_gradient, loss, f_scale)
+    x, rest = _solved(solver, cost, traced, limits, start.ravel())
+    values = evaluated(_residuals, traced.function, traced.consts, x)
+    both = cost(traced.function, traced.consts, x)
+    success, status, nfev = rest
+    shape = start.shape
+    return LeastSquaresResult(
+        x.reshape(shape),
+        both[0],
+        values,
+        both[1:].reshape(shape),
+        success,
+        status,
+        nfev,
+    )
+
+
+def _solved(
+    solver: "_LeastSquares",
+    cost: Callable[..., jax.Array],
+    traced: Hoisted,
+    bounds: Bounds,
+    start: jax.Array,
+) -> Any:
+    point = jax.ShapeDtypeStruct(start.shape, start.dtype)
+    integer = jax.ShapeDtypeStruct((), jnp.int32)
+    flag = jax.ShapeDtypeStruct((), jnp.bool_)
+    asked = [Asked(_residuals, traced.function), Asked(_jacobian, traced.function)]
+
+    def solve(parameters: Any) -> tuple[jax.Array, Any]:
+        consts, bounds, start = parameters
+        inputs = [start, *bounds]
+        specs = [point, flag, integer, integer]
+        x, *rest = drive(solver, asked, [consts, consts], point, inputs, specs)
+        return x, tuple(rest)
+
+    def residual(parameters: Any, x: jax.Array) -> jax.Array:
+        consts, bounds, _ = parameters
+        gradient = cost(traced.function, consts, x)[1:]
+        return bounded_residual(x, gradient, bounds)
+
+    start = jax.lax.stop_gradient(start)
+    return implicit(solve, residual, (traced.consts, bounds, start))
+
+
+@dataclass(frozen=True)
+class _LeastSquares:
+    """`scipy.optimize.least_squares` with these settings, as a solver to drive."""
+
+    method: str
+    stops: tuple[float, ...]
+    loss: str
+    f_scale: float
+    options: Options
+    bounded: bool
+
+    def __call__(
+        self, ask: Callable[..., Any], start: Any, lower: Any, upper: Any
+    ) -> Sequence[Any]:
+        from scipy import optimize
+
+        size = start.size
+        ftol, xtol, gtol = self.stops
+        solve: Any = optimize.least_squares
+        found = solve(
+            functools.partial(ask, 0),
+            start,
+            jac=lambda x: ask(1, x).reshape(-1, size),
+            bounds=(lower, upper) if self.bounded else (-np.inf, np.inf),
+            method=self.method,
+            ftol=ftol,
+            xtol=xtol,
+            gtol=gtol,
+            loss=self.loss,
+            f_scale=self.f_scale,
+            **dict(self.options),
+        )
+        return found.x, found.success, found.status, found.nfev
+
+
+def _residuals(function: HoistedFunction, consts: Any, x: jax.Array) -> jax.Array:
+    value: jax.Array = function(consts, x)[0]
+    return value
+
+
+def _jacobian(function: HoistedFunction, consts: Any, x: jax.Array) -> jax.Array:
+    jacobian: jax.Array = jax.jacfwd(lambda x: function(consts, x)[0])(x)
+    return jacobian
+
+
+def _cost_and_gradient(
+    loss: str, scale: float, function: HoistedFunction, consts: Any, x: jax.Array
+) -> jax.Array:
+    def cost(x: jax.Array) -> jax.Array:
+        squares = (function(consts, x)[0] / scale) ** 2
+        return scale**2 * LOSSES[loss](squares).sum() / 2
+
+    value, gradient = jax.value_and_grad(cost)(x)
+    return jnp.concatenate([value[None], gradient])

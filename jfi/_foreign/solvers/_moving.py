@@ -1,0 +1,38 @@
+"""Which constants of a function a derivative is asked for, as one vector."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.custom_derivatives import SymbolicZero
+
+
+def moving(tangents: Sequence[Any]) -> tuple[int, ...]:
+    """The places of tangents that are not known to be zero."""
+    return tuple(k for k, t in enumerate(tangents) if is_moving(t))
+
+
+def is_moving(tangent: Any) -> bool:
+    """Whether a tangent is one: not a known zero, and not that of an integer."""
+    if isinstance(tangent, SymbolicZero):
+        return False
+    return bool(jnp.issubdtype(tangent.dtype, jnp.inexact))
+
+
+def as_vector(arrays: Sequence[Any], dtype: Any) -> jax.Array:
+    """All elements of some arrays, one after the other."""
+    return jnp.concatenate([jnp.ravel(a).astype(dtype) for a in arrays])
+
+
+def replaced(
+    consts: Sequence[Any], places: tuple[int, ...], vector: jax.Array
+) -> list[Any]:
+    """The constants, those of some places taken from a vector."""
+    new, start = list(consts), 0
+    for place in places:
+        old = consts[place]
+        part = vector[start : start + old.size]
+        new[place] = part.reshape(old.shape).astype(old.dtype)
+        start += old.size
+    return new

@@ -1,0 +1,65 @@
+"""What all solvers are told, made hashable: settings of compiled programs."""
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..._errors import SolverError
+
+
+Options = tuple[tuple[str, Any], ...]
+
+
+def frozen(options: Mapping[str, Any] | None) -> Options:
+    """Options of SciPy as pairs, in order."""
+    return tuple(sorted((options or {}).items()))
+
+
+def bound(function: Callable[..., Any], args: Any) -> Callable[..., Any]:
+    """`function(x, *args)` as a function of `x`; SciPy takes one argument bare."""
+    if not isinstance(args, tuple):
+        args = (args,)
+    return functools.partial(_with, function, args) if args else function
+
+
+def _with(function: Callable[..., Any], args: tuple[Any, ...], *x: Any) -> Any:
+    return function(*x, *args)
+
+
+def real_array(value: Any, name: str) -> jax.Array:
+    """An array of float32 or float64, which SciPy can search in.
+
+    Args:
+        value: What the user passed.
+        name: What the user calls it, for messages.
+    """
+    array = jnp.asarray(value)
+    if jnp.issubdtype(array.dtype, jnp.complexfloating):
+        message = (
+            f"{name} has dtype {array.dtype}, and SciPy's solvers take real numbers. "
+            "Pass real and imaginary parts one after the other: "
+            "jnp.concatenate([z.real, z.imag])."
+        )
+        raise SolverError(message)
+    if array.dtype in (jnp.float32, jnp.float64):
+        return array
+    return array.astype(jnp.result_type(array.dtype, jnp.float32, float))
+
+
+def tolerance(dtype: Any) -> float:
+    """The square root of the precision: what MINPACK stops at."""
+    return float(np.sqrt(np.finfo(dtype).eps))
+
+
+def refuse_method(method: Any, methods: tuple[str, ...], name: str) -> None:
+    """Raise if this is no method."""
+    if method not in methods:
+        message = (
+            f"{name}() got method={method!r}. It has the methods "
+            f"{', '.join(map(repr, methods))}."
+        )
+        raise SolverError(message)

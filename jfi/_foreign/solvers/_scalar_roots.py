@@ -1,0 +1,204 @@
+"""Roots of one equation in one unknown: `scipy.optimize.root_scalar`, `brentq`."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..._errors import SolverError
+from ._driving import Asked, drive
+from ._hoisting import HoistedFunction, hoisted
+from ._implicit import implicit
+from ._options import Options, bound, frozen, real_array, refuse_method
+
+
+BRACKETING = ("brentq", "brenth", "bisect", "ridder", "toms748")
+METHODS = (*BRACKETING, "newton", "halley", "secant")
+
+
+class RootScalarResult(NamedTuple):
+    """What `root_scalar` returns: SciPy's `RootResults` with fields of fixed shape.
+
+    Attributes:
+        root: The root, a float without axes; it has derivatives.
+        converged: Boolean. Only if it is True derivatives mean something.
+        iterations: Iterations of the solver.
+        function_calls: How often the solver asked for the function.
+    """
+
+    root: jax.Array
+    converged: jax.Array
+    iterations: jax.Array
+    function_calls: jax.Array
+
+
+def root_scalar(
+    f: Callable[..., Any],
+    args: Any = (),
+    method: str | None = None,
+    bracket: Any = None,
+    x0: Any = None,
+    x1: Any = None,
+    *,
+    xtol: float | None = None,
+    rtol: float | None = None,
+    maxiter: int | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> RootScalarResult:
+    """Find a root of a function of one number: `scipy.optimize.root_scalar`.
+
+    SciPy searches, JAX computes the function and its derivatives. The derivative of the
+    root with respect to all that `f` reads comes from the implicit function theorem.
+
+    Example:
+        >>> import jax
+        >>> import jfi as jnp
+        >>> def cube_root(a):
+        ...     equation = lambda x: x**3 - a
+        ...     return jnp.scipy.optimize.root_scalar(equation, bracket=(0.0, 9.0)).root
+        >>> cube_root(8.0), float(jax.grad(cube_root)(8.0))
+        (Array(2., dtype=float32), 0.08333)
+
+    Args:
+        f: `f(x, *args)` of a number, returns a number.
+        args: More arguments of `f`, of any type that JAX takes.
+        method: As in SciPy: "brentq", "brenth", "bisect", "ridder", "toms748" with a
+            bracket; "newton", "halley", "secant" from `x0`. None: "brentq" with a
+            bracket, "newton" without.
+        bracket: Two numbers between which `f` changes its sign.
+        x0: Where the search begins.
+        x1: A second guess for "secant".
+        xtol: As in SciPy, and so are `rtol`, `maxiter` and `options`.
+        rtol: See `xtol`.
+        maxiter: See `xtol`.
+        options: See `xtol`.
+
+    Returns:
+        `RootScalarResult`.
+
+    Raises:
+        SolverError: An unknown method, or one without the start that it needs.
+        ValueError: SciPy's: `f` has the same sign at both ends of the bracket. Under
+            jit an error of JAX has its text.
+    """
+    method = method or ("newton" if bracket is None else "brentq")
+    refuse_method(method, METHODS, "root_scalar")
+    guesses = bracket if method in BRACKETING else (x0,) if x1 is None else (x0, x1)
+    if guesses is None or any(guess is None for guess in guesses):
+        needed = "bracket=(a, b)" if method in BRACKETING else "x0="
+        raise SolverError(f"root_scalar(method={method!r}) needs {needed}.")
+    parts = [real_array(guess, "the start of root_scalar()") for guess in guesses]
+    start = jnp.stack([p.reshape(()) for p in jnp.broadcast_arrays(*parts)])
+    point = jax.ShapeDtypeStruct((1,), start.dtype)
+    equation = lambda x: (
+        jnp.asarray(bound(f, args)(x[0])).reshape(1).astype(start.dtype)
+    )
+    traced = hoisted(equation, point)
+    asked = [Asked(_derivatives, traced.function)]
+    integer = jax.ShapeDtypeStruct((), jnp.int32)
+    specs = [point, jax.ShapeDtypeStruct((), jnp.bool_), integer, integer]
+    settings = (("xtol", xtol), ("rtol", rtol), ("maxiter", maxiter))
+    solver = _RootScalar(method, settings, frozen(options))
+
+    def solve(parameters: Any) -> tuple[jax.Array, Any]:
+        consts, start = parameters
+        x, *rest = drive(solver, asked, [consts], point, [start], specs)
+        return x, tuple(rest)
+
+    def residual(parameters: Any, x: jax.Array) -> jax.Array:
+        value: jax.Array = traced.function(parameters[0], x)[0]
+        return value
+
+    parameters = (traced.consts, jax.lax.stop_gradient(start))
+    x, rest = implicit(solve, residual, parameters)
+    return RootScalarResult(x[0], *rest)
+
+
+def brentq(
+    f: Callable[..., Any],
+    a: Any,
+    b: Any,
+    args: Any = (),
+    xtol: float = 2e-12,
+    rtol: float = 8.881784197001252e-16,
+    maxiter: int = 100,
+) -> jax.Array:
+    """Find a root between two numbers: `scipy.optimize.brentq` for JAX functions.
+
+    Example:
+        >>> import jax
+        >>> import jfi as jnp
+        >>> def root(a):
+        ...     return jnp.scipy.optimize.brentq(lambda x: x**2 - a, 0.0, 10.0)
+        >>> root(4.0), float(jax.jit(jax.grad(root))(4.0))
+        (Array(2., dtype=float32), 0.25)
+
+    Args:
+        f: `f(x, *args)` of a number, returns a number.
+        a: One end; `f(a)` and `f(b)` have different signs.
+        b: The other end.
+        args: More arguments of `f`, of any type that JAX takes.
+        xtol: As in SciPy, and so are `rtol` and `maxiter`.
+        rtol: See `xtol`.
+        maxiter: See `xtol`.
+
+    Returns:
+        The root, a float without axes; NaN where SciPy did not converge.
+
+    Raises:
+        ValueError: SciPy's: `f` has the same sign at both ends. Under jit an error of
+            JAX has its text.
+    """
+    found = root_scalar(
+        f, args, "brentq", (a, b), xtol=xtol, rtol=rtol, maxiter=maxiter
+    )
+    return jnp.where(found.converged, found.root, jnp.nan)
+
+
+@dataclass(frozen=True)
+class _RootScalar:
+    """`scipy.optimize.root_scalar` with these settings, as a solver to drive."""
+
+    method: str
+    settings: Options
+    options: Options
+
+    def __call__(self, ask: Callable[..., Any], start: Any) -> Sequence[Any]:
+        from scipy import optimize
+
+        order = {"newton": 1, "halley": 2}.get(self.method, 0)
+        if self.method in BRACKETING:
+            begin: dict[str, Any] = {"bracket": start}
+        else:
+            begin = {"x0": start[0], "x1": start[1] if start.size > 1 else None}
+
+        found = optimize.root_scalar(
+            (lambda x: float(ask(0, [x])[0]))
+            if order == 0
+            else (lambda x: tuple(ask(0, [x])[: 1 + order])),
+            method=self.method,
+            fprime=True if order else None,
+            fprime2=True if order == 2 else None,
+            options=dict(self.options),
+            **begin,
+            **dict(self.settings),
+        )
+        return (
+            np.reshape(found.root, 1),
+            found.converged,
+            found.iterations,
+            found.function_calls,
+        )
+
+
+def _derivatives(function: HoistedFunction, consts: Any, x: jax.Array) -> jax.Array:
+    """The function with its first and second derivative."""
+
+    def value(x: jax.Array) -> Any:
+        return function(consts, x[None])[0][0]
+
+    first = jax.grad(value)
+    return jnp.stack([value(x[0]), first(x[0]), jax.grad(first)(x[0])])

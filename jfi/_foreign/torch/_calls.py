@@ -1,0 +1,115 @@
+"""Functions of tensors as functions of JAX arrays, for arguments of every form."""
+
+import enum
+import functools
+import types
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..._values import Constant, Rest, number_key, partition
+from ..host import Spec
+from ._signatures import Signature
+from ._tensors import becomes_tensor, to_array
+
+
+if TYPE_CHECKING:
+    import torch
+
+
+class TorchFunction:
+    """What `from_torch` returns for a function: a `Signature` for each form of a call.
+
+    Args:
+        function: What to call.
+        name: What the user calls it, for messages.
+        on_trial: Makes a copy of it to run without values and throw away. None: there
+            is only the one function.
+        on_written: Is told the positions of the arrays that it writes into.
+    """
+
+    __jfi_static__ = True  # `autojit` does not open it: it reads values when it runs
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        name: str | None = None,
+        *,
+        on_trial: Callable[[], Callable[..., Any]] | None = None,
+        on_written: Callable[[Collection[int]], None] | None = None,
+    ) -> None:
+        functools.update_wrapper(self, function, updated=())
+        self._function, self._on_trial = function, on_trial
+        self._on_written = on_written
+        of_class = type(function).__name__
+        self._name = name or f"{getattr(function, '__name__', of_class)}()"
+        self._cached_signature = functools.lru_cache(maxsize=256)(
+            lambda constant, specs: self._signature(constant.value, specs)
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not any(map(_is_number, args)):
+            return self._call(args, kwargs)
+        try:
+            return self._call(args, kwargs)
+        except (TypeError, AttributeError) as error:
+            # torch.exp(1.0) takes no number, and F.dropout(x, 0.5) no tensor. Under jit
+            # a number is a tensor anyway.
+            tensors = [jnp.asarray(x) if _is_number(x) else x for x in args]
+            try:
+                return self._call(tensors, kwargs)
+            except Exception:
+                raise error from None
+
+    def _call(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        leaves, rest = partition((tuple(args), kwargs), becomes_tensor)
+        arrays = [to_array(leaf, self._name) for leaf in leaves]
+        specs = tuple([Spec(array.shape, array.dtype) for array in arrays])
+        # Objects may change, and equal ones may differ: no signature outlives a call.
+        if not all(map(_is_value, rest.others)):
+            return self._signature(rest, specs)(arrays)
+        key = (rest.structure, rest.is_taken, tuple(map(_key_of, rest.others)))
+        return self._cached_signature(Constant(key, rest), specs)(arrays)
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TorchFunction, (self._function,)
+
+    def __repr__(self) -> str:
+        return f"from_torch({self._function!r})"
+
+    def _signature(self, rest: Rest, specs: Sequence[Spec]) -> Signature:
+        def of_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
+            def on_tensors(*tensors: "torch.Tensor") -> Any:
+                args, kwargs = rest.filled(tensors)
+                return function(*args, **kwargs)
+
+            return on_tensors
+
+        make = self._on_trial
+        on_trial = None if make is None else lambda: of_tensors(make())
+        function = of_tensors(self._function)
+        return Signature(self._name, function, specs, on_trial, self._on_written)
+
+
+_NUMBERS = (int, float, complex, np.number, np.bool_)
+
+
+def _is_number(argument: object) -> bool:
+    return isinstance(argument, _NUMBERS)
+
+
+def _is_value(argument: object) -> bool:
+    """Whether an argument that is no array is what it is for ever."""
+    plain = isinstance(argument, (*_NUMBERS, str, bytes, enum.Enum, type, type(None)))
+    return plain or type(argument).__module__ == "torch"  # torch.float32 ...
+
+
+def _key_of(argument: Any) -> object:
+    if isinstance(argument, _NUMBERS):
+        return number_key(argument)
+    return type(argument), argument

@@ -1,0 +1,157 @@
+"""Tensors in the memory of JAX arrays, and JAX arrays in the memory of tensors."""
+
+import functools
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._jax_internals import uncommitted
+from ..host import SHARED_BYTES, Form, Result, Spec, describe, from_numpy, mismatch
+from ._tensors import numpy_dtype
+
+
+if TYPE_CHECKING:
+    import torch
+
+
+class TorchForm(Form):
+    """Tensors of the CPU. JAX's int32 crosses as int64, PyTorch's index type."""
+
+    def view(self, array: Any, spec: Spec) -> "torch.Tensor":
+        """See `Form.view`."""
+        tensor = _in_memory_of(np.asarray(array))
+        return tensor.long() if spec.dtype == _INT32 else tensor
+
+    def copy(self, view: "torch.Tensor") -> "torch.Tensor":
+        """See `Form.copy`."""
+        return view.clone()
+
+    def write(
+        self,
+        values: Sequence[Any],
+        buffers: Sequence[Any],
+        specs: Sequence[Result],
+        name: str,
+    ) -> None:
+        """See `Form.write`."""
+        check(values, specs, name)
+        for value, buffer in zip(values, buffers, strict=True):
+            if value.numel():  # an empty buffer has no memory
+                _in_memory_of(np.asarray(buffer)).copy_(value)
+
+    def to_jax(
+        self, values: Sequence[Any], specs: Sequence[Result], device: Any, name: str
+    ) -> list[jax.Array]:
+        """See `Form.to_jax`."""
+        check(values, specs, name)
+        return to_jax(list(values), specs, device)
+
+
+TORCH = TorchForm()
+_INT32 = np.dtype(np.int32)
+
+
+def to_jax(
+    tensors: "list[torch.Tensor]", specs: Sequence[Spec | Result], device: Any
+) -> list[jax.Array]:
+    """Tensors as JAX arrays, which take over memory that nobody else can reach.
+
+    The list is emptied. Each tensor must have been detached by the caller: then one
+    that the function has kept is another user of the memory, and can be told.
+    """
+    tensors.reverse()
+    return [_to_jax(tensors.pop(), spec, device) for spec in specs]
+
+
+def _to_jax(tensor: "torch.Tensor", spec: Spec | Result, device: Any) -> jax.Array:
+    dtype = spec.dtype
+    same = _same_dtype(dtype)
+    if tensor.dtype != same:
+        tensor = tensor.to(same)
+    if tensor.is_conj() or tensor.is_neg():
+        tensor = tensor.resolve_conj().resolve_neg()
+    # JAX takes NumPy's memory as it is if it is aligned; PyTorch's always is.
+    tensor = tensor.contiguous() if _is_owned(tensor) else _fresh(tensor)
+    if tensor.nbytes < SHARED_BYTES:
+        return from_numpy(_as_numpy(tensor, dtype), dtype, device)
+    array = jax.dlpack.from_dlpack(tensor)
+    return uncommitted(array) if device is None else jax.device_put(array, device)
+
+
+def _is_owned(tensor: "torch.Tensor") -> bool:
+    """Whether nobody else can reach the memory of a tensor, and PyTorch frees it.
+
+    Memory that PyTorch got from elsewhere, a NumPy array's, can't change its size.
+    """
+    import torch
+
+    storage: Any = tensor.untyped_storage()
+    users: int = torch._C._storage_Use_Count(storage._cdata)  # noqa: SLF001
+    return users == 1 and storage.resizable()
+
+
+def _fresh(tensor: "torch.Tensor") -> "torch.Tensor":
+    import torch
+
+    return torch.empty(tensor.shape, dtype=tensor.dtype).copy_(tensor)
+
+
+def _in_memory_of(array: NDArray[Any]) -> "torch.Tensor":
+    import torch
+
+    _warn_once()
+    if array.dtype.kind != "V":
+        return torch.from_numpy(array)
+    # bfloat16 and its like are no dtypes of NumPy's: they cross as integers.
+    bits = array.view(f"int{8 * array.dtype.itemsize}")
+    return torch.from_numpy(bits).view(_same_dtype(array.dtype))
+
+
+def _as_numpy(tensor: "torch.Tensor", dtype: np.dtype[Any]) -> NDArray[Any]:
+    import torch
+
+    if dtype.kind != "V":
+        array: NDArray[Any] = tensor.numpy()
+        return array
+    bits = getattr(torch, f"int{8 * dtype.itemsize}")
+    return tensor.contiguous().view(bits).numpy().view(dtype)
+
+
+@functools.cache
+def _warn_once() -> None:
+    """PyTorch warns once in a process of memory that must not be written: JAX's."""
+    import torch
+
+    read_only = np.zeros(1)
+    read_only.flags.writeable = False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.from_numpy(read_only)
+
+
+@functools.cache
+def _same_dtype(dtype: np.dtype[Any]) -> "torch.dtype":
+    import torch
+
+    same: torch.dtype = getattr(torch, dtype.name)
+    return same
+
+
+def check(values: Sequence[Any], specs: Sequence[Result], name: str) -> None:
+    """Refuse tensors that are not as declared.
+
+    Raises:
+        CallbackError: They are not.
+    """
+    fits = len(values) == len(specs) and all(
+        value.shape == spec.shape
+        and numpy_dtype(value.dtype, name) in (spec.dtype, spec.declared)
+        for value, spec in zip(values, specs, strict=True)
+    )
+    if not fits:
+        got = [describe(tuple(v.shape), numpy_dtype(v.dtype, name)) for v in values]
+        mismatch(name, got, specs)

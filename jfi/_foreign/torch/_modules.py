@@ -1,0 +1,211 @@
+"""PyTorch modules as trees of JAX arrays."""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from ..._errors import CallbackError
+from ._skeletons import Form, Skeleton, with_tensors
+from ._tensors import to_array, to_tensor
+
+
+if TYPE_CHECKING:
+    import torch
+
+
+@jax.tree_util.register_pytree_with_keys_class
+class TorchModule:
+    """A PyTorch module as a JAX tree; `from_torch(module)` makes it.
+
+    It is called as the module is, and never changes: what changes a module returns
+    another one. To JAX it is a tree with the arrays of `params` and `buffers`.
+
+    Attributes:
+        params: The parameters by their names in PyTorch, a dict of JAX arrays. It is
+            sorted, as all that JAX maps over a dict is.
+        buffers: The buffers (the running statistics of a BatchNorm), a dict as well.
+    """
+
+    params: dict[str, Any]
+    buffers: dict[str, Any]
+    _form: Form
+
+    def __init__(self, module: "torch.nn.Module") -> None:
+        _refuse_lazy(module)
+        skeleton = Skeleton(module)
+        name = skeleton.name
+        self.params = _arrays(module.named_parameters(), name)
+        self.buffers = _arrays(module.named_buffers(), name)
+        self._form = skeleton.form(tuple(m.training for m in module.modules()))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the module.
+
+        Args:
+            *args: What `forward` of the module takes, with arrays for tensors.
+            **kwargs: The same.
+
+        Returns:
+            What `forward` returns, with JAX arrays for tensors.
+
+        Raises:
+            CallbackError: The call would change buffers; see `call_and_update`.
+        """
+        return self._form.call(self._params(), self.buffers, *args, **kwargs)
+
+    def call_and_update(self, *args: Any, **kwargs: Any) -> tuple[Any, "TorchModule"]:
+        """Call the module in a mode in which it changes its buffers.
+
+        Example:
+            >>> import torch
+            >>> import jfi as jnp
+            >>> net = jnp.from_torch(torch.nn.BatchNorm1d(1))
+            >>> result, net = net.call_and_update(jnp.array([[1.0], [3.0]]))
+            >>> net.buffers["running_mean"]
+            Array([0.2], dtype=float32)
+
+        Args:
+            *args: What `forward` of the module takes.
+            **kwargs: The same.
+
+        Returns:
+            The result, and the module with the new buffers.
+        """
+        result, buffers = self._form.call_and_update(
+            self._params(), self.buffers, *args, **kwargs
+        )
+        return result, self.replace(buffers=buffers)
+
+    def replace(
+        self,
+        *,
+        params: Mapping[str, Any] | None = None,
+        buffers: Mapping[str, Any] | None = None,
+    ) -> "TorchModule":
+        """The module with other parameters or buffers: all of them, by their names."""
+        return _new(
+            self.params if params is None else _sorted(params),
+            self.buffers if buffers is None else _sorted(buffers),
+            self._form,
+        )
+
+    @property
+    def training(self) -> bool:
+        """Whether the module is in training mode."""
+        return self._form.training[0]
+
+    def train(self, mode: bool = True) -> "TorchModule":
+        """The module in training mode, or in evaluation mode (False)."""
+        form = self._form
+        training = (mode,) * len(form.training)
+        return _new(self.params, self.buffers, form.skeleton.form(training))
+
+    def eval(self) -> "TorchModule":
+        """The module in evaluation mode: no dropout, no new statistics."""
+        return self.train(False)
+
+    def to_torch(self) -> "torch.nn.Module":
+        """A new PyTorch module with these values, on the CPU."""
+        values = {**self.params, **self.buffers}
+        form, name = self._form, self._form.skeleton.name
+
+        def value_of(key: str, meta: "torch.Tensor") -> "torch.Tensor":
+            return tensor_of(values[key], name).to(meta.dtype)
+
+        module = with_tensors(form.skeleton.module, value_of)
+        for part, mode in zip(module.modules(), form.training, strict=True):
+            part.training = mode
+        return module
+
+    def state_dict(self) -> dict[str, Any]:
+        """What `state_dict()` of the PyTorch module returns: names and tensors."""
+        return self.to_torch().state_dict()
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], *, strict: bool = True
+    ) -> "TorchModule":
+        """The module with the values of a state dict.
+
+        Args:
+            state_dict: Tensors or arrays by their names in PyTorch.
+            strict: Whether the names must be those of `state_dict()`.
+
+        Raises:
+            RuntimeError: Names or shapes don't fit; PyTorch's own message.
+        """
+        module, name = self.to_torch(), self._form.skeleton.name
+        arrays = (jax.Array, np.ndarray, np.generic)
+        state = {
+            key: tensor_of(value, name) if isinstance(value, arrays) else value
+            for key, value in state_dict.items()
+        }
+        module.load_state_dict(state, strict=strict)
+        return self.replace(
+            params=_arrays(module.named_parameters(), name),
+            buffers=_arrays(module.named_buffers(), name),
+        )
+
+    def _params(self) -> dict[str, Any]:
+        frozen = self._form.skeleton.frozen
+        if not frozen:
+            return self.params
+        stop = jax.lax.stop_gradient
+        pairs = self.params.items()
+        return {name: stop(x) if name in frozen else x for name, x in pairs}
+
+    def __repr__(self) -> str:
+        return f"from_torch({self._form.skeleton.module!r})"
+
+    def __deepcopy__(self, memo: object) -> "TorchModule":
+        return _new(dict(self.params), dict(self.buffers), self._form)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _new, (self.params, self.buffers, self._form)
+
+    def tree_flatten_with_keys(self) -> tuple[Any, Form]:
+        """For JAX: the dicts of arrays, and what is no array."""
+        key = jax.tree_util.GetAttrKey
+        children = (key("params"), self.params), (key("buffers"), self.buffers)
+        return children, self._form
+
+    @classmethod
+    def tree_unflatten(cls, form: Form, children: Iterable[Any]) -> "TorchModule":
+        """For JAX: a module of other leaves, which may be anything."""
+        return _new(*children, form)
+
+
+def _new(params: Any, buffers: Any, form: Form) -> TorchModule:
+    module = object.__new__(TorchModule)
+    module.params, module.buffers, module._form = params, buffers, form
+    return module
+
+
+def _arrays(
+    named: "Iterable[tuple[str, torch.Tensor]]", module: str
+) -> dict[str, jax.Array]:
+    return _sorted({name: to_array(tensor, module) for name, tensor in named})
+
+
+def _sorted(values: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(sorted(values.items()))
+
+
+def tensor_of(array: Any, name: str) -> "torch.Tensor":
+    """A tensor with the values of an array, in memory of its own."""
+    return to_tensor(np.array(array), name)
+
+
+def _refuse_lazy(module: "torch.nn.Module") -> None:
+    import torch
+
+    tensors = (*module.named_parameters(), *module.named_buffers())
+    lazy = [n for n, t in tensors if torch.nn.parameter.is_lazy(t)]
+    if lazy:
+        message = (
+            f"{type(module).__name__}() has parameters without a shape: "
+            f"{', '.join(lazy)}. Call it once with PyTorch, module(x), and then write "
+            "from_torch(module)."
+        )
+        raise CallbackError(message)

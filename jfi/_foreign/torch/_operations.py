@@ -1,0 +1,145 @@
+"""A function of the user's, for arguments of known shapes, and its checked runs."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..._errors import CallbackError
+from ._drawing import seeded, unchanged
+from ._functions import Spec, TensorFunction, Tensors
+from ._inference import Findings, watched
+from ._results import LEAF, checked_leaf, flat_result, is_plain
+
+
+if TYPE_CHECKING:
+    import torch
+
+Result = TypeVar("Result")
+KEY = Spec((2,), np.uint32)
+
+
+class DrawsNowError(CallbackError):
+    """A function draws random numbers that was not known to."""
+
+
+class Operation(TensorFunction):
+    """The user's function. One that draws takes a random key, as data, before all else.
+
+    Attributes:
+        draws: It takes a key.
+        tree: The structure of its results.
+        proven: It does the same for all values, so that its runs are not watched.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        findings: Findings,
+        n: int,
+    ) -> None:
+        inexact = tuple(jnp.issubdtype(r.dtype, jnp.inexact) for r in findings.results)
+        super().__init__(name, inexact, stops_gradients=findings.stops_gradients)
+        self._function, self._outside = function, findings.outside
+        self._results = findings.results
+        self.draws, self.tree = findings.draws, findings.tree
+        self.proven = findings.proven
+        # A function that is not proven is given copies of all, whatever it does.
+        self._copied = findings.written if self.proven else range(n)
+
+    def results(self, *specs: Spec) -> Sequence[Spec]:
+        return self._results
+
+    def call(self, *tensors: "torch.Tensor") -> Any:
+        """Call the user's function."""
+        if not self.draws:
+            return self._function(*self._safe(tensors))
+        with seeded(tensors[0]):
+            return self._function(*self._safe(tensors[1:]))
+
+    def outer(self, *tensors: "torch.Tensor") -> Tensors:
+        result = self.call(*tensors)
+        if self.tree is LEAF and is_plain(result):
+            return (result,)
+        leaves, tree = flat_result(result)
+        if tree != self.tree:
+            message = (
+                f"{self.name} returned {tree}, where {self.tree} was expected from "
+                "its first run for such arguments. What it returns must not depend "
+                "on values, or on what changes from call to call."
+            )
+            raise CallbackError(message)
+        return tuple(checked_leaf(leaf, self.name) for leaf in leaves)
+
+    inner = outer
+
+    def _safe(self, tensors: Sequence["torch.Tensor"]) -> Sequence["torch.Tensor"]:
+        if not self._copied:
+            return tensors
+        return [t.clone() if k in self._copied else t for k, t in enumerate(tensors)]
+
+    def checked(
+        self, run: Callable[..., Result], tensors: Sequence["torch.Tensor"]
+    ) -> Result:
+        """Run this operation, or what is derived from it, and look at what it did."""
+        import torch
+
+        if not self.proven:
+            return self._watched(run, tensors)
+        # What is proven may still read Python's variables: a module that is back in
+        # training draws, or writes its statistics. This look costs two microseconds.
+        state = None if self.draws else _random_state()
+        versions = self._versions()
+        if torch.is_grad_enabled():  # as it is in XLA's threads
+            results = run(*tensors)
+        else:
+            with torch.enable_grad():
+                results = run(*tensors)
+        drawn = state is not None and state != _random_state()
+        if drawn or versions != self._versions():
+            # It may have been another thread: watched, it is told for sure.
+            try:
+                return self._watched(run, tensors)
+            except DrawsNowError:
+                _set_random_state(state)
+                raise
+        return results
+
+    def _versions(self) -> list[int]:
+        if not self._outside:
+            return []
+        tensors = (reference() for reference in self._outside)
+        return [tensor._version for tensor in tensors if tensor is not None]  # noqa: SLF001
+
+    def _watched(
+        self, run: Callable[..., Result], tensors: Sequence["torch.Tensor"]
+    ) -> Result:
+        with unchanged():
+            results, guard = watched(run, tensors, self.name)
+        if guard.draws and not self.draws:
+            message = (
+                f"{self.name} draws random numbers now, and drew none when jfi first "
+                "looked at it: it was in evaluation mode then, or draws for some "
+                "values only. Wrap and compile it again, or draw in JAX and pass the "
+                "draw as an argument (a mask, or noise)."
+            )
+            raise DrawsNowError(message)
+        found: Result = results
+        return found
+
+
+def _random_state() -> bytes:
+    import torch
+
+    # As bytes: to compare tensors takes four times as long.
+    return torch.default_generator.get_state().numpy().tobytes()
+
+
+def _set_random_state(state: bytes | None) -> None:
+    import torch
+
+    if state is not None:
+        tensor = torch.frombuffer(bytearray(state), dtype=torch.uint8)
+        torch.default_generator.set_state(tensor)

@@ -1,0 +1,374 @@
+"""What `inspect` reports of a function."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+from .._arrays._config import get_default_dtype
+from .._jax_internals import is_ref
+from .._values import function_name
+from ._compiled import Compilation, compilation
+from ._costs import nbytes
+from ._flow import Branches, Line, Operation, Value, repeated, useful
+from ._hints import hints
+from ._html import html
+from ._memory import peak_bytes
+from ._pictures import Pictures
+from ._rows import (
+    WIDE,
+    Array,
+    Constant,
+    Conversion,
+    Event,
+    Input,
+    LineRow,
+    Loop,
+    Repeat,
+    dtype_of,
+    shape_of,
+)
+from ._text import plain, rich, show
+from ._tracing import Traced
+
+
+class Inspection(Pictures):
+    """What a function computes, found without running it; `print` shows it.
+
+    All figures are those of the program as it is written: XLA then fuses operations and
+    drops what is computed twice or not used (`compile` measures what it makes of it).
+
+    Attributes:
+        name: The name of the function.
+        jaxpr: The closed jaxpr, as of `jax.make_jaxpr`.
+    """
+
+    def __init__(self, traced: Traced) -> None:
+        super().__init__(traced)
+        self._compiled: Compilation | None = None
+
+    def __str__(self) -> str:
+        return plain(self)
+
+    __repr__ = __str__
+
+    def __rich__(self) -> Any:
+        return rich(self)
+
+    def _repr_html_(self) -> str:
+        return html(self)
+
+    def show(self) -> None:
+        """Print it, in colors if rich is installed."""
+        show(self)
+
+    # -------------------------------------------------------- operations
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        """All operations; called functions are opened, bodies follow their loop."""
+        return tuple(self._flow.operations)
+
+    @cached_property
+    def counts(self) -> Counter[str]:
+        """How many operations of each name are in the program: {"mul": 3, ...}."""
+        return Counter(operation.name for operation in self._flow.operations)
+
+    @cached_property
+    def unneeded(self) -> Counter[str]:
+        """Operations on which no result depends: JAX leaves them out."""
+        return Counter(o.name for o in self._flow.operations if not o.needed)
+
+    @cached_property
+    def executed(self) -> Counter[str]:
+        """How many run: those of a loop's body count at each turn."""
+        found: Counter[str] = Counter()
+        for operation in self._counted:
+            found[operation.name] += operation.times
+        return found
+
+    @cached_property
+    def lines(self) -> tuple[LineRow, ...]:
+        """What each line of the user's code makes, the longest part first."""
+        by_line: dict[Line | None, list[Operation]] = defaultdict(list)
+        for operation in self._flow.operations:
+            by_line[operation.line].append(operation)
+        rows = [_line_row(line, made) for line, made in by_line.items()]
+        return tuple(sorted(rows, key=lambda row: -row.operations))
+
+    @cached_property
+    def loops(self) -> tuple[Loop, ...]:
+        """The loops, in the order of the program."""
+        return tuple(self._loop(o) for o in self._flow.operations if o.name in _LOOPS)
+
+    @property
+    def branches(self) -> tuple[Branches, ...]:
+        """Each `cond` with the flops of its branches: the largest is counted."""
+        return tuple(self._flow.branches)
+
+    @cached_property
+    def repeated(self) -> tuple[Repeat, ...]:
+        """What is computed twice or more from the same values, the dearest first."""
+        groups = [
+            Repeat(
+                group[0].name,
+                len(group),
+                sum(map(_flops, group[1:])),
+                tuple(dict.fromkeys(o.line for o in group if o.line)),
+            )
+            for group in repeated(self._flow)
+        ]
+        return tuple(sorted(groups, key=lambda group: -group.flops))
+
+    # -------------------------------------------------------- costs
+
+    @cached_property
+    def flops(self) -> float:
+        """Operations on numbers that run: a multiply-add is two.
+
+        Of a `while` loop that only data end, one turn is counted (`unbounded`); of
+        branches the most expensive one.
+        """
+        return sum(o.cost.flops * o.times for o in self._counted)
+
+    @cached_property
+    def transcendentals(self) -> float:
+        """How many values of `exp`, `sin`, `sqrt` ... are computed; not in `flops`."""
+        return sum(o.cost.transcendentals * o.times for o in self._counted)
+
+    @cached_property
+    def bytes(self) -> int:
+        """What all operations together read and write, if XLA fuses none of them."""
+        return sum(o.cost.bytes * o.times for o in self._counted)
+
+    @cached_property
+    def flops_by_operation(self) -> Counter[str]:
+        """`flops` and `transcendentals` of the operations of each name."""
+        found: Counter[str] = Counter()
+        for operation in self._counted:
+            found[operation.name] += round(_flops(operation))
+        return +found
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether there is a loop whose number of turns only data decide."""
+        return any(loop.times is None for loop in self.loops)
+
+    @cached_property
+    def uncounted(self) -> Counter[str]:
+        """Operations whose flops are not known: callbacks, kernels, foreign calls."""
+        return Counter(o.name for o in self._flow.operations if not o.cost.is_known)
+
+    # -------------------------------------------------------- memory
+
+    @cached_property
+    def peak_bytes(self) -> int:
+        """An estimate of the most memory in use, inputs and results with it.
+
+        For operations that run one after the other as they are written; `compile`
+        says what XLA plans.
+        """
+        return peak_bytes(self.jaxpr.jaxpr)
+
+    @cached_property
+    def largest(self) -> Array | None:
+        """The largest array; None if there is none."""
+        arrays = [
+            Array(nbytes(x), shape_of(x), dtype_of(x), o.name, "", o.line)
+            for o in self._flow.operations
+            for x in o.results
+        ]
+        arrays += [
+            Array(i.nbytes, i.shape, i.dtype, "input", i.path, None)
+            for i in self.inputs
+        ]
+        arrays += [
+            Array(c.nbytes, c.shape, c.dtype, "constant", c.path, c.line)
+            for c in self.constants
+        ]
+        return max(arrays, key=lambda array: array.nbytes, default=None)
+
+    # -------------------------------------------------------- inputs
+
+    @cached_property
+    def inputs(self) -> tuple[Input, ...]:
+        """The arguments that are data, by their paths."""
+        return tuple(
+            Input(path, shape_of(v.aval), dtype_of(v.aval), nbytes(v.aval), used)
+            for path, captured, v, used in self._variables
+            if not captured
+        )
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """The paths of the inputs on which no result depends."""
+        return tuple(x.path for x in self.inputs if not x.used)
+
+    @cached_property
+    def constants(self) -> tuple[Constant, ...]:
+        """The arrays that it uses and that are no arguments, the largest first.
+
+        They come from global variables and closures, or are made by NumPy in the
+        function. `autojit` passes those of variables as data, `jax.jit` copies
+        them into the program.
+        """
+        found = [
+            self._constant(path, v.aval, ("in", 0, k))
+            for k, (path, captured, v, _) in enumerate(self._variables)
+            if captured
+        ]
+        jaxpr = self.jaxpr.jaxpr
+        values = zip(
+            self._traced.constants, jaxpr.constvars, self.jaxpr.consts, strict=True
+        )
+        found += [
+            self._constant(path, v.aval, ("const", id(x), 0))
+            for path, v, x in values
+            if not is_ref(x)  # such as the state of a random stream
+        ]
+        return tuple(sorted(found, key=lambda constant: -constant.nbytes))
+
+    # -------------------------------------------------------- effects and types
+
+    @cached_property
+    def callbacks(self) -> tuple[Event, ...]:
+        """The calls of Python functions while the program runs."""
+        return tuple(
+            Event(_called(o), o.times, o.line)
+            for o in self._flow.operations
+            if "callback" in o.name or o.name == "debug_print"
+        )
+
+    @cached_property
+    def draws(self) -> tuple[Event, ...]:
+        """The random draws of jfi, such as `jfi.randn`."""
+        return tuple(
+            Event("draw", o.times, o.line)
+            for o in self._flow.operations
+            if o.name == "next_key"
+        )
+
+    @cached_property
+    def dtypes(self) -> Counter[str]:
+        """How many results of operations have each dtype."""
+        found = Counter(dtype_of(x) for o in self._flow.operations for x in o.results)
+        found.pop("", None)
+        return found
+
+    @cached_property
+    def widened(self) -> tuple[Conversion, ...]:
+        """Where 64-bit floats come in: made of narrower numbers, or of none."""
+        found = (_widening(o) for o in self._flow.operations)
+        return tuple(filter(None, found))
+
+    @cached_property
+    def hints(self) -> tuple[str, ...]:
+        """What is worth a look, in words."""
+        return tuple(hints(self, get_default_dtype()))
+
+    # -------------------------------------------------------- compiled
+
+    def compile(self) -> Compilation:
+        """Let XLA compile it: how long that takes, and what XLA plans and counts.
+
+        Past JAX's cache of compiled programs; once for a report, which shows it from
+        then on.
+
+        Returns:
+            A `Compilation`: seconds, bytes of arguments, results and temporaries.
+        """
+        if self._compiled is None:
+            self._compiled = compilation(self._traced.lower)
+        return self._compiled
+
+    @property
+    def compiled(self) -> Compilation | None:
+        """What `compile` returned; None before."""
+        return self._compiled
+
+    # -------------------------------------------------------- what it is made of
+
+    @cached_property
+    def _counted(self) -> list[Operation]:
+        return [o for o in self._flow.operations if o.counted]
+
+    @cached_property
+    def _variables(self) -> list[tuple[str, bool, Any, bool]]:
+        """Each input: its path, whether it is captured, its variable, if it is used."""
+        _, values = useful(self._flow)
+        return [
+            (path, captured, v, ("in", 0, k) in values)
+            for k, (path, captured, v) in enumerate(
+                zip(
+                    self._traced.inputs,
+                    self._traced.captured,
+                    self.jaxpr.jaxpr.invars,
+                    strict=True,
+                )
+            )
+        ]
+
+    def _constant(self, path: str, aval: Any, value: Value) -> Constant:
+        using = (o.line for o in self._flow.operations if value in o.inputs)
+        line = next(using, None)
+        return Constant(path, shape_of(aval), dtype_of(aval), nbytes(aval), line)
+
+    def _loop(self, operation: Operation) -> Loop:
+        inner = [
+            o
+            for o in self._flow.operations
+            if any(scope.operation == operation.number for scope in o.scopes)
+        ]
+        length = operation.equation.params.get("length")
+        flops = sum(_flops(o) for o in inner if o.counted)
+        return Loop(operation.name, length, len(inner), flops, operation.line)
+
+
+_LOOPS = ("scan", "while")
+
+
+def _flops(operation: Operation) -> float:
+    cost = operation.cost
+    return (cost.flops + cost.transcendentals) * operation.times
+
+
+def _line_row(line: Line | None, made: Sequence[Operation]) -> LineRow:
+    alike = Counter(
+        (o.name, *((shape_of(x), dtype_of(x)) for x in o.results), o.scopes[-1:] == ())
+        for o in made
+    )
+    (name, *_), times = alike.most_common(1)[0]
+    counted = [o for o in made if o.counted]
+    return LineRow(
+        line,
+        len(made),
+        str(name),
+        times,
+        sum(o.times for o in counted),
+        sum(map(_flops, counted)),
+        sum(o.cost.bytes * o.times for o in counted),
+    )
+
+
+def _called(operation: Operation) -> str:
+    """The name of the Python function behind a callback."""
+    params = operation.equation.params
+    for value in params.values():
+        if isinstance(name := getattr(value, "name", None), str):
+            return name  # of a host call of jfi
+        inner: Callable[..., Any] | None = getattr(value, "callback_func", None)
+        found = inner or (value if callable(value) else None)
+        if found is not None:
+            return function_name(found)
+    return operation.name
+
+
+def _widening(operation: Operation) -> Conversion | None:
+    """The operation as one that makes 64-bit floats, if it does."""
+    if any(inner in operation.equation.params for inner in ("jaxpr", "branches")):
+        return None  # its body tells more
+    before = [dtype_of(atom.aval) for atom in operation.equation.invars]
+    after = [dtype_of(x) for x in operation.results if dtype_of(x) in WIDE]
+    if not after or not set(WIDE).isdisjoint(before):
+        return None
+    return Conversion(operation.name, tuple(before), after[0], operation.line)

@@ -1,0 +1,240 @@
+"""Functions of all kinds as jaxprs, with the names that users have for their inputs."""
+
+import copy
+import inspect
+import itertools
+import re
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._autojit import Calls, UnwatchedError
+from .._autojit._ahead import bind
+from .._autojit._graphs import paths
+from .._autojit._keeping import Kept, Place
+from .._autojit.kinds._functions import AutojitMark, is_autojitted
+from .._autojit.kinds._wrappers import is_wrapper
+from .._errors import AutoJitError
+from .._values import (
+    argument_names,
+    function_name,
+    is_array,
+    is_data,
+    is_scalar,
+    partition,
+    path_name,
+)
+
+
+class Traced(NamedTuple):
+    """A function traced for some arguments.
+
+    Attributes:
+        name: What the user calls it.
+        jaxpr: The closed jaxpr.
+        inputs: What the user calls each of its inputs.
+        captured: Whether each input is no argument, but read outside the function.
+        constants: What the user calls each of its constants; "" if that is not known.
+        lower: Lowers it for XLA.
+    """
+
+    name: str
+    jaxpr: Any
+    inputs: Sequence[str]
+    captured: Sequence[bool]
+    constants: Sequence[str]
+    lower: Callable[[], Any]
+
+
+def trace(
+    fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Traced:
+    """Trace a function as the tool that it is under would, or as `autojit`.
+
+    Args:
+        fn: A function, method or callable object, or what a tool of JAX or jfi made.
+        args: The arguments; a `jax.ShapeDtypeStruct` stands for an array.
+        kwargs: The same.
+
+    Raises:
+        Exception: What the function raises, or the tool that it is under.
+    """
+    args, kwargs = jax.tree.map(_own, (tuple(args), dict(kwargs)))
+    if isinstance(fn, types.MethodType):
+        method: types.MethodType = fn
+        fn, args = method.__func__, (method.__self__, *args)
+    if is_wrapper(fn):
+        fn = getattr(fn, "__wrapped__")  # noqa: B009 - unknown to type checkers
+    options: Mapping[str, Any] = {}
+    if is_autojitted(fn):
+        options = fn.__dict__[AutojitMark.ATTRIBUTE].fill.options
+        fn = getattr(fn, "__wrapped__")  # noqa: B009
+    elif hasattr(fn, "trace") and hasattr(fn, "lower"):
+        return _as_jitted(fn, args, kwargs)
+    try:
+        return _as_autojitted(fn, args, kwargs, options)
+    except UnwatchedError:
+        pass  # it reads the clock, files ...: autojit runs it uncompiled
+    except AutoJitError:
+        if options:
+            raise
+    return _as_plain(fn, args, kwargs)
+
+
+def _own(x: Any) -> Any:
+    """A stand-in for an array that is passed twice stands for two arrays."""
+    return copy.copy(x) if isinstance(x, jax.ShapeDtypeStruct) else x
+
+
+class _NoKeeper:
+    """Keeps nothing: what is looked at is not compiled."""
+
+    def keep(self, place: Place) -> Kept | None:
+        return None
+
+
+def _as_autojitted(
+    fn: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    options: Mapping[str, Any],
+) -> Traced:
+    # Calls of its own: those of the function count what it compiles, and warn.
+    calls = Calls(fn, options, keeper=_NoKeeper())
+    opened, _, traced = calls.perform(
+        bind(calls, args, kwargs),
+        lambda program, leaves: program.compiled.plain.trace(*leaves),
+        abstract=True,
+    )
+    roots = [
+        f"**{p.name}" if p.kind is p.VAR_KEYWORD else p.name for p in calls.parameters
+    ]
+    found = paths(opened.graph, opened.objects, [function_name(fn), *roots, ""])
+    rest = [p.name for p in calls.parameters if p.kind is p.VAR_POSITIONAL]
+    names = argument_names(fn, args, kwargs)
+    nodes = opened.leaf_nodes()
+    inputs = [_spelt(found[i], rest, names) for i in nodes]
+    captured = [opened.outside[i] for i in nodes]
+    return _traced(fn, traced, inputs, captured)
+
+
+def _spelt(path: str, rest: Sequence[str], names: Sequence[str]) -> str:
+    """`args[0]['w']` of a function that wraps one with names, such as a gradient."""
+    if rest and (match := re.match(rf"{rest[0]}\[(\d+)\]", path)):
+        number = int(match[1])
+        if number < len(names):
+            return names[number] + path[match.end() :]
+    return path
+
+
+def _as_jitted(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Traced:
+    """A function of `jit`, by its own rules of what is static."""
+    traced = fn.trace(*args, **kwargs)
+    positional, _ = traced.args_info
+    names = _dynamic(argument_names(fn, args, {}), args, positional)
+    inputs: list[str] = []
+    for path, _ in jax.tree_util.tree_flatten_with_path(traced.args_info)[0]:
+        where, which, *rest = path
+        root = str(which.key) if where.idx == 1 else str(names[which.idx])
+        inputs.append(path_name(root, rest))
+    return _traced(fn, traced, inputs, [False] * len(inputs))
+
+
+def _dynamic(
+    names: Sequence[str], args: Sequence[Any], infos: Sequence[Any]
+) -> Sequence[str]:
+    """The names of the arguments that are data; JAX leaves out the static ones."""
+    fits = [
+        chosen
+        for chosen in itertools.combinations(range(len(args)), len(infos))
+        if all(_fits(args[k], info) for k, info in zip(chosen, infos, strict=True))
+    ]
+    if len(fits) != 1:  # any of them may be the static one
+        return [f"argument {k}" for k in range(len(infos))]
+    return [names[k] for k in fits[0]]
+
+
+def _fits(x: Any, info: Any) -> bool:
+    structures: set[Any] = {jax.tree.structure(tree) for tree in (x, info)}
+    leaves, infos = jax.tree.leaves(x), jax.tree.leaves(info)
+    return len(structures) == 1 and all(
+        is_data(leaf) and jnp.shape(leaf) == i.shape and _kind(leaf) == _kind(i)
+        for leaf, i in zip(leaves, infos, strict=True)
+    )
+
+
+def _kind(x: Any) -> str:
+    """That of a dtype: "f", "i" ..."""
+    return str((x if hasattr(x, "dtype") else np.asarray(x)).dtype.kind)
+
+
+def _as_plain(
+    fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Traced:
+    """A function that autojit runs uncompiled: its arrays and floats are data."""
+
+    def is_traced(x: Any) -> bool:
+        return is_array(x) or is_scalar(x) or isinstance(x, jax.ShapeDtypeStruct)
+
+    call = tuple(args), dict(kwargs)
+    leaves, rest = partition(call, is_traced)
+
+    def run(*leaves: Any) -> Any:
+        positional, named = rest.filled(leaves)
+        return fn(*positional, **named)
+
+    run.__name__ = function_name(fn)
+    names = argument_names(fn, args, kwargs)
+    places, _ = jax.tree_util.tree_flatten_with_path([*args, *kwargs.values()])
+    inputs = [path_name(names[p[0].idx], p[1:]) for p, x in places if is_traced(x)]
+    traced = jax.jit(run).trace(*leaves)
+    return _traced(fn, traced, inputs, [False] * len(inputs))
+
+
+def _traced(
+    fn: Callable[..., Any],
+    traced: Any,
+    inputs: Sequence[str],
+    captured: Sequence[bool],
+) -> Traced:
+    closed = traced.jaxpr
+    constants = _names_of(closed.consts, fn)
+    number = len(closed.jaxpr.invars)
+    if len(inputs) != number:  # JAX has put inputs of its own in
+        inputs, captured = [f"input {k}" for k in range(number)], [False] * number
+    name = function_name(fn)
+    return Traced(name, closed, inputs, captured, constants, traced.lower)
+
+
+def _names_of(constants: Sequence[Any], fn: Callable[..., Any]) -> list[str]:
+    """The variables, of those that a function reads, that hold some constants."""
+    known: dict[int, str] = {}
+    for name, value in _variables(fn, depth=3):
+        for path, leaf in jax.tree_util.tree_flatten_with_path(value)[0]:
+            known.setdefault(id(leaf), path_name(name, path))
+    return [known.get(id(x), "") for x in constants]
+
+
+def _variables(fn: Any, depth: int) -> Iterator[tuple[str, Any]]:
+    """The variables that a function and those that it calls read outside."""
+    fn = inspect.unwrap(fn)
+    owner = getattr(fn, "__self__", None)
+    fn = getattr(fn, "__func__", fn)
+    if not inspect.isfunction(fn):
+        return
+    if owner is not None:
+        yield from ((f"self.{n}", x) for n, x in vars(owner).items())
+    try:
+        read = inspect.getclosurevars(fn)
+    except ValueError:  # a cell that is still empty
+        return
+    for name, value in {**read.globals, **read.nonlocals}.items():
+        if callable(value):
+            if depth:
+                yield from _variables(value, depth - 1)
+        elif not inspect.ismodule(value):
+            yield name, value

@@ -1,0 +1,94 @@
+"""Arrays of a state: as NumPy stores them, and what JAX has besides."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+
+from .._arrays._weak_types import weakly_typed
+from .._errors import StateError
+from .._values import is_key
+
+
+def stored(x: Any, path: str) -> tuple[np.ndarray[Any, Any], dict[str, Any]]:
+    """An array as NumPy writes it, and the rest in words.
+
+    Raises:
+        StateError: It holds Python objects, or is spread over other processes.
+    """
+    if isinstance(x, jax.Array) and not x.is_fully_addressable:
+        raise StateError(
+            f"{path} is spread over several processes. Save it with orbax, or gather "
+            "it: jax.experimental.multihost_utils.process_allgather(x, tiled=True)."
+        )
+    words: dict[str, Any] = {"of": _kind(x)}
+    if is_key(x):
+        words["key"] = str(jax.random.key_impl(x))
+        x = jax.random.key_data(x)
+    elif isinstance(x, jax.Array) and x.weak_type:
+        words["weak"] = True
+    array = np.asarray(x)
+    if array.dtype.hasobject:
+        raise StateError(
+            f"{path} is a NumPy array of Python objects. Save a list of them."
+        )
+    words["dtype"] = array.dtype.name
+    if _is_extension(array.dtype):  # NumPy would write it as memory without a type
+        array = array.view(f"u{array.dtype.itemsize}")
+    return array, words
+
+
+def restored(
+    array: np.ndarray[Any, Any], words: dict[str, Any], like: Any, path: str
+) -> Any:
+    """The array again: on the devices of `like`, where that has chosen some.
+
+    Raises:
+        StateError: JAX has no such dtype here.
+    """
+    if _is_extension(np.dtype(getattr(ml_dtypes, words["dtype"], array.dtype))):
+        array = array.view(getattr(ml_dtypes, words["dtype"]))
+    if words["of"] == "numpy":
+        return array
+    if words["of"] == "number":
+        return array[()]
+    if jax.dtypes.canonicalize_dtype(array.dtype) != array.dtype:
+        raise StateError(
+            f"{path} is {array.dtype} in the file, and JAX has no 64-bit types here. "
+            'Write jnp.set_default_dtype("float64") at the start.'
+        )
+    found = jnp.asarray(array)
+    if "key" in words:
+        found = jax.random.wrap_key_data(found, impl=words["key"])
+    elif words.get("weak"):
+        found = weakly_typed(found)
+    sharding = getattr(like, "sharding", None)
+    chosen = getattr(like, "committed", True)  # a ShapeDtypeStruct says so at once
+    return jax.device_put(found, sharding) if sharding and chosen else found
+
+
+def form(x: Any) -> str:
+    """Shape and dtype, as JAX prints them: `float32[2,3]`."""
+    return f"{x.dtype.name}[{','.join(map(str, x.shape))}]"
+
+
+def form_in_file(array: np.ndarray[Any, Any], words: dict[str, Any]) -> str:
+    """The same of a stored array."""
+    if "key" in words:
+        key = jax.random.key(0, impl=words["key"])
+        data = jax.random.key_data(key).ndim
+        shape = array.shape[: array.ndim - data]
+        return f"{key.dtype.name}[{','.join(map(str, shape))}]"
+    return f"{words['dtype']}[{','.join(map(str, array.shape))}]"
+
+
+def _kind(x: Any) -> str:
+    if isinstance(x, jax.Array):
+        return "jax"
+    return "number" if isinstance(x, np.generic) else "numpy"
+
+
+def _is_extension(dtype: np.dtype[Any]) -> bool:
+    return dtype.kind == "V" and hasattr(ml_dtypes, dtype.name)

@@ -1,0 +1,121 @@
+"""A file that is replaced as a whole: a zip archive of arrays and of one text.
+
+A reader finds the old file or the new one. A process that is killed in between leaves
+a file of another name, which the next one removes.
+"""
+
+import contextlib
+import errno
+import json
+import os
+import socket
+import zipfile
+from collections.abc import Generator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._errors import StateError
+
+
+_TEXT = "state.json"
+_FORMAT = "jfi state 1"
+
+
+def write(path: Path, text: Any, arrays: Mapping[str, np.ndarray[Any, Any]]) -> None:
+    """Write a file, or leave the one that is there.
+
+    Raises:
+        OSError: It can't be written.
+    """
+    path = Path(os.path.realpath(path))  # a link goes on pointing to it
+    _remove_partial(path)
+    partial = path.with_name(f".{path.name}.{_process(os.getpid())}.partial")
+    try:
+        with open(partial, "xb") as file:
+            with zipfile.ZipFile(file, "w") as archive:
+                for name, array in arrays.items():
+                    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                        np.lib.format.write_array(member, array, allow_pickle=False)
+                archive.writestr(_TEXT, json.dumps({"format": _FORMAT, **text}))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+        _sync_folder(path.parent)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            partial.unlink()
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Generator[tuple[Any, "Arrays"]]:
+    """The text of a file, and its arrays while it is open.
+
+    Raises:
+        StateError: It is damaged, or no file of `save_state`.
+        OSError: It can't be read.
+    """
+    with open(path, "rb") as file:
+        with _damage(path):
+            archive = zipfile.ZipFile(file)
+            text = json.loads(archive.read(_TEXT))
+            written = text["format"]
+        if written != _FORMAT:
+            raise StateError(
+                f"{path} is of the format {written!r}, and this version of jfi reads "
+                f"{_FORMAT!r}. Load it with the version that wrote it."
+            )
+        yield text, Arrays(path, archive)
+
+
+class Arrays:
+    """The arrays of an open file."""
+
+    def __init__(self, path: Path, archive: zipfile.ZipFile) -> None:
+        self._path, self._archive = path, archive
+
+    def __call__(self, name: str) -> np.ndarray[Any, Any]:
+        """One of them, by its name."""
+        with _damage(self._path), self._archive.open(f"{name}.npy") as member:
+            found: np.ndarray[Any, Any] = np.lib.format.read_array(member)
+            if member.read(1):  # to the end: the archive compares its checksum there
+                raise ValueError("longer than its array")
+            return found
+
+
+@contextlib.contextmanager
+def _damage(path: Path) -> Generator[None]:
+    try:
+        yield
+    except Exception as error:  # zipfile, zlib, json and NumPy have many
+        # A damaged table of contents leads to places before the file: EINVAL.
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:
+            raise
+        raise StateError(
+            f"{path} is damaged, or no file of save_state(): {error} "
+            f"({type(error).__name__}). Take an older one."
+        ) from error
+
+
+def _process(pid: int) -> str:
+    return f"{socket.gethostname()}-{pid}"
+
+
+def _remove_partial(path: Path) -> None:
+    """Remove what processes of this machine have left when they were killed."""
+    for file in path.parent.glob(f".{path.name}.{socket.gethostname()}-*.partial"):
+        pid = file.name.removesuffix(".partial").rpartition("-")[2]
+        if not pid.isdigit() or not Path("/proc").exists():
+            continue
+        if int(pid) == os.getpid() or not Path(f"/proc/{pid}").exists():
+            file.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    with contextlib.suppress(OSError):  # not on every system
+        number = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)

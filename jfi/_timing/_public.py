@@ -1,0 +1,142 @@
+"""`timeit`: how long a call takes, without the traps of JAX."""
+
+import math
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+
+from .._random._seeding import fork_rng
+from .._values import function_name, is_tracer
+from ._rounds import one_round, wall_clock
+
+
+_ROUND = 2e-3  # seconds that one way takes in a round: the clock is exact enough
+_LEAST = 5  # rounds, however long they take
+
+
+class Timing(NamedTuple):
+    """How long a call takes, and how long another one.
+
+    Attributes:
+        name: The function.
+        seconds: Of one call, for each round.
+        versus: The function to compare with; None if there is none.
+        versus_seconds: Of one call of it, for each round.
+    """
+
+    name: str
+    seconds: tuple[float, ...]
+    versus: str | None = None
+    versus_seconds: tuple[float, ...] = ()
+
+    @property
+    def median(self) -> float:
+        """Seconds of one call: half of the rounds took longer."""
+        return statistics.median(self.seconds)
+
+    @property
+    def ratio(self) -> float | None:
+        """Its time by that of the other: the median of the ratios of the rounds."""
+        if self.versus is None:
+            return None
+        pairs = zip(self.seconds, self.versus_seconds, strict=True)
+        return statistics.median(one / other for one, other in pairs)
+
+    def __repr__(self) -> str:
+        text = _line(self.name, self.seconds)
+        if self.versus is None:
+            return text
+        other = _line(self.versus, self.versus_seconds)
+        return f"{text}\n{other}\n{self.name} / {self.versus}: {self.ratio:.2f}"
+
+
+def timeit(
+    fn: Callable[..., object],
+    *args: Any,
+    versus: Callable[..., object] | None = None,
+    seconds: float = 1.0,
+    **kwargs: Any,
+) -> Timing:
+    """Print how long a call takes, compiling left out and results waited for.
+
+    The function is called a few times first, which compiles it. Each timed call waits
+    until its results are there: JAX returns before that. A second function is timed
+    side by side with the first, in random order, so that a noisy machine is fair to
+    both. Random draws of jfi in the calls do not count: the stream stays where it is.
+
+    Example:
+        >>> import jfi as jnp
+        >>> x = jnp.arange(1000.0)
+        >>> timing = jnp.timeit(jnp.jit(jnp.sort), x, seconds=0.01)
+        sort: ... us (... to ...), ... rounds
+        >>> timing = jnp.timeit(jnp.sort, x, versus=jnp.flip, seconds=0.01)
+        sort: ... us (... to ...), ... rounds
+        flip: ... us (... to ...), ... rounds
+        sort / flip: ...
+
+    Args:
+        fn: The function.
+        *args: Its arguments.
+        versus: Another function of the same arguments.
+        seconds: How long to measure, about.
+        **kwargs: Keyword arguments of the functions.
+
+    Returns:
+        The measured times, in seconds.
+
+    Raises:
+        TypeError: It is called inside a JAX transformation, where nothing runs.
+    """
+    if any(map(is_tracer, jax.tree.leaves((args, kwargs)))):
+        raise TypeError(
+            "timeit() got a traced array: inside jit, vmap or grad nothing runs that "
+            "could be timed. Call it outside, with the arrays themselves."
+        )
+    functions = [fn] if versus is None else [fn, versus]
+
+    def way(function: Callable[..., object]) -> Callable[[], object]:
+        return lambda: jax.block_until_ready(function(*args, **kwargs))
+
+    ways = {str(k): way(function) for k, function in enumerate(functions)}
+    with fork_rng():
+        rounds = _measured(ways, seconds)
+    names = list(map(function_name, functions))
+    if len(set(names)) < len(names):
+        names = ["first", "second"]
+    timing = Timing(names[0], tuple(found["0"] for found in rounds))
+    if versus is not None:
+        other = tuple(found["1"] for found in rounds)
+        timing = timing._replace(versus=names[1], versus_seconds=other)
+    print(timing)  # noqa: T201 - what it is for
+    return timing
+
+
+def _measured(
+    ways: dict[str, Callable[[], object]], seconds: float
+) -> list[dict[str, float]]:
+    for _ in range(3):  # autojit compiles its fast way at the second call
+        for run in ways.values():
+            run()
+    slowest = max(wall_clock(run, 1) for run in ways.values())
+    calls = math.ceil(_ROUND / max(slowest, 1e-9))
+    end = time.perf_counter() + seconds
+    found: list[dict[str, float]] = []
+    while len(found) < _LEAST or time.perf_counter() < end:
+        found.append(one_round(ways, calls))
+    return found
+
+
+def _line(name: str, seconds: tuple[float, ...]) -> str:
+    low, _, high = statistics.quantiles(seconds, n=4)
+    middle = statistics.median(seconds)
+    factor, unit = next(
+        (f, u) for f, u in ((1e9, "ns"), (1e6, "us"), (1e3, "ms"), (1, "s"))
+        if middle * f < 1000 or u == "s"
+    )  # fmt: skip
+    shown = [f"{x * factor:.3g}" for x in (middle, low, high)]
+    return (
+        f"{name}: {shown[0]} {unit} ({shown[1]} to {shown[2]}), {len(seconds)} rounds"
+    )

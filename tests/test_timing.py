@@ -1,0 +1,66 @@
+"""`timeit`: what is measured, what is printed, what is left as it was."""
+
+import time
+
+import jax
+import pytest
+
+import jfi as jnp
+
+
+def test_two_functions_side_by_side(capsys):
+    def slow(x, factor):
+        time.sleep(2e-3)
+        return x * factor
+
+    def fast(x, factor):
+        time.sleep(1e-3)
+        return x * factor
+
+    timing = jnp.timeit(slow, 2.0, factor=3, versus=fast, seconds=0.05)
+    assert timing.median >= 2e-3
+    assert 1.1 < timing.ratio < 2.5
+    assert min(timing.versus_seconds) >= 1e-3
+    printed = capsys.readouterr().out
+    assert printed == f"{timing}\n"
+    assert f"slow / fast: {timing.ratio:.2f}" in printed
+    assert "slow: " in printed
+    assert " ms (" in printed
+
+
+def test_compiling_is_left_out():
+    traced = []
+
+    @jax.jit
+    def compiled(x):
+        traced.append(x)
+        return x + 1
+
+    timing = jnp.timeit(compiled, 1.0, seconds=0.001)
+    assert len(traced) == 1
+    assert (timing.versus, timing.ratio) == (None, None)
+    assert len(timing.seconds) >= 5
+
+
+def test_results_are_waited_for():
+    x = jnp.ones((400, 400))
+    chain = jax.jit(lambda x: jax.lax.fori_loop(0, 20, lambda _, y: y @ x / 400, x))
+    returned = jnp.timeit(lambda x: chain(x).block_until_ready(), x, seconds=0.05)
+    assert jnp.timeit(chain, x, seconds=0.05).median > returned.median / 3
+
+
+def test_random_numbers_stay_where_they_are():
+    jnp.manual_seed(0)
+    before = jnp.get_rng_state()
+    jnp.timeit(jnp.randn, 3, seconds=0.001)
+    assert jnp.get_rng_state() == before
+
+
+def test_one_function_twice_has_two_names(capsys):
+    jnp.timeit(abs, -1, versus=abs, seconds=0.001)
+    assert "first / second: " in capsys.readouterr().out
+
+
+def test_a_traced_argument_is_refused():
+    with pytest.raises(TypeError, match="Call it outside"):
+        jnp.jit(lambda x: jnp.timeit(jnp.sin, x))(1.0)
