@@ -16,7 +16,6 @@ import numpy as np
 from jax.core import Tracer
 from jax.tree_util import all_leaves
 
-from ..._dispatch._custom_array import CustomArray
 from ..._values import (
     STATIC_MARK,
     is_array,
@@ -309,8 +308,8 @@ def _kind_of_class(x: Any, cls: type) -> kinds.Kind:
     frozen = hashes and compares and not data
     static = objects.static_names(x) if registered else ()
     order = objects.field_order(cls) if registered else None
-    if flax.is_pytree(cls) or issubclass(cls, CustomArray):
-        order = sorted  # as their own flatten functions do
+    if flax.is_pytree(cls):
+        order = sorted  # as nnx itself does wherever it goes through them
     # Code of a library, which nobody looks at, may read any attribute.
     whole = registered or is_library(cls) or any(map(is_installed, cls.__mro__))
     kind = objects.ObjectKind
