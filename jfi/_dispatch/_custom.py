@@ -15,7 +15,7 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
-from .._values import is_installed_module, is_user_module
+from .._values import is_installed_module, is_key, is_user_module
 
 
 RULES = "__jfi_rules__"
@@ -138,7 +138,7 @@ def customs(values: Iterable[Any], depth: int = 2) -> list[Any]:
         if cls in known:
             continue
         if issubclass(cls, (jax.Array, Tracer)) and not is_custom(cls):
-            _learn(cls)
+            _learn(value)
         elif issubclass(cls, (list, tuple, dict)) and own_rules(cls) is None:
             inside = value.values() if isinstance(value, Mapping) else value
             if depth and not all_known(map(type, inside)):
@@ -149,9 +149,10 @@ def customs(values: Iterable[Any], depth: int = 2) -> list[Any]:
     return found
 
 
-def _learn(cls: type) -> None:
+def _learn(value: Any) -> None:
+    cls = type(value)
     known.add(cls)
-    if not issubclass(cls, Tracer):
+    if not (issubclass(cls, Tracer) or is_key(value)):
         for names in wrappers:
             names["array"] = cls
 

@@ -5,6 +5,7 @@ import importlib
 import inspect
 import operator
 import os
+import threading
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -41,9 +42,16 @@ def plain_function(name: str) -> _Wrapped | None:
     return found if callable(found) and not isinstance(found, type) else None
 
 
-@functools.cache
 def wrapped(name: str) -> _Wrapped:
     """The function of jfi with a name such as "linalg.det"."""
+    found = _made.get(name)
+    if found is None:
+        with _lock:  # one for all threads: it is known by identity
+            found = _made.get(name) or _made.setdefault(name, _make(name))
+    return found
+
+
+def _make(name: str) -> _Wrapped:
     plain = plain_function(name)
     if plain is None:
         raise AttributeError(f"jfi has no function {name!r}", name=name)
@@ -87,7 +95,9 @@ def wrapped(name: str) -> _Wrapped:
     return made
 
 
-#: Every wrapper that was made.
+_lock = threading.RLock()
+_made: dict[str, _Wrapped] = {}
+#: What is behind each wrapper that was made.
 functions: dict[_Wrapped, Function] = {}
 
 #: `x[index]` of a custom array.
