@@ -18,6 +18,7 @@ from subprocesses import output_of
 
 import jfi as jnp
 from jfi import exp as imported_exp
+from jfi._jax_internals import without
 
 
 class Diagonal(jnp.CustomArray, data_fields=["diagonal"]):
@@ -566,6 +567,70 @@ def test_override_keeps_the_words_of_torch_and_the_rules():
     with jnp.override(jnp.sum, lambda *args, **named: (len(args), named), wrap=False):
         assert jnp.sum(M, dim=0)[1].get("axis", 0) == 0
         assert jnp.sum(recording(Diagonal, "sum")) == (1, {})
+
+
+def test_without_jaxs_user_contexts():
+    """Compiled functions are forgotten where JAX can't keep several of them."""
+    with without("user_contexts"):
+        test_override_everywhere_in_a_block()
+        test_a_later_rule_holds_in_what_was_compiled_before()
+
+
+def test_swapped_functions_are_compiled_by_all_tools():
+    def eager():
+        return jnp.scan(lambda c, x: (c, jnp.cos(x)), 0.0, jnp.zeros(2))[1]
+
+    tools = [
+        eager,
+        lambda: jnp.vmap_automatically(jnp.cos, jnp.zeros(2)),
+        lambda: jax.vmap(jnp.cos)(jnp.zeros(2)),
+        lambda: jnp.jit(lambda x: jnp.cos(x))(jnp.zeros(2)),
+    ]
+    before = [tool().tolist() for tool in tools]
+    with jnp.override("cos", lambda x: x - 1):
+        assert [tool().tolist() for tool in tools] == [[-1.0, -1.0]] * 4
+    assert [tool().tolist() for tool in tools] == before == [[1.0, 1.0]] * 4
+
+
+PERSISTENT = """
+import sys, warnings, jfi as jnp
+from jax.experimental.sparse import BCOO
+jnp.enable_cache(sys.argv[1])
+scale = float(sys.argv[2])
+class Mine(jnp.CustomArray, data_fields=["d"]):
+    def __init__(self, d): self.d = d
+for cls in (Mine, BCOO):
+    jnp.register_function(cls, "trace", lambda x: scale)
+trace = jnp.persistent(lambda x: jnp.trace(x) + 0.0)
+ours = [float(trace(Mine(jnp.ones(3)))), float(trace(BCOO.fromdense(jnp.eye(2))))]
+jnp.register_function(BCOO, "trace", lambda x: scale + 1)
+ours += [float(trace(BCOO.fromdense(jnp.eye(2))))]
+exp = jnp.persistent(lambda x: jnp.exp(x))
+ours += [float(exp(0.0))]
+with jnp.override("exp", lambda x: scale + x):
+    ours += [float(exp(0.0))]
+print(ours + [float(exp(0.0))])
+"""
+
+
+def test_a_rule_is_part_of_a_persistent_program(tmp_path):
+    for scale in (2.0, 2.0, 3.0):
+        code = PERSISTENT.replace("sys.argv[1]", repr(str(tmp_path)))
+        found = output_of(code.replace("sys.argv[2]", repr(str(scale))))
+        assert found == str([scale, scale, scale + 1, 1.0, scale, 1.0])
+
+
+def test_functions_are_made_once_for_all_threads():
+    names = ["hypot", "logaddexp2", "linalg.eigvals", "fft.rfft2"]
+    code = f"""
+import threading, jfi
+from operator import attrgetter
+found, get = set(), attrgetter(*{names})
+threads = [threading.Thread(target=lambda: found.add(get(jfi))) for _ in range(20)]
+[t.start() for t in threads], [t.join() for t in threads]
+print(len(found))
+"""
+    assert output_of(code) == "1"
 
 
 def test_nothing_is_left_in_jax():
