@@ -14,7 +14,7 @@ import jfi as jnp
 
 
 PICTURE = "look_inside.png"
-STEPS, LINKS = 20, 20
+STEPS, LINKS = 12, 20
 State = tuple[jnp.Array, jnp.Array]  # angles and speeds
 
 

@@ -56,6 +56,7 @@ from ._errors import (
     BatchError as BatchError,
     CacheWarning as CacheWarning,
     CallbackError as CallbackError,
+    ComparisonError as ComparisonError,
     DefaultsError as DefaultsError,
     DerivativeError as DerivativeError,
     DeviceError as DeviceError,
@@ -80,6 +81,7 @@ from ._errors import (
     SolverError as SolverError,
     StateError as StateError,
     TangentError as TangentError,
+    TreeError as TreeError,
     UncompiledWarning as UncompiledWarning,
 )
 from ._random._seeding import (
@@ -119,7 +121,7 @@ jaxm = _jfi  # the module itself, for `from jfi import jaxm`
 # Imported on first use, which spares a third of the time of `import jfi`. Type checkers
 # see plain imports, and no `__getattr__`, which would excuse every typo.
 if _typing.TYPE_CHECKING:
-    from . import random as random
+    from . import random as random, testing as testing
     from ._autojit import (
         AdvancedAutoJIT as AdvancedAutoJIT,
         AutoJIT as AutoJIT,
@@ -169,8 +171,14 @@ if _typing.TYPE_CHECKING:
         Neighbors as Neighbors,
         Pairs as Pairs,
     )
+    from ._foreign.numpy_functions import from_numpy as from_numpy
     from ._foreign.torch import from_torch as from_torch
-    from ._inspect import Inspection as Inspection, inspect as inspect
+    from ._inspect import (
+        Inspection as Inspection,
+        Summary as Summary,
+        inspect as inspect,
+        summary as summary,
+    )
     from ._loops import (
         ScanWhileResult as ScanWhileResult,
         associative_scan as associative_scan,
@@ -248,6 +256,7 @@ if _typing.TYPE_CHECKING:
         topk as topk,
         unsqueeze as unsqueeze,
     )
+    from ._trees import pytree as pytree
 else:
     from jax.numpy import __array_api_version__, __array_namespace_info__
 
@@ -255,7 +264,7 @@ else:
     from ._dispatch._names import functions_of as _functions_of
     from ._jax_internals import (
         deprecated_numpy as _deprecations,
-        from_numpy as _from_numpy,
+        from_numpy as _jax_numpy,
     )
     from ._optional._packages import attach as _attach
 
@@ -273,6 +282,7 @@ else:
             "Generator": "_random._generator_objects",
             "HaikuNetwork": "_foreign._haiku",
             "Inspection": "_inspect",
+            "Summary": "_inspect",
             "KDTree": "_foreign.kdtree",
             "Neighbors": "_foreign.kdtree",
             "Pairs": "_foreign.kdtree",
@@ -290,6 +300,7 @@ else:
             "enable_cache": "_persistent",
             "fori_loop": "_loops",
             "from_haiku": "_foreign._haiku",
+            "from_numpy": "_foreign.numpy_functions",
             "from_torch": "_foreign.torch",
             "grad": "_derivatives",
             "hessian": "_derivatives",
@@ -308,8 +319,10 @@ else:
             "override": "_dispatch._overriding",
             "persistent": "_persistent",
             "persistent_call": "_persistent",
+            "pytree": "_trees",
             "random": "random",
             "register_function": "_dispatch._rules",
+            "testing": "testing",
             "register_autoray": "_foreign._autoray",
             "remat": "_loops",
             "safe_where": "_loops",
@@ -318,6 +331,7 @@ else:
             "scan_while": "_loops",
             "shared": "_batching",
             "stack_trees": "_batching",
+            "summary": "_inspect",
             "switch": "_loops",
             "Timing": "_timing",
             "timeit": "_timing",
@@ -342,7 +356,7 @@ else:
                 "_torch_names",
             ),
         },
-        _explained(__name__, _from_numpy),
+        _explained(__name__, _jax_numpy),
     )
     __all__ = [name for name in __dir__() if not name.startswith("_")]
 

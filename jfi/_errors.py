@@ -9,6 +9,7 @@ Python user would expect, so that either can be caught:
     ├── BatchError (TypeError, ValueError)  what vmap can't map, or finds no batch in
     │   └── AmbiguousBatchError             ... or finds several
     ├── CallbackError (RuntimeError)        a host function can't run inside JAX
+    ├── ComparisonError (AssertionError)    a converted object differs from the original
     ├── DefaultsError (TypeError, ValueError)  a dtype that is not there
     │   └── DeviceError (RuntimeError)          ... or a device
     ├── DerivativeError (TypeError)         what has no derivative
@@ -23,7 +24,8 @@ Python user would expect, so that either can be caught:
     ├── MissingDependencyError (ImportError)  an optional package is not installed
     ├── RandomError (RuntimeError)          no fresh random number can be given here
     ├── SolverError (ValueError)            what a solver of jfi.scipy can't take
-    └── StateError (ValueError)             what can't be saved, or is not in a file
+    ├── StateError (ValueError)             what can't be saved, or is not in a file
+    └── TreeError (TypeError)               a class or an object that is no tree of data
 
     JfiWarning (UserWarning)
     ├── CacheWarning                        the store of compiled programs is no use
@@ -44,6 +46,7 @@ __all__ = [
     "BatchError",
     "CacheWarning",
     "CallbackError",
+    "ComparisonError",
     "DefaultsError",
     "DerivativeError",
     "DeviceError",
@@ -68,6 +71,7 @@ __all__ = [
     "SolverError",
     "StateError",
     "TangentError",
+    "TreeError",
     "UncompiledWarning",
 ]
 
@@ -94,6 +98,10 @@ class AmbiguousBatchError(BatchError):
 
 class CallbackError(JfiError, RuntimeError):
     """A host function can't run inside JAX."""
+
+
+class ComparisonError(JfiError, AssertionError):
+    """A converted object differs from the original."""
 
 
 class DefaultsError(JfiError, TypeError, ValueError):
@@ -154,6 +162,10 @@ class SolverError(JfiError, ValueError):
 
 class StateError(JfiError, ValueError):
     """A state can't be saved, or a file does not hold this one."""
+
+
+class TreeError(JfiError, TypeError):
+    """A class can't be a tree, or an object of it hides data from JAX."""
 
 
 class JfiWarning(UserWarning):

@@ -260,3 +260,12 @@ def test_without_jit_the_numbers_are_the_same():
     with jax.disable_jit():
         assert same([draw(), draw()], expected)
     assert jnp.get_rng_state()["count"] == 2
+
+
+def test_a_generator_shows_where_it_stands():
+    generator = jnp.Generator(7)
+    generator.rand()
+    assert repr(generator) == "<Generator of key [0, 7], 1 drawn>"
+    inside = []
+    jax.jit(lambda x: inside.append(repr(generator)) or x)(1.0)
+    assert inside == ["<Generator of threefry2x32 keys>"]

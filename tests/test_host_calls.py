@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from jfi import CallbackError
-from jfi._foreign.host import _primitives, host_call
+from jfi._foreign.host import (
+    GivenFunction,
+    HostFunction,
+    ReadyGradients,
+    Saved,
+    Transposable,
+    _primitives,
+    call_host,
+    host_call,
+)
 
 from .subprocesses import output_of
 
@@ -338,3 +347,185 @@ def test_threads():
     for thread in threads:
         thread.join()
     assert results == {i: 6.0 * i for i in range(8)}
+
+
+class Wave(HostFunction):
+    """sin(scale * x) with counted calls, differentiated in three ways."""
+
+    def __init__(self, way):
+        super().__init__("wave()")
+        self.way, self.calls = way, 0
+
+    def results(self, scale, x):
+        return [x, spec((), np.int32)]
+
+    def run(self, scale, x):
+        self.calls += 1
+        return [np.sin(scale * x), np.int32(len(x))]
+
+    def derivative(self, wanted, specs):
+        products = Transposable(
+            Slope("wave.jvp", wanted, None), lambda _: Slope("wave.vjp", None, wanted)
+        )
+        if self.way == "products":
+            return products
+
+        def saving(scale, x):
+            self.calls += 1
+            return [np.sin(scale * x), np.int32(len(x)), np.cos(scale * x), scale, x]
+
+        def from_saved(cos, scale, x, ct):
+            found = [(ct * cos * x).sum(), ct * cos * scale]
+            return [f for f, wants in zip(found, wanted, strict=True) if wants]
+
+        specs = [spec(s.shape, s.dtype) for s in specs]
+        chosen = [s for s, wants in zip(specs, wanted, strict=True) if wants]
+        call = GivenFunction(
+            "wave", saving, lambda scale, x: [x, spec((), np.int32), x, scale, x]
+        )
+        return Saved(
+            call,
+            lambda _: GivenFunction("wave", from_saved, lambda *_: chosen),
+            products,
+        )
+
+
+class Slope(HostFunction):
+    """First derivatives of a wave, differentiated by JAX's own rules for that."""
+
+    def __init__(self, name, forward, backward):
+        super().__init__(name)
+        self.forward, self.backward = forward, backward
+
+    def results(self, scale, x, *_):
+        if self.backward is None:
+            return [x]
+        return [s for s, want in zip((scale, x), self.backward, strict=True) if want]
+
+    def run(self, scale, x, *more):
+        cos = np.cos(scale * x)
+        if self.backward is not None:
+            found = [(more[0] * cos * x).sum(), more[0] * cos * scale]
+            pairs = zip(found, self.backward, strict=True)
+            return [np.asarray(f, x.dtype) for f, want in pairs if want]
+        remaining = iter(more)
+        d_scale = next(remaining) if self.forward[0] else 0.0
+        d_x = next(remaining) if self.forward[1] else 0.0
+        return [(cos * (d_scale * x + scale * d_x)).astype(x.dtype)]
+
+
+@pytest.mark.parametrize("way", ["products", "saved"])
+def test_a_derivative_by_products_and_by_what_was_saved(way):
+    wave = Wave(way)
+    ours = lambda scale, x: call_host(wave, scale, x)[0]
+    plain = lambda scale, x: jnp.sin(scale * x)
+    scale, x = jnp.float32(2.0), jnp.asarray(X[0])
+
+    def checks(f):
+        loss = lambda scale, x: jnp.sum(f(scale, x) ** 2)
+        over_rows = lambda scale, x: jnp.sum(jax.vmap(f, (None, 0))(scale, x) ** 2)
+        repeated = lambda x: jax.lax.scan(lambda c, _: (f(scale, c), 0), x, None, 3)[0]
+        return [
+            jax.jit(jax.grad(loss, (0, 1)))(scale, x),
+            jax.grad(loss)(scale, x),
+            jax.jvp(f, (scale, x), (scale, x))[1],
+            jax.jacfwd(f, 1)(scale, x),
+            jax.vmap(jax.grad(loss, 1), (None, 0))(scale, jnp.asarray(X)),
+            jax.jit(jax.grad(over_rows, (0, 1)))(scale, jnp.asarray(X)),
+            jax.jit(jax.jacrev(repeated))(x),
+            jax.grad(lambda x: jax.checkpoint(f)(scale, x).sum())(x),
+            jax.linearize(lambda x: f(scale, x), x)[1](x),
+        ]
+
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5),
+        checks(ours),
+        checks(plain),
+    )
+
+
+def test_a_saving_call_runs_once():
+    wave = Wave("saved")
+    gradient = jax.jit(jax.grad(lambda x: call_host(wave, jnp.float32(2), x)[0].sum()))
+    gradient(jnp.ones(3))
+    wave.calls = 0
+    gradient(jnp.ones(3))
+    assert wave.calls == 1
+
+
+def test_gradients_that_come_with_the_value():
+    calls = []
+
+    class Loss(HostFunction):
+        def results(self, w, x):
+            return [spec((), w.dtype), spec((), np.int32)]
+
+        def run(self, w, x):
+            calls.append("value")
+            return [((w * x) ** 2).sum(), np.int32(7)]
+
+        def derivative(self, wanted, specs):
+            assert wanted == (True, False)  # nobody asks for that of the data
+
+            def both(w, x):
+                calls.append("both")
+                return [((w * x) ** 2).sum(), np.int32(7), 2 * w * x * x]
+
+            outs = lambda w, x: [spec((), w.dtype), spec((), np.int32), w]
+            return ReadyGradients(GivenFunction("loss()", both, outs))
+
+    loss = Loss("loss()")
+    ours = lambda w, x: call_host(loss, w, x)[0]
+    plain = lambda w, x: jnp.sum((w * x) ** 2)
+    w, x = jnp.asarray(Y), jnp.asarray(X)
+    for run in (jax.value_and_grad(ours), jax.jit(jax.value_and_grad(ours))):
+        found, expected = run(w, x[1]), jax.value_and_grad(plain)(w, x[1])
+        jax.tree.map(np.testing.assert_allclose, found, expected)
+    assert calls == ["both", "both"]
+    batch = lambda f: lambda w: jnp.sum(jax.vmap(f, (None, 0))(w, x) ** 2)
+    found = jax.jit(jax.grad(batch(ours)))(w)
+    np.testing.assert_allclose(found, jax.grad(batch(plain))(w), rtol=1e-5)
+
+
+def test_no_derivative_is_refused_and_integers_have_none():
+    x = jnp.ones(3)
+    with pytest.raises(CallbackError, match=r"add\(\) has no derivative"):
+        jax.grad(lambda x: add(x, x))(x)
+    count = lambda x: host_call(lambda x: [x.size], [spec((), int)], x, name="count()")
+    assert jax.grad(lambda x: x.sum() * count(x)[0])(x)[0] == 3
+
+
+def test_a_loop_whose_body_is_one_call():
+    """XLA takes the call for the tuple of the loop's state, and hangs."""
+    code = """
+import jax, jax.numpy as jnp
+from jfi._foreign.host import GivenFunction, call_host
+both = GivenFunction("both()", lambda x, y: [x + y, x * y], lambda x, y: [x, y])
+def loop(c):
+    body = lambda c: tuple(call_host(both, *c))
+    return jax.lax.while_loop(lambda c: c[0] < 9, body, c)
+nested = lambda c: jax.lax.fori_loop(0, 2, lambda _, c: loop(c), c)
+print(*jax.jit(nested)((jnp.int32(2), jnp.int32(1))))
+"""
+    assert output_of(code, timeout=100) == "11 30"
+
+
+def test_shards_differ_where_arguments_do():
+    code = """
+import jax, jax.numpy as jnp, numpy as np
+from jax.sharding import PartitionSpec as P
+from jfi import from_numpy
+kind = (jax.sharding.AxisType.Auto,)
+mesh = jax.make_mesh((4,), ("i",), axis_types=kind)
+f = from_numpy(np.multiply, vjp=lambda p, c: (p[1] * c, p[0] * c))
+shard = lambda x, y: f(x, y)
+run = jax.shard_map(shard, mesh=mesh, in_specs=(P("i"), P()), out_specs=P("i"))
+x, y = jnp.arange(8.0), jnp.array([1.0, 2.0])
+for call in (run, jax.jit(run)):
+    print(np.asarray(call(x, y)).tolist())
+print(np.asarray(jax.jit(jax.grad(lambda y: run(x, y).sum()))(y)).tolist())
+"""
+    env = {"XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
+    lines = output_of(code, env=env).splitlines()
+    product = str([k * (1.0 + k % 2) for k in range(8)])
+    assert lines == [product, product, "[12.0, 16.0]"]

@@ -10,6 +10,7 @@ import scipy.optimize
 
 import jfi
 from jfi import SolverError
+from jfi._jax_internals import on_compiled
 from jfi.scipy import optimize
 
 from .differences import check, close
@@ -153,7 +154,7 @@ def test_a_bracket_without_a_change_of_sign_is_scipys_error():
     with pytest.raises(ValueError, match="must have different signs"):
         solve()
     with pytest.raises(jax.errors.JaxRuntimeError, match="must have different signs"):
-        jax.jit(solve)()
+        jax.block_until_ready(jax.jit(solve)())
 
 
 # ------------------------------------------------------------------------- minima
@@ -172,7 +173,8 @@ def test_minima_are_those_of_scipy(method):
         assert found.success
         np.testing.assert_allclose(found.x, [1.2, 1.44], rtol=1e-4)
         np.testing.assert_allclose(found.fun, 0.0, atol=1e-8)
-        np.testing.assert_allclose(found.jac, 0.0, atol=1e-3)
+        if method not in ("nelder-mead", "powell"):
+            np.testing.assert_allclose(found.jac, 0.0, atol=1e-3)
 
 
 @pytest.mark.parametrize("x64", [True], ids=["x64"], indirect=True)
@@ -279,6 +281,7 @@ def test_least_squares_are_those_of_scipy(loss, x64):
     assert found.success
 
 
+@pytest.mark.parametrize("x64", [True], ids=["x64"], indirect=True)
 @pytest.mark.parametrize("loss", ["cauchy"])
 def test_a_fit_has_derivatives_under_every_transformation(loss, x64):
     def fit(data):
@@ -288,7 +291,7 @@ def test_a_fit_has_derivatives_under_every_transformation(loss, x64):
     check(fit, jnp.asarray(DATA), x64=x64)
 
 
-@pytest.mark.parametrize("method", ["trf", "dogbox"])
+@pytest.mark.parametrize("method", ["trf"])
 def test_least_squares_within_bounds(method):
     def fit(data, low):
         start, bounds = jnp.array([4.0, 1.0]), ([low, 0.0], jnp.inf)
@@ -315,23 +318,52 @@ def test_autojit_and_its_captured_numbers():
     np.testing.assert_allclose(solution(x), 3.0, rtol=1e-5)
 
 
-def test_equal_code_is_compiled_once():
+@pytest.mark.parametrize("relu", [jax.nn.relu, lambda x: x], ids=["rules", "none"])
+def test_equal_code_is_compiled_once(relu):
+    def solution(a, b):
+        def cost(x, a):
+            return jnp.sum((x - relu(a)) ** 2) + b * jnp.sum(x**2)
+
+        return optimize.minimize(cost, jnp.ones(2), a).x
+
+    first, second = jnp.float32(1.0), jnp.float32(3.0)
+    solution(1.0, first)
     compiled = []
+    on_compiled(compiled.append)  # from here on, for good
+    found = solution(4.0, second)
+    assert not compiled
+    np.testing.assert_allclose(found, 1.0, rtol=1e-3)
 
-    def solution(a):
-        def equation(x):
-            compiled.append(1)
-            return x**2 - a
 
-        return optimize.root(equation, jnp.ones(1)).x
+def test_python_code_may_ask_for_the_value_of_a_float():
+    find = lambda a: optimize.root(
+        lambda x, a: x - a if a > 0 else x + a, jnp.ones(1), a
+    )
+    assert find(2.0).x[0] == 2.0
+    assert find(-2.0).x[0] == 2.0
 
-    solution(2.0)
-    with jax.log_compiles(False), jax.check_tracer_leaks(False):
-        counts = [len(compiled)]
-        for a in (3.0, 4.0):
-            np.testing.assert_allclose(solution(a), np.sqrt(a), rtol=1e-5)
-            counts.append(len(compiled))
-    assert set(np.diff(counts)) == {1}  # traced once at each call, for its constants
+
+def test_a_function_without_derivatives_has_roots_and_minima():
+    def square(x):
+        spec = jax.ShapeDtypeStruct(x.shape, x.dtype)
+        return jax.pure_callback(lambda x: np.asarray(x) ** 2 - 4.0, spec, x)
+
+    @jax.jit
+    def find():
+        root = optimize.root(square, jnp.ones(1), method="broyden1", tol=1e-4)
+        cost = lambda x: jnp.sum(square(x) ** 2)
+        return root, optimize.minimize(cost, jnp.ones(1), method="Nelder-Mead")
+
+    root, minimum = find()
+    np.testing.assert_allclose([root.x, minimum.x], 2.0, rtol=1e-3)
+    assert np.isnan(minimum.jac)
+
+
+def test_a_function_that_draws_is_refused():
+    for transform in (lambda f: f, jfi.jit):
+        find = transform(lambda: optimize.root(lambda x: x - jfi.randn(1), jnp.ones(1)))
+        with pytest.raises(SolverError, match="draw once, before the call"):
+            find()
 
 
 def test_threads_solve_at_the_same_time():

@@ -368,3 +368,16 @@ def test_sequences_of_worlds():
             wide = np.float64 if on else np.float32
             for run in (f, jax.grad(f), jax.jit(jax.hessian(f)), jfi.autojit(f)):
                 assert run(x).dtype == wide
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+@pytest.mark.parametrize("look", [True, False])
+def test_where_the_caller_wants_no_graphs(mode, look):
+    f = from_torch(lambda x: torch.sin(x) if not look or x.sum() > -99 else x)
+    x = data(4)
+    with mode():
+        close(f(x), jnp.sin(x))
+        close(jax.grad(lambda x: f(x).sum())(x), jnp.cos(x))
+        close(jax.vjp(f, x)[1](x)[0], x * jnp.cos(x))
+        close(jax.jacfwd(f)(x), jnp.diag(jnp.cos(x)))
+    close(jax.jit(jax.grad(lambda x: f(x).sum()))(x), jnp.cos(x))

@@ -326,3 +326,12 @@ def test_mixed_precision_parameters(x64):
     assert (
         from_torch(net.bfloat16())(jnp.ones((1, 2), jnp.bfloat16)).dtype == jnp.bfloat16
     )
+
+
+def test_buffers_have_zero_gradients():
+    net = nn.BatchNorm1d(3)
+    net.num_batches_tracked = None
+    ours = from_torch(net.eval())
+    gradient = jfi.grad(lambda net: net(values()).sum())(ours)
+    assert not gradient.buffers["running_mean"].any()
+    assert (gradient.params["bias"] == 5).all()

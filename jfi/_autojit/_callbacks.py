@@ -18,21 +18,23 @@ import jax
 from jax.core import Tracer
 
 from .._jax_internals import callbacks_of
-from .._values import own_attributes, references
+from .._values import own_attributes, references, slots
 from ._graphs import Graph, Opened
 from ._watching import UnwatchedError
 from .kinds._base import MISSING
 from .kinds._classify import BODY, CELL, FUNCTION, VARIABLES
-from .kinds._objects import slots
 from .kinds._variables import Namespace
 
 
-_NAMES = {"callback", "io_callback", "pure_callback"}
+_NAMES = {
+    "callback", "io_callback", "pure_callback",
+    "call_host", "from_numpy", "from_torch", "host_call", "jaxify",
+}  # fmt: skip
 MAX_REACHED = 10_000  # objects of a callback that are looked at
 
 
 def may_call_back(opened: Opened) -> bool:
-    """Whether some code names a function of JAX that calls back, or may make its name.
+    """Whether some code names what calls back, or may make the name of JAX's functions.
 
     A name may be made of texts, as in `getattr(jax, "pure_" + "callback")`.
     """
@@ -44,7 +46,7 @@ def may_call_back(opened: Opened) -> bool:
     return any(
         isinstance(x, types.FunctionType)
         and x.__name__ in _NAMES
-        and str(x.__module__).startswith("jax.")
+        and str(x.__module__).startswith(("jax.", "jfi."))
         for x in opened.objects
     )
 

@@ -43,7 +43,8 @@ def still_part(opened: Opened) -> Part | None:
     roots: list[int] = []
     candidates = sorted(above & still)
     for root in candidates:  # it grows meanwhile
-        if type(opened.objects[root]) is tuple:  # callers make it anew: what is in it
+        # Callers make it anew, or it is the compiled function's own: what is in it.
+        if type(opened.objects[root]) in (tuple, types.CellType):
             candidates += [c for c in graph[root][2] if c not in candidates]
             continue
         large = len(_below(graph, [root])) >= MIN_NODES
@@ -117,7 +118,8 @@ class Found:
         self._sizes: list[int] = []
         self._dicts: list[dict[str, Any]] = []
         self._names: list[str] = []
-        self._columns: list[tuple[Callable[[], Iterable[Any]], list[Any]]] = []
+        self._columns: list[Callable[[], Iterable[Any]]] = []
+        self._seen: list[Any] = []
 
     def watch(self, watches: Sequence[Watches]) -> None:
         """Remember what the values hold at present."""
@@ -139,26 +141,27 @@ class Found:
             functools.partial(map, type, objects),
             functools.partial(map, _DICT, objects),
             functools.partial(map, _CONTENTS, cells),
-            functools.partial(_called, calls),
+            *calls,
         ]
         listed = [(column, list(column())) for column in columns]
-        self._columns = [(column, seen) for column, seen in listed if seen]
+        self._columns = [column for column, seen in listed if seen]
+        self._seen = list(_flat(seen for _, seen in listed))
 
     def is_same(self) -> bool:
         """Whether they hold the same objects."""
         try:
-            if list(map(len, self._sized)) != self._sizes:
+            if self._sized and [*map(len, self._sized)] != self._sizes:
                 return False
-            if list(_flat(self._dicts)) != self._names:
+            if self._dicts and [*_flat(self._dicts)] != self._names:
                 return False
-            for column, seen in self._columns:
-                if not all(map(operator.is_, column(), seen)):
-                    return False
+            # Lists are as long as before: their lengths were compared. In one pass, and
+            # without a function in Python for each: this is done at every call.
+            return all(map(_is, _flat(map(_call, self._columns)), self._seen))
         except (KeyError, ValueError):  # an attribute of a class is gone; an empty cell
             return False
-        return True
 
 
+_is, _call = operator.is_, operator.call
 _flat = itertools.chain.from_iterable
 _DICT = operator.attrgetter("__dict__")
 _CONTENTS = operator.attrgetter("cell_contents")
@@ -166,10 +169,6 @@ _CONTENTS = operator.attrgetter("cell_contents")
 
 def _values(dicts: Iterable[dict[Any, Any]]) -> Iterable[Any]:
     return _flat(map(dict.values, dicts))
-
-
-def _called(calls: Iterable[Callable[[], Iterable[Any]]]) -> Iterable[Any]:
-    return _flat(map(operator.call, calls))
 
 
 class PartRecogniser:
@@ -187,13 +186,18 @@ class PartRecogniser:
     ) -> None:
         self._recognise, self._kinds = recognise, kinds
         self._found: dict[Any, tuple[tuple[Any, ...], Found]] = {}
+        self._last: tuple[tuple[Any, ...], Found] | None = None
         self._misses = 0
 
     def __call__(self, *roots: Any) -> Found | None:
         """What is found; None if the roots have another form."""
+        last = self._last
+        if last is not None and all(map(_is, roots, last[0])) and last[1].is_same():
+            return last[1]
         key = tuple(map(id, roots))
         known = self._found.get(key)
         if known is not None and known[1].is_same():
+            self._last = known
             return known[1]
         found = self._recognise(*roots)
         if found is not None and self._misses < MAX_MISSES:
@@ -205,7 +209,16 @@ class PartRecogniser:
 
     def _remember(self, key: Any, roots: tuple[Any, ...], found: Found) -> None:
         pairs = zip(self._kinds, found.nodes, strict=True)
-        found.watch([kind.watches(x, part) for (kind, part), x in pairs])
+        watches = [kind.watches(x, part) for (kind, part), x in pairs]
+        # Functions of a library stay what they are, and so do their attributes.
+        fixed = {
+            id(x.__dict__)
+            for x in found.nodes
+            if isinstance(x, types.FunctionType) and not is_user_function(x)
+        }
+        found.watch(
+            [w for w, x in zip(watches, found.nodes, strict=True) if id(x) not in fixed]
+        )
         again = self._recognise(*roots)  # another thread may have written meanwhile
         if again is None or again.key != found.key:
             return

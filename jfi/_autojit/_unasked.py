@@ -104,7 +104,9 @@ def refusing_callbacks(block: Callable[..., Any]) -> Callable[..., Any]:
 
     def refusing(*args: Any) -> Any:
         bars = ProgressBar.traced
-        if calls_back(jitted.trace(*args).jaxpr.jaxpr):  # the call finds this trace
+        jaxpr = jitted.trace(*args).jaxpr.jaxpr  # the call finds this trace
+        # Host functions are the user's own objects, or else `_callbacks` finds out.
+        if calls_back(jaxpr, host_functions=False):
             raise MovesBarError if ProgressBar.traced > bars else CallsBackError
         return jitted(*args)
 

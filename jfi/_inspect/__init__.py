@@ -3,7 +3,7 @@
 `_tracing` makes a jaxpr of a function of any kind, `_flow` a list of operations of the
 jaxpr. `_costs` and `_memory` say what these take; `_report` holds what users get, made
 of the `_rows`, and `_compiled` what XLA makes of it. `_text`, `_html`, `_hints` and
-`_amounts` show it.
+`_amounts` show it. `_summary` lists the arrays in an object.
 
 `_graphs` folds the operations to nodes that a person can look at. `_layout` and
 `_drawing` draw them, `_texts_of_graphs` writes them down for other programs;
@@ -13,3 +13,4 @@ of the `_rows`, and `_compiled` what XLA makes of it. `_text`, `_html`, `_hints`
 from ._compiled import Compilation as Compilation
 from ._public import inspect as inspect
 from ._report import Inspection as Inspection
+from ._summary import ArrayRow as ArrayRow, Summary as Summary, summary as summary

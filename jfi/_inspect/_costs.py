@@ -29,8 +29,8 @@ class Cost(NamedTuple):
         is_known: False for callbacks and kernels: what they do is not to be seen.
     """
 
-    flops: float
-    transcendentals: float
+    flops: int
+    transcendentals: int
     bytes: int
     is_known: bool = True
 
@@ -63,7 +63,7 @@ def cost(name: str, ins: Sequence[Any], outs: Sequence[Any], params: Params) -> 
         flops = formula(ins, outs, params) if formula else _elementwise(name, outs)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         return Cost(0, 0, moved, is_known=False)  # another release of JAX
-    return Cost(flops, 0, moved)
+    return Cost(round(flops), 0, moved)
 
 
 def size(aval: Any) -> int:
@@ -87,7 +87,7 @@ def _results(outs: Sequence[Any]) -> int:
     return sum(map(size, outs))
 
 
-def _elementwise(name: str, outs: Sequence[Any]) -> float:
+def _elementwise(name: str, outs: Sequence[Any]) -> int:
     each = _OF_COMPLEX.get(name, 2) if any(map(is_complex, outs)) else 1
     return each * _results(outs)
 

@@ -7,10 +7,12 @@ bodies come after them, and say how often they run.
 
 import linecache
 import os
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import count, pairwise
 from typing import Any, NamedTuple, TypeAlias
+
+import jax
 
 from .._jax_internals import (
     Inner,
@@ -47,7 +49,23 @@ class Line(NamedTuple):
         return linecache.getline(self.file, self.number).strip()
 
     def __str__(self) -> str:
-        return f"{os.path.basename(self.file)}, line {self.number}"
+        folder, name = os.path.split(self.file)
+        # Notebooks have a file with a number for its name for each cell.
+        in_notebook = os.path.basename(folder).startswith("ipykernel_")
+        return f"{'cell' if in_notebook else name}, line {self.number}"
+
+
+class Place(NamedTuple):
+    """Where an operation comes from.
+
+    Attributes:
+        line: The line of the user.
+        is_own: Whether the line itself, or a function of JAX or jfi that it calls,
+            makes it, and not another library.
+    """
+
+    line: Line | None
+    is_own: bool
 
 
 class Scope(NamedTuple):
@@ -77,7 +95,7 @@ class Operation:
     Attributes:
         number: Its place in the list.
         name: JAX's name of it, such as "dot_general".
-        line: The line of the user that it comes from, if that is known.
+        place: Where it comes from.
         scopes: The functions, loops and branches around it, from the outside in.
         times: How often it runs; loops of unknown length count once.
         cost: What one run of it costs; that of a loop is in its body.
@@ -90,7 +108,7 @@ class Operation:
 
     number: int
     name: str
-    line: Line | None
+    place: Place
     scopes: tuple[Scope, ...]
     times: int
     cost: Cost
@@ -98,6 +116,11 @@ class Operation:
     inputs: tuple[Value, ...]
     equation: Any
     needed: bool = True
+
+    @property
+    def line(self) -> Line | None:
+        """The line of the user that it comes from, if that is known."""
+        return self.place.line
 
     @property
     def results(self) -> list[Any]:
@@ -121,7 +144,7 @@ class Branches(NamedTuple):
     """
 
     line: Line | None
-    flops: tuple[float, ...]
+    flops: tuple[int, ...]
     counted: int
 
 
@@ -146,7 +169,8 @@ def flow_of(closed_jaxpr: Any) -> Flow:
     walk = _Walk()
     jaxpr = closed_jaxpr.jaxpr
     inputs: list[Value] = [("in", 0, k) for k in range(len(jaxpr.invars))]
-    results = walk.run(Inner("call", jaxpr, closed_jaxpr.consts, 1), inputs, (), None)
+    whole = Inner("call", jaxpr, closed_jaxpr.consts, 1)
+    results = walk.run(whole, inputs, (), Place(None, False))
     flow = Flow(walk.operations, results, walk.branches, walk.ends)
     needed, _ = useful(flow)
     for operation in flow.operations:
@@ -167,7 +191,7 @@ class _Walk:
         inner: Inner,
         inputs: Sequence[Value],
         scopes: tuple[Scope, ...],
-        line: Line | None,
+        around: Place,
         times: int = 1,
     ) -> list[Value]:
         """Note the operations of a jaxpr, and tell where its results come from."""
@@ -175,11 +199,11 @@ class _Walk:
         env: dict[Any, Value] = dict(zip(jaxpr.invars, inputs, strict=True))
         for variable, value in zip(jaxpr.constvars, inner.consts, strict=False):
             env[variable] = ("const", id(value), 0)
-        if line is not None and _is_of_library(jaxpr):
-            lines: Iterator[Line | None] = (line for _ in jaxpr.eqns)
-        else:
-            lines = (_line(equation) or line for equation in jaxpr.eqns)
-        for equation, place in zip(jaxpr.eqns, lines, strict=True):
+        inherits = around.line is not None and _is_of_library(jaxpr)
+        if inherits and not _is_of_jax(jaxpr):
+            around = Place(around.line, False)
+        for equation in jaxpr.eqns:
+            place = around if inherits else _place(equation, around)
             found = tuple(_value(atom, env) for atom in equation.invars)
             outs = self._equation(equation, found, scopes, place, times)
             env.update(zip(equation.outvars, outs, strict=True))
@@ -190,18 +214,18 @@ class _Walk:
         equation: Any,
         inputs: tuple[Value, ...],
         scopes: tuple[Scope, ...],
-        line: Line | None,
+        place: Place,
         times: int,
     ) -> list[Value]:
         parts = inside(equation)
         if len(parts) == 1 and is_call(parts[0]):
             scope = Scope(called_name(equation), next(self._scopes), 1, None)
-            return self.run(parts[0], inputs, (*scopes, scope), line, times)
+            return self.run(parts[0], inputs, (*scopes, scope), place, times)
         number = len(self.operations)
         name = equation.primitive.name
         own = Cost(0, 0, 0) if parts else _cost(equation)
         self.operations.append(
-            Operation(number, name, line, scopes, times, own, True, inputs, equation)
+            Operation(number, name, place, scopes, times, own, True, inputs, equation)
         )
         ends = [number + 1]
         for part in parts:
@@ -217,11 +241,11 @@ class _Walk:
                 ("in", scope.number, k) for k in range(len(part.jaxpr.invars))
             ]
             runs = times * (1 if part.times is None else part.times)
-            results = self.run(part, values, (*scopes, scope), line, runs)
+            results = self.run(part, values, (*scopes, scope), place, runs)
             self.ends[scope.number] = results
             ends.append(len(self.operations))
         if name == "cond":
-            self._choose(line, ends)
+            self._choose(place.line, ends)
         return [("op", number, k) for k in range(len(equation.outvars))]
 
     def _choose(self, line: Line | None, ends: Sequence[int]) -> None:
@@ -236,7 +260,7 @@ class _Walk:
         self.branches.append(Branches(line, flops, chosen))
 
 
-def _total(operations: Sequence[Operation]) -> tuple[float, float, int]:
+def _total(operations: Sequence[Operation]) -> tuple[int, int, int]:
     counted = [o for o in operations if o.counted]
     flops = sum((o.cost.flops + o.cost.transcendentals) * o.times for o in counted)
     return flops, sum(o.cost.bytes * o.times for o in counted), len(counted)
@@ -254,9 +278,11 @@ def _value(atom: Any, env: dict[Any, Value]) -> Value:
     return env[atom]
 
 
-def _line(equation: Any) -> Line | None:
-    found = user_line(equation, is_library_file)
-    return Line(*found) if found else None
+def _place(equation: Any, around: Place) -> Place:
+    found, innermost = user_line(equation, is_library_file), user_line(equation)
+    if found is None or innermost is None:
+        return around
+    return Place(Line(*found), not is_library_file(innermost[0]))
 
 
 def _is_of_library(jaxpr: Any) -> bool:
@@ -264,9 +290,20 @@ def _is_of_library(jaxpr: Any) -> bool:
 
     JAX keeps its jaxpr, with the line of whoever called it first.
     """
-    file_of = source_files()
-    file = file_of(jaxpr) if file_of else None
+    file = _file(jaxpr)
     return file is not None and is_library_file(file)
+
+
+def _is_of_jax(jaxpr: Any) -> bool:
+    return (_file(jaxpr) or "").startswith(_FOLDERS)
+
+
+_FOLDERS = os.path.dirname(jax.__file__), os.path.dirname(os.path.dirname(__file__))
+
+
+def _file(jaxpr: Any) -> str | None:
+    file_of = source_files()
+    return file_of(jaxpr) if file_of else None
 
 
 def useful(flow: Flow) -> tuple[set[int], set[Value]]:
@@ -307,7 +344,7 @@ def repeated(flow: Flow) -> list[list[Operation]]:
     canonical: dict[Value, Value] = {}
     groups: dict[Hashable, list[Operation]] = {}
     for operation in flow.operations:
-        if operation.equation.effects:
+        if operation.equation.effects or not operation.needed:
             continue
         inputs = tuple(canonical.get(v, v) for v in operation.inputs)
         around = tuple(s.number for s in operation.scopes if s.operation is not None)

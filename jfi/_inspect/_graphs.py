@@ -40,7 +40,7 @@ class Node:
     detail: str
     kind: Kind
     operations: int = 0
-    flops: float = 0
+    flops: int = 0
     bytes: int = 0
     line: Line | None = None
     inside: "list[Graph]" = field(default_factory=list)
@@ -302,7 +302,7 @@ _ROLES = {"carry": "carry", "x": "row of x"}
 _ENDS = {"body": "next", "condition": "go on?"}
 
 
-def _flops(operation: Operation) -> float:
+def _flops(operation: Operation) -> int:
     if not operation.counted:
         return 0
     return (operation.cost.flops + operation.cost.transcendentals) * operation.times

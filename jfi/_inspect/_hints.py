@@ -12,8 +12,10 @@ from ._rows import WIDE, Constant, Input
 if TYPE_CHECKING:
     from ._report import Inspection
 
-# A line whose loop is worth a word: so many operations, and one of them so often.
-MANY_OPERATIONS, MANY_TIMES = 50, 8
+# A line whose loop is worth a word. Functions of libraries make many operations, too,
+# but not the same ones again and again.
+MANY_OPERATIONS, NEARLY_ALL = 50, 0.8
+WORTH_SPARING = 1000  # flops
 LARGE_CONSTANT = 2**20  # bytes
 
 
@@ -43,9 +45,10 @@ def hints(report: "Inspection", default_dtype: Any) -> Iterator[str]:
                 f"{event.line}: each call leaves the device."
             )
     spared = sum(repeat.flops for repeat in report.repeated)
-    if spared > 0.1 * (report.flops + report.transcendentals):
+    total = report.flops + report.transcendentals
+    if spared > max(0.1 * total, WORTH_SPARING):
         dearest = report.repeated[0]
-        where = of_lines(dearest.lines)
+        where = of_lines(dearest.lines) or "lines that are not known"
         yield (
             f"{dearest.name} computes the same {dearest.times} times ({where}). XLA "
             "drops what it finds; keep the result in a variable to be sure."
@@ -56,7 +59,9 @@ def _python_loops(report: "Inspection") -> Iterator[str]:
     found = [
         row
         for row in report.lines
-        if row.operations >= MANY_OPERATIONS and row.times >= MANY_TIMES and row.line
+        if row.line
+        and row.operations >= MANY_OPERATIONS
+        and row.recurring >= NEARLY_ALL * row.operations
     ]
     if not found:
         return

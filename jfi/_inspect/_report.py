@@ -10,12 +10,20 @@ from .._jax_internals import is_ref
 from .._values import function_name
 from ._compiled import Compilation, compilation
 from ._costs import nbytes
-from ._flow import Branches, Line, Operation, Value, repeated, useful
+from ._flow import (
+    Branches,
+    Line,
+    Operation,
+    Value,
+    repeated,
+    useful,
+)
 from ._hints import hints
 from ._html import html
 from ._memory import peak_bytes
 from ._pictures import Pictures
 from ._rows import (
+    MANY_TIMES,
     WIDE,
     Array,
     Constant,
@@ -123,7 +131,7 @@ class Inspection(Pictures):
     # -------------------------------------------------------- costs
 
     @cached_property
-    def flops(self) -> float:
+    def flops(self) -> int:
         """Operations on numbers that run: a multiply-add is two.
 
         Of a `while` loop that only data end, one turn is counted (`unbounded`); of
@@ -132,7 +140,7 @@ class Inspection(Pictures):
         return sum(o.cost.flops * o.times for o in self._counted)
 
     @cached_property
-    def transcendentals(self) -> float:
+    def transcendentals(self) -> int:
         """How many values of `exp`, `sin`, `sqrt` ... are computed; not in `flops`."""
         return sum(o.cost.transcendentals * o.times for o in self._counted)
 
@@ -146,7 +154,7 @@ class Inspection(Pictures):
         """`flops` and `transcendentals` of the operations of each name."""
         found: Counter[str] = Counter()
         for operation in self._counted:
-            found[operation.name] += round(_flops(operation))
+            found[operation.name] += _flops(operation)
         return +found
 
     @property
@@ -327,23 +335,24 @@ class Inspection(Pictures):
 _LOOPS = ("scan", "while")
 
 
-def _flops(operation: Operation) -> float:
+def _flops(operation: Operation) -> int:
     cost = operation.cost
     return (cost.flops + cost.transcendentals) * operation.times
 
 
 def _line_row(line: Line | None, made: Sequence[Operation]) -> LineRow:
-    alike = Counter(
-        (o.name, *((shape_of(x), dtype_of(x)) for x in o.results), o.scopes[-1:] == ())
-        for o in made
-    )
-    (name, *_), times = alike.most_common(1)[0]
+    alike: dict[tuple[Any, ...], list[Operation]] = defaultdict(list)
+    for o in made:
+        alike[o.name, *((shape_of(x), dtype_of(x)) for x in o.results)].append(o)
+    groups = sorted(alike.values(), key=len, reverse=True)
+    often = [group for group in groups if len(group) >= MANY_TIMES]
     counted = [o for o in made if o.counted]
     return LineRow(
         line,
         len(made),
-        str(name),
-        times,
+        groups[0][0].name,
+        len(groups[0]),
+        sum(o.place.is_own for group in often for o in group),
         sum(o.times for o in counted),
         sum(map(_flops, counted)),
         sum(o.cost.bytes * o.times for o in counted),

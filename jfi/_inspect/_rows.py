@@ -5,6 +5,9 @@ from typing import Any, NamedTuple
 from ._flow import Line
 
 
+MANY_TIMES = 8  # the same operation on one line, for a loop
+
+
 class Input(NamedTuple):
     """An input of a function.
 
@@ -49,6 +52,8 @@ class LineRow(NamedTuple):
         operations: How many operations it makes in the program.
         most: The operation that it makes most often, with shape and dtype alike.
         times: How often it makes that one.
+        recurring: How many of the operations it makes `MANY_TIMES` or more; in a
+            Python loop that is nearly all of them. Those of libraries don't count.
         executed: How many operations run, with the turns of loops.
         flops: Those that run, with `transcendentals`.
         bytes: What they read and write.
@@ -58,8 +63,9 @@ class LineRow(NamedTuple):
     operations: int
     most: str
     times: int
+    recurring: int
     executed: int
-    flops: float
+    flops: int
     bytes: int
 
 
@@ -98,7 +104,7 @@ class Loop(NamedTuple):
     name: str
     times: int | None
     operations: int
-    flops: float
+    flops: int
     line: Line | None
 
 
@@ -114,7 +120,7 @@ class Repeat(NamedTuple):
 
     name: str
     times: int
-    flops: float
+    flops: int
     lines: tuple[Line, ...]
 
 

@@ -166,13 +166,14 @@ def plain(report: "Inspection") -> str:
     lines = [headline(report)]
     lines += [f"  {word:<12} {text}" for word, text in facts(report)]
     for table in tables(report):
-        lines += ["", *(f"  {line}" for line in _aligned([table.columns, *table.rows]))]
+        lines += ["", *(f"  {line}" for line in aligned([table.columns, *table.rows]))]
     if report.hints:
         lines += ["", *(f"  * {hint}" for hint in report.hints)]
     return "\n".join(lines)
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Rows as lines: the first and the last column are words, others numbers."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     last = len(widths) - 1
     for row in rows:

@@ -1,6 +1,7 @@
 """Functions of all kinds as jaxprs, with the names that users have for their inputs."""
 
 import copy
+import dataclasses
 import inspect
 import itertools
 import re
@@ -18,7 +19,6 @@ from .._autojit._graphs import paths
 from .._autojit._keeping import Kept, Place
 from .._autojit.kinds._functions import AutojitMark, is_autojitted
 from .._autojit.kinds._wrappers import is_wrapper
-from .._errors import AutoJitError
 from .._values import (
     argument_names,
     function_name,
@@ -63,31 +63,42 @@ def trace(
     Raises:
         Exception: What the function raises, or the tool that it is under.
     """
-    args, kwargs = jax.tree.map(_own, (tuple(args), dict(kwargs)))
+    args, kwargs = _distinct(tuple(args)), _distinct(dict(kwargs))
     if isinstance(fn, types.MethodType):
         method: types.MethodType = fn
         fn, args = method.__func__, (method.__self__, *args)
     if is_wrapper(fn):
         fn = getattr(fn, "__wrapped__")  # noqa: B009 - unknown to type checkers
-    options: Mapping[str, Any] = {}
+    options: dict[str, Any] = {}
     if is_autojitted(fn):
-        options = fn.__dict__[AutojitMark.ATTRIBUTE].fill.options
+        given = fn.__dict__[AutojitMark.ATTRIBUTE].fill.options
+        options = {name: given[name] for name in given if name not in _OF_COMPILING}
         fn = getattr(fn, "__wrapped__")  # noqa: B009
     elif hasattr(fn, "trace") and hasattr(fn, "lower"):
         return _as_jitted(fn, args, kwargs)
     try:
         return _as_autojitted(fn, args, kwargs, options)
-    except UnwatchedError:
-        pass  # it reads the clock, files ...: autojit runs it uncompiled
-    except AutoJitError:
-        if options:
-            raise
-    return _as_plain(fn, args, kwargs)
+    except UnwatchedError:  # it reads the clock ...: autojit runs it uncompiled
+        return _as_plain(fn, args, kwargs)
 
 
-def _own(x: Any) -> Any:
-    """A stand-in for an array that is passed twice stands for two arrays."""
-    return copy.copy(x) if isinstance(x, jax.ShapeDtypeStruct) else x
+_OF_COMPILING = ("warn_after", "max_traces")
+
+
+def _distinct(x: Any) -> Any:
+    """Let a stand-in for an array that is passed twice stand for two arrays."""
+    if isinstance(x, jax.ShapeDtypeStruct):
+        return copy.copy(x)
+    # Not by jax.tree, which sorts the keys of dicts.
+    if type(x) is dict:
+        new: Any = {key: _distinct(value) for key, value in x.items()}
+        same = all(new[key] is x[key] for key in x)
+    elif type(x) in (list, tuple):
+        new = type(x)(map(_distinct, x))
+        same = all(a is b for a, b in zip(new, x, strict=True))
+    else:
+        return x
+    return x if same else new
 
 
 class _NoKeeper:
@@ -175,13 +186,18 @@ def _kind(x: Any) -> str:
 def _as_plain(
     fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Traced:
-    """A function that autojit runs uncompiled: its arrays and floats are data."""
+    """A function that autojit runs uncompiled: its arrays and floats are data.
+
+    It gets copies of objects, since what it writes into them while it is traced stands
+    for arrays, and is none.
+    """
 
     def is_traced(x: Any) -> bool:
         return is_array(x) or is_scalar(x) or isinstance(x, jax.ShapeDtypeStruct)
 
     call = tuple(args), dict(kwargs)
     leaves, rest = partition(call, is_traced)
+    rest = dataclasses.replace(rest, others=copy.deepcopy(rest.others))
 
     def run(*leaves: Any) -> Any:
         positional, named = rest.filled(leaves)

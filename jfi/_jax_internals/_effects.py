@@ -32,9 +32,20 @@ def exchanging_axes(jaxpr: Any) -> frozenset[Any]:
     return _over_equations(jaxpr, exchanged)
 
 
-def calls_back(jaxpr: Any) -> bool:
-    """Whether a jaxpr calls back to Python, as `jax.debug.print` does."""
-    return next(_calls(jaxpr), None) is not None
+def calls_back(jaxpr: Any, *, host_functions: bool = True) -> bool:
+    """Whether a jaxpr calls back to Python, as `jax.debug.print` does.
+
+    Args:
+        jaxpr: What is looked at.
+        host_functions: Whether functions of `_foreign/host` count, too.
+    """
+    return any(
+        host_functions or not call.primitive.name.endswith(HOST_CALL)
+        for call in _calls(jaxpr)
+    )
+
+
+HOST_CALL = "host_callback"  # how the operations of `_foreign/host` are called
 
 
 def callbacks_of(jaxpr: Any) -> Iterator[Any]:

@@ -44,6 +44,7 @@ from .._random.traced import (
     traced_sources,
     tracing,
 )
+from .._trees import add_advice
 
 
 class Body:
@@ -193,6 +194,9 @@ class Compiled:
                 wait_for(out)
         except XLA_ERRORS as error:
             raise_original(error)
+            raise
+        except TypeError as error:
+            add_advice(error, (args, kwargs))
             raise
         return out
 

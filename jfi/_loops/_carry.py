@@ -11,6 +11,7 @@ import jax
 
 from .._errors import LoopError
 from .._jax_internals import origin_of_output
+from .._trees import advice
 from .._values import function_name, is_key, odd_array, path_name
 
 
@@ -104,7 +105,10 @@ def check_arrays(loop: str, tree: Any, root: str) -> None:
             message = (
                 f"{loop}() got a {type(leaf).__name__} for {path_name(root, path)}; "
                 "a loop or a branch carries only arrays and numbers.\n"
-                f"Take it out of {root} and let the function capture it."
+                + (
+                    advice(leaf)
+                    or f"Take it out of {root} and let the function capture it."
+                )
             )
             raise LoopError(message) from None
 

@@ -7,6 +7,7 @@ from typing import Concatenate, Final, ParamSpec, TypeVar
 
 import jax
 
+from .._errors import RandomError
 from . import numpy_style as _numpy_random, torch_style as _torch_random
 from ._seeding import RngState, checked_seed, restart, set_state, state_of
 from ._streams import Stream, using
@@ -68,7 +69,12 @@ class OwnStream:
         set_state(self.stream, state, "set_rng_state")
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self.stream.impl} keys>"
+        name = type(self).__name__
+        try:
+            state = self.get_rng_state()
+        except RandomError:  # inside a transformation nobody knows how far it is
+            return f"<{name} of {self.stream.impl} keys>"
+        return f"<{name} of key {state['key']}, {state['count']} drawn>"
 
     def __getstate__(self) -> RngState:
         return self.get_rng_state()

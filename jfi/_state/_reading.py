@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from .._autojit.kinds._objects import new, slots
+from .._autojit.kinds._objects import new
 from .._errors import StateError
-from .._values import is_array
+from .._values import is_array, slots
 from ._arrays import form, form_in_file, restored
 from ._kinds import PLAIN, full_name, is_code, name_of, same_name
 from ._writing import attributes_of

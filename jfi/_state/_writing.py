@@ -14,9 +14,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from .._autojit.kinds._objects import slots
 from .._errors import StateError
-from .._values import is_tracer, own_attributes
+from .._values import is_tracer, own_attributes, slots
 from ._arrays import stored
 from ._kinds import (
     CONSTANTS,

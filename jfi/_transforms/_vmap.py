@@ -11,6 +11,7 @@ from .._errors import BatchError, RandomError
 from .._random.traced import Keys, trace_call
 from .._random.traced._own_stream import Function, varied, with_own_stream
 from .._random.traced._rows import Randomness, row_draws
+from .._trees import add_advice
 from .._values import refuse_no_function
 
 
@@ -61,6 +62,9 @@ def vmap(
             return in_chunks(*args, **kwargs) if in_chunks else with_own_stream(run)
         except jax.errors.TracerBoolConversionError as error:
             attach_advice(error)
+            raise
+        except TypeError as error:
+            add_advice(error, (args, kwargs))
             raise
 
     return mapped

@@ -20,6 +20,7 @@ from ._classes import (
     mark_static as mark_static,
     own_attributes as own_attributes,
     own_equality as own_equality,
+    slots as slots,
 )
 from ._data import (
     copied_if_numpy as copied_if_numpy,

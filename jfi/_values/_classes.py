@@ -1,5 +1,6 @@
 """What a class defines by itself, and the mark of what `autojit` leaves alone."""
 
+import types
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -23,6 +24,16 @@ def own_attributes(x: object) -> dict[str, Any]:
     they don't have themselves, such as the variables of flax.
     """
     return x.__dict__ if type(x).__dictoffset__ else {}
+
+
+def slots(cls: type) -> dict[str, types.MemberDescriptorType]:
+    """The attributes that a class keeps in `__slots__`, by their stored names."""
+    return {
+        name: value
+        for base in reversed(cls.__mro__)
+        for name, value in vars(base).items()
+        if isinstance(value, types.MemberDescriptorType) and name != "__dict__"
+    }
 
 
 # On a class of jfi: its instances pass through `autojit` as they are. On a function:

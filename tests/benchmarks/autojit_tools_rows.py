@@ -59,6 +59,8 @@ def tools() -> Iterator[Row]:
     if importlib.util.find_spec("flax"):
         yield linen_module()
     yield adam()
+    if importlib.util.find_spec("haiku"):
+        yield from haiku_networks()
 
 
 class Dense:
@@ -133,3 +135,33 @@ def adam() -> Row:
         1.5,
         value=lambda out: jnp.round(out[0]["w"], 6),
     )
+
+
+def haiku_networks() -> Iterator[Row]:
+    haiku: Any = importlib.import_module("haiku")
+    made = haiku.transform(lambda x: haiku.nets.MLP([4, 4])(x[None])[0])
+    network = haiku.without_apply_rng(made)
+    params = network.init(jax.random.key(0), X)
+    ours, theirs = jfi.autojit(network.apply), jax.jit(network.apply)
+    yield Row(
+        "the apply of a haiku network",
+        lambda: ours(params, X),
+        lambda: theirs(params, X),
+        1.3,
+    )
+    holder = Holder(jfi.from_haiku(made), params=params)
+    plain = Holder(_Mlp(), params=params)
+    yield Row(
+        "method that applies a network of from_haiku in self / a plain object in self",
+        lambda: holder.apply(X),
+        lambda: plain.apply(X),
+        1.5,
+    )
+
+
+class _Mlp:
+    """The same network as users write it."""
+
+    def apply(self, params: Any, x: Any) -> Any:
+        first, second = params["mlp/~/linear_0"], params["mlp/~/linear_1"]
+        return jax.nn.relu(x @ first["w"] + first["b"]) @ second["w"] + second["b"]

@@ -49,6 +49,7 @@ from . import (
 )
 from ._functools import PartialKind
 from ._refusals import contents_change, refuse_readers
+from ._signatures import SIGNATURE, is_constant_signature
 
 
 ARRAY = kinds.ArrayKind()
@@ -83,8 +84,7 @@ PLAIN = functions.PlainKind()
 CELL = functions.CellKind()
 VARIABLES = outside.VariablesKind()
 MODULE = outside.ModuleKind()
-# Values of Python's library: 1.0 and 1.00 of Decimal are equal, their texts are not.
-TEXTUAL = kinds.ConstantKind(lambda x: (type(x), x, repr(x)))
+TEXTUAL = kinds.ConstantKind(lambda x: (type(x), x, repr(x)))  # Decimal: 1.0, 1.00
 OF_USERS_CLASS = kinds.OfUsersClassKind(
     lambda x: number_key(x) if isinstance(x, (int, float, complex)) else (type(x), x)
 )
@@ -211,13 +211,13 @@ def _kind_of_value(x: Any) -> kinds.Kind | None:
         return _kind_of_cached(x)
     if isinstance(x, (jax.custom_jvp, jax.custom_vjp)):
         return HASHABLE if is_named(x) else CUSTOM_RULES[type(x)]
-    if isinstance(x, logging.Logger):
-        return ITSELF
-    if isinstance(x, BaseException) and is_library(type(x)):
-        return ITSELF
     if isinstance(x, weakref.ref):
         return REFERENCE if x() is not None else ITSELF
-    return ITSELF if is_marked_static(x) else None
+    if is_constant_signature(x):
+        return SIGNATURE
+    is_error = isinstance(x, BaseException) and is_library(type(x))
+    fixed = is_error or isinstance(x, logging.Logger) or is_marked_static(x)
+    return ITSELF if fixed else None
 
 
 def _kind_of_odd_array(x: np.ndarray[Any, Any]) -> kinds.Kind:

@@ -135,7 +135,7 @@ class PlainKind(Kind):
         return [*variables, f"{name}.__defaults__", f"{name}.__kwdefaults__", "None"]
 
     def watches(self, x: Any, part: Any) -> Watches | None:
-        return _watches_of_function(x)
+        return _watches_of_function(x) if is_user_function(x) else IMMUTABLE
 
 
 def as_variables(found: Any) -> dict[str, Any]:

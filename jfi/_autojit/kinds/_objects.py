@@ -21,7 +21,7 @@ from jax import tree_util
 
 from ..._dispatch._custom_array import CustomArray
 from ..._jax_internals import pytree_from_node, pytree_node
-from ..._values import own_attributes
+from ..._values import own_attributes, slots
 from .._modes import PASSED, Mode
 from .._reading import Read
 from ._base import Expression, Kind, Source, Split, Watches
@@ -346,16 +346,6 @@ def _flattened_names(cls: type, names: Collection[str]) -> set[str]:
     children = tree_util.tree_leaves(marked, is_leaf=lambda y: y is not marked)
     found = set(map(id, children))
     return {name for name, mark in marks.items() if id(mark) in found}
-
-
-def slots(cls: type) -> dict[str, types.MemberDescriptorType]:
-    """The attributes that a class keeps in `__slots__`, by their stored names."""
-    return {
-        name: value
-        for base in reversed(cls.__mro__)
-        for name, value in vars(base).items()
-        if isinstance(value, types.MemberDescriptorType) and name != "__dict__"
-    }
 
 
 # Builtin classes whose instances and subclasses can be made empty, most special first.

@@ -20,17 +20,22 @@ from ._forms import (
     Result as Result,
     Spec as Spec,
     canonical as canonical,
+    checked as checked,
     describe as describe,
     from_numpy as from_numpy,
     mismatch as mismatch,
+    narrowed as narrowed,
 )
 from ._functions import (
     Batched as Batched,
     GivenFunction as GivenFunction,
     HostFunction as HostFunction,
     RowByRow as RowByRow,
+    results_as as results_as,
+    results_of as results_of,
+    signature as signature,
 )
-from ._host_call import host_call as host_call
+from ._host_call import Broadcast as Broadcast, host_call as host_call
 from ._primitives import call_host as call_host
 from ._runs import (
     device_of as device_of,

@@ -1,6 +1,7 @@
 """The form in which a library sees JAX's memory, and JAX its results."""
 
 import functools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -32,6 +33,11 @@ class Result:
     dtype: np.dtype[Any]
     declared: np.dtype[Any]
 
+    @property
+    def nbytes(self) -> int:
+        """How many bytes it has."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
 
 class Form:
     """How arrays cross the border: a subclass for each library.
@@ -43,7 +49,7 @@ class Form:
 
     on_gpu = False
 
-    def view(self, array: Any, spec: Spec) -> Any:
+    def view(self, array: Any, spec: Any) -> Any:
         """An array of the library in the memory of a JAX array, or of a buffer.
 
         A buffer is what `jax.experimental.buffer_callback` hands over: it has
@@ -83,7 +89,7 @@ class Form:
 class NumpyForm(Form):
     """NumPy arrays: read-only views of JAX's memory."""
 
-    def view(self, array: Any, spec: Spec) -> NDArray[Any]:
+    def view(self, array: Any, spec: Any) -> NDArray[Any]:
         """See `Form.view`."""
         view = np.asarray(array)
         view.flags.writeable = False
@@ -132,7 +138,35 @@ def checked(
     )
     if not fits:
         mismatch(name, [describe(a.shape, a.dtype) for a in arrays], results)
-    return arrays
+    pairs = zip(arrays, results, strict=True)
+    return [
+        array if array.dtype == result.dtype else narrowed(array, name, result.dtype)
+        for array, result in pairs
+    ]
+
+
+def narrowed(
+    value: NDArray[Any], name: str, dtype: np.dtype[Any] | None = None
+) -> NDArray[Any]:
+    """A value in the dtype that JAX gives it.
+
+    Raises:
+        CallbackError: It has an integer that does not fit: it is not cut.
+    """
+    dtype = canonical(value.dtype) if dtype is None else dtype
+    if value.dtype == dtype:
+        return value
+    if value.dtype.kind in "iu" and value.size:
+        bounds = np.iinfo(dtype)
+        least, most = int(value.min()), int(value.max())
+        if least < bounds.min or most > bounds.max:
+            message = (
+                f"{name} returned the integer {most if most > bounds.max else least}, "
+                f"which does not fit into {dtype}. Allow 64-bit types: "
+                'jnp.set_default_dtype("float64").'
+            )
+            raise CallbackError(message)
+    return value.astype(dtype)
 
 
 def mismatch(name: str, got: Sequence[str], results: Sequence[Result]) -> NoReturn:
@@ -161,6 +195,11 @@ def from_numpy(value: NDArray[Any], dtype: DTypeLike, device: Any) -> jax.Array:
         return array if device is None else jax.device_put(array, device)
     memory = aligned(value.shape, dtype)
     memory[...] = value
+    return handed_over(memory, device)
+
+
+def handed_over(memory: NDArray[Any], device: Any) -> jax.Array:
+    """Memory of `aligned` as a JAX array."""
     array = jax.dlpack.from_dlpack(memory)
     return uncommitted(array) if device is None else jax.device_put(array, device)
 

@@ -1,5 +1,6 @@
 """Functions that run outside XLA, and what JAX must know of them."""
 
+import operator
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeVar
@@ -44,17 +45,20 @@ class HostFunction:
         form: The form in which `run` gets arrays and returns results.
         may_write: Whether it may write into its arguments or keep them: it gets copies.
             Others get views, which are valid during the call only.
+        writes_out: Whether `run_into` writes results into given memory. That spares a
+            copy of large results.
     """
 
     form: Form = NUMPY
     may_write = False
+    writes_out = False
 
     def __init__(self, name: str) -> None:
         self.name = name
         self._derived: dict[Hashable, Any] = {}
         self._lock = threading.RLock()
 
-    def results(self, *specs: Spec) -> Sequence[Spec]:
+    def results(self, *specs: Spec) -> Sequence[Spec | Result]:
         """Shapes and dtypes of the results, from those of the arguments.
 
         Asked once for each signature and world of dtypes. A 64-bit dtype becomes a
@@ -64,6 +68,10 @@ class HostFunction:
 
     def run(self, *arguments: Any) -> Sequence[Any]:
         """Call it on arrays of its form."""
+        raise NotImplementedError
+
+    def run_into(self, out: Sequence[Any], *arguments: Any) -> None:
+        """Call it, and write its results into arrays: only if it `writes_out`."""
         raise NotImplementedError
 
     def batched(self, is_batched: tuple[bool, ...]) -> "HostFunction":
@@ -112,7 +120,7 @@ class GivenFunction(HostFunction):
         self,
         name: str,
         run: Callable[..., Sequence[Any]],
-        results: Callable[..., Sequence[Spec]],
+        results: Callable[..., Sequence[Spec | Result]],
         form: Form = NUMPY,
         *,
         may_write: bool = False,
@@ -135,9 +143,14 @@ class Batched(HostFunction):
     def __init__(self, row: HostFunction, is_batched: tuple[bool, ...]) -> None:
         super().__init__(row.name)
         self.row, self.is_batched = row, is_batched
-        self.form, self.may_write = row.form, row.may_write
+        self.form = row.form
 
-    def results(self, *specs: Spec) -> Sequence[Spec]:
+    @property
+    def may_write(self) -> bool:  # type: ignore[override]
+        """As the row says, which may learn it only now."""
+        return self.row.may_write
+
+    def results(self, *specs: Spec) -> Sequence[Spec | Result]:
         """See `HostFunction.results`."""
         pairs = list(zip(specs, self.is_batched, strict=True))
         size = next(spec.shape[0] for spec, batched in pairs if batched)
@@ -191,9 +204,12 @@ def batch_of(function: HostFunction, is_batched: tuple[bool, ...]) -> HostFuncti
     return function.derived(key, lambda: function.batched(is_batched))
 
 
+_x64 = operator.attrgetter("jax_enable_x64")  # unknown to type checkers
+
+
 def signature(arrays: Sequence[Any]) -> Hashable:
     """Equal for arrays, or specs, for which a function returns the same types."""
-    x64 = bool(jax.config.jax_enable_x64)  # type: ignore[attr-defined]
+    x64 = bool(_x64(jax.config))
     return (x64, *((array.shape, array.dtype) for array in arrays))
 
 
@@ -219,7 +235,12 @@ def _results(function: HostFunction, specs: Sequence[Any]) -> list[Result]:
             "Return at least one array from it."
         )
         raise CallbackError(message)
+    return results_as(found)
+
+
+def results_as(specs: Sequence[Spec | Result]) -> list[Result]:
+    """What was declared, in dtypes that JAX has."""
     return [
         Result(tuple(spec.shape), canonical(spec.dtype), np.dtype(spec.dtype))
-        for spec in found
+        for spec in specs
     ]

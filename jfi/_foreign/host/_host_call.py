@@ -99,11 +99,16 @@ class Broadcast(Batched):
         )
 
     def batched(self, is_batched: tuple[bool, ...]) -> HostFunction:
-        return Broadcast(self, is_batched)
+        """See `HostFunction.batched`."""
+        return type(self)(self, is_batched)
 
-    def run(self, *arguments: NDArray[Any]) -> Sequence[ArrayLike]:
-        expanded = [
+    def expanded(self, arguments: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        """The arguments with all axes of batches, of size 1 where they have none."""
+        return [
             array[tuple(slice(None) if has else None for has in axes)]
             for array, axes in zip(arguments, self.axes, strict=True)
         ]
-        return self.function.run(*expanded)
+
+    def run(self, *arguments: NDArray[Any]) -> Sequence[ArrayLike]:
+        """See `HostFunction.run`."""
+        return self.function.run(*self.expanded(arguments))

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..._errors import CallbackError
 from ._derivatives import Transposable
-from ._forms import Spec
+from ._forms import Result, Spec
 from ._functions import HostFunction, batch_of, results_of
 
 
@@ -45,7 +45,7 @@ class Redundant(HostFunction):
         """What the function that is differentiated takes."""
         return [arguments[k] for k in self._pure_takes]
 
-    def results(self, *specs: Spec) -> Sequence[Spec]:
+    def results(self, *specs: Spec) -> Sequence[Result]:
         """See `HostFunction.results`."""
         return results_of(self.fast, self.of_fast(specs))
 

@@ -66,6 +66,7 @@ def call_host(function: HostFunction, *arguments: ArrayLike) -> list[jax.Array]:
 
 
 def _as_array(x: Any) -> Any:
+    """An argument as an array: JAX's own rules are given some as Python's numbers."""
     return x if isinstance(x, jax.Array) else jnp.asarray(x)
 
 
@@ -278,6 +279,7 @@ def _linear_jvp(
     primals: Any, tangents: Any, *, linear: Linear, types: tuple[Result, ...]
 ) -> Any:
     """The sum of what changes with the point, and with the tangents."""
+    primals = list(map(_as_array, primals))
     fixed, moving = primals[: linear.fixed], primals[linear.fixed :]
     outs = linear_p.bind(*primals, linear=linear, types=types)
     found: list[Any] = [None] * len(types)
@@ -305,7 +307,7 @@ def _linear_batch(
     front = _in_front(args, dims)
     for k in range(linear.fixed, len(front)):
         if dims[k] is None:
-            front[k] = jnp.broadcast_to(front[k], (size, *front[k].shape))
+            front[k] = jnp.broadcast_to(front[k], (size, *jnp.shape(front[k])))
     of_rows = linear.batched(tuple(dim is not None for dim in dims[: linear.fixed]))
     rows = tuple(replace(spec, shape=(size, *spec.shape)) for spec in types)
     outs = linear_p.bind(*front, linear=of_rows, types=rows)

@@ -13,6 +13,9 @@ Things that don't work, and why (JAX 0.10.2, measured with one core):
 - Views that a function keeps, or writes into. The memory is valid during the call only:
   what was kept reads as garbage later, and what it writes changes an array of JAX. So
   views are read-only, and functions that `may_write` get copies.
+- A call with several results that is all that the body of a loop does, in the order of
+  its state. XLA takes the call for the tuple of the state: the loop hangs, or XLA dies
+  compiling ("while_body_root->opcode() == HloOpcode::kTuple"). So there is a barrier.
 - Large results by `jnp.asarray`: it copies at a quarter of the speed of NumPy. Memory
   with the alignment of XLA is taken as it is, by DLPack; NumPy's own has another one.
 """
@@ -22,11 +25,21 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.core import Tracer
 from jax.experimental.buffer_callback import buffer_callback
 
 from ..._jax_internals import at_top_level, note_host_call, recorded
-from ._forms import NUMPY, Spec, from_numpy
+from ._forms import (
+    NUMPY,
+    SHARED_BYTES,
+    Result,
+    Spec,
+    aligned,
+    checked,
+    from_numpy,
+    handed_over,
+)
 from ._functions import HostFunction, results_of
 
 
@@ -45,7 +58,19 @@ def run_now(function: HostFunction, arguments: Sequence[Any]) -> list[jax.Array]
     views = [form.view(array, array) for array in arrays]
     if function.may_write:
         views = [form.copy(view) for view in views]
-    return form.to_jax(function.run(*views), specs, device_of(arrays), function.name)
+    device = device_of(arrays)
+    if _fills(function, specs) and all(s.nbytes >= SHARED_BYTES for s in specs):
+        out = [aligned(s.shape, s.dtype) for s in specs]
+        function.run_into(out, *views)
+        return [handed_over(memory, device) for memory in out]
+    return form.to_jax(function.run(*views), specs, device, function.name)
+
+
+def _fills(function: HostFunction, results: Sequence[Result]) -> bool:
+    """Whether a function writes its results itself, in the dtypes that JAX wants."""
+    if not function.writes_out or function.form is not NUMPY:
+        return False
+    return all(result.dtype == result.declared for result in results)
 
 
 def device_of(arrays: Sequence[jax.Array]) -> Any:
@@ -91,12 +116,17 @@ def staged(
         function.may_write,
     )
 
+    fills = _fills(function, declared)
+
     def on_buffers(_: object, out: Sequence[Any], *buffers: Any) -> None:
         try:
             views = list(map(form.view, buffers, given))
             if copies:
                 views = list(map(form.copy, views))
-            form.write(run(*views), out, declared, name)
+            if fills:
+                function.run_into(list(map(np.asarray, out)), *views)
+            else:
+                form.write(run(*views), out, declared, name)
         except BaseException as error:
             # XLA knows of no exceptions: `original` finds this one by its number.
             raise recorded(error) from error
@@ -108,13 +138,16 @@ def staged(
                 views = list(map(form.copy, views))
             values = run(*views)
             if form is NUMPY:
-                return list(values)
+                return checked(values, declared, name)
             return form.to_jax(values, declared, None, name)
         except BaseException as error:
             raise recorded(error) from error
 
     if in_place:
-        return buffer_callback(on_buffers, declared)
+        called = buffer_callback(on_buffers, declared)
+        if len(declared) == 1:
+            return called
+        return lambda *arrays: jax.lax.optimization_barrier(called(*arrays))
 
     def elsewhere(*arrays: jax.Array) -> Any:
         return jax.pure_callback(on_host, declared, *arrays)

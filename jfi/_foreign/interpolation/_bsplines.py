@@ -33,7 +33,9 @@ class BSpline(Interpolator):
 
     Example:
         >>> import jfi as jnp
-        >>> hat = jnp.scipy.interpolate.BSpline([0, 1, 2], [1], k=1, extrapolate=False)
+        >>> hat = jnp.scipy.interpolate.BSpline(
+        ...     [0, 0, 1, 2, 2], [0, 1, 0], k=1, extrapolate=False
+        ... )
         >>> hat(jnp.array([0.5, 1.0, 3.0]))
         Array([0.5, 1. , nan], dtype=float32)
 

@@ -176,7 +176,7 @@ class Akima1DInterpolator(_Cubic):
         ...     [0, 1, 2, 3, 4], [0, 0, 1, 0, 0], method="makima"
         ... )
         >>> akima(1.5)
-        Array(0.5892..., dtype=float32)
+        Array(0.5535..., dtype=float32)
 
     Args:
         x: `(n,)` knots, n >= 2, which increase.

@@ -191,8 +191,8 @@ def _check_bounds(points: jax.Array, grid: tuple[jax.Array, ...]) -> None:
         seen, first, last = np.asarray(points[..., i]), axis[0], axis[-1]
         if ((seen < np.asarray(first)) | (seen > np.asarray(last))).any():
             message = (
-                f"RegularGridInterpolator() got points outside of the grid in axis {i}, "
-                f"which goes from {first} to {last}. Pass bounds_error=False, "
+                f"RegularGridInterpolator() got points outside of the grid in axis "
+                f"{i}, which goes from {first} to {last}. Pass bounds_error=False, "
                 "or fill_value=None to extrapolate."
             )
             raise ValueError(message)
@@ -229,7 +229,10 @@ def _values(
         flat = [x.reshape(-1) for x in points]
         of_point = jax.vmap(lambda *x: _pchip_at(grid, values, x))
         return of_point(*flat).reshape(*shape, *values.shape[len(grid) :])
-    places = [interval_of(axis, x) for axis, x in zip(grid, points, strict=True)]
+    # In a loop: XLA would search the interval again for each corner of the cell.
+    places = [
+        interval_of(axis, x, in_loop=True) for axis, x in zip(grid, points, strict=True)
+    ]
     shares = [
         (x - axis[at]) / (axis[at + 1] - axis[at])
         for axis, at, x in zip(grid, places, points, strict=True)

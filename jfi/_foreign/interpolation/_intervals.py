@@ -7,12 +7,16 @@ import jax
 import jax.numpy as jnp
 
 
-def interval_of(knots: jax.Array, points: jax.Array) -> jax.Array:
+def interval_of(
+    knots: jax.Array, points: jax.Array, *, in_loop: bool = False
+) -> jax.Array:
     """The number of the interval that each point lies in; the outer ones have no end.
 
     Args:
         knots: `(n,)` floats that don't decrease.
         points: Floats of the same dtype, in any shape.
+        in_loop: Search in a loop of XLA, which is never computed twice, and not in one
+            pass with what follows.
 
     Returns:
         Integers from 0 to n - 2, in the shape of the points: the last knot that is not
@@ -20,6 +24,8 @@ def interval_of(knots: jax.Array, points: jax.Array) -> jax.Array:
     """
     knots, points = jax.lax.stop_gradient((knots, points))
     n = knots.shape[0]
+    if in_loop and points.size >= n:
+        return jnp.clip(_by_buckets(knots, points) - 1, 0, n - 2)
     if n <= 64 or points.size < n:
         if n <= 64:  # comparisons only, which XLA puts into one pass with what follows
             return sum(
@@ -39,7 +45,7 @@ def _by_buckets(knots: jax.Array, points: jax.Array) -> jax.Array:
     that are somewhat regular. Rounding does no harm: the bucket of a number is computed
     in one way for knots and points, and never falls as the number grows.
     """
-    count = 2 * knots.shape[0]
+    count = 4 * knots.shape[0]
     low, width = knots[0], knots[-1] - knots[0]
 
     def bucket(values: jax.Array) -> jax.Array:

@@ -52,7 +52,7 @@ class RBFInterpolator(Interpolator):
         >>> corners = jnp.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
         >>> f = jnp.scipy.interpolate.RBFInterpolator(corners, corners.sum(axis=1))
         >>> f(jnp.array([[0.5, 0.25]])).round(3)
-        Array([0.75], dtype=float32)
+        Array([0.75...], dtype=float32)
 
     Args:
         y: `(n, d)` places of the data.
@@ -94,8 +94,8 @@ class RBFInterpolator(Interpolator):
         if not fits or jnp.iscomplexobj(places) or neighbors is not None:
             message = (
                 f"RBFInterpolator() got places of shape {places.shape}, values of "
-                f"shape {values.shape} and neighbors={neighbors}. Pass (n, d) real numbers, "
-                "(n, ...) values and no neighbors."
+                f"shape {values.shape} and neighbors={neighbors}. Pass (n, d) real "
+                "numbers, (n, ...) values and no neighbors."
             )
             raise InterpolationError(message)
         if kernel not in _KERNELS or (epsilon is None and kernel in _NEEDS_SCALE):

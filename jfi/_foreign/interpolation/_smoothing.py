@@ -123,7 +123,7 @@ class BivariateSpline(Interpolator):
         >>> x, y = np.arange(5.0), np.arange(6.0)
         >>> of_scipy = scipy.interpolate.RectBivariateSpline(x, y, np.outer(x, y))
         >>> jnp.jaxify(of_scipy).ev(1.5, 2.0).round(3)
-        Array(3., dtype=float32)
+        Array(3.0..., dtype=float32)
     """
 
     arrays = ("tx", "ty", "c")

@@ -10,6 +10,9 @@ from ._basis import basis_at
 from ._intervals import fitting
 
 
+_SINGLE_TERMS = 16  # cubic splines in two dimensions
+
+
 @functools.partial(jax.jit, static_argnums=(3, 4))
 def tensor_values(
     knots: tuple[jax.Array, ...],
@@ -37,6 +40,14 @@ def tensor_values(
     ]
     shape = points[0].shape + c.shape[len(knots) :]
     values = jnp.zeros(shape, jnp.result_type(c, dtype))
+    every = list(itertools.product(*(range(len(weights)) for _, weights in bases)))
+    if len(every) <= _SINGLE_TERMS:  # one pass over the points, without tables
+        for term in every:
+            at = tuple(first + j for (first, _), j in zip(bases, term, strict=True))
+            factors = [w[j] for (_, w), j in zip(bases, term, strict=True)]
+            weight = functools.reduce(jnp.multiply, factors)
+            values = values + fitting(weight, values) * c[at]
+        return values
     *outer, (first, weights) = bases
     # The innermost dimension in one gather: the whole sum in single terms is a program
     # of hundreds of operations for quintic splines in three dimensions.

@@ -32,9 +32,7 @@ def _torch_tensor(tensor: Any) -> Any:
 def _tree(tree: Any) -> Any:
     from ..kdtree import KDTree
 
-    if tree.boxsize is not None:
-        raise NotImplementedError("a tree in a periodic box")
-    return KDTree(tree.data)
+    return KDTree(tree.data, leafsize=tree.leafsize, boxsize=tree.boxsize)
 
 
 @jaxify.register("pytensor.graph.basic.Variable")

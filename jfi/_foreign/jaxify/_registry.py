@@ -21,7 +21,7 @@ class Jaxify:
         >>> spline = scipy.interpolate.CubicSpline([0, 1, 2, 3], [0, 1, 8, 27])
         >>> f = jnp.jaxify(spline)
         >>> f(1.5), jax.grad(f)(1.5)
-        (Array(3.375, dtype=float32), Array(6.75, dtype=float32))
+        (Array(3.375, dtype=float32), Array(6.75, dtype=float32, weak_type=True))
 
     What has a rule: SciPy's interpolators, k-d trees, sparse matrices, LU factors and
     LinearOperators; NumPy's and SciPy's functions, ufuncs, polynomials and arrays;
@@ -116,6 +116,8 @@ def described(obj: Any) -> str:
 
 
 def _no_rule(obj: Any, **options: Any) -> Any:
+    if type(obj).__module__.partition(".")[0] in ("jax", "jaxlib", "jfi"):
+        return obj  # a compiled function, or what jaxify made
     name = f"{type(obj).__module__}.{type(obj).__qualname__}"
     message = (
         f"jaxify() has no rule for {described(obj)}.\nWrite one:\n"

@@ -7,8 +7,7 @@ costs what SciPy needs, and the offsets are those of float64 also where JAX has 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -25,12 +24,9 @@ from ._searches import cast
 
 
 Arrays = Sequence[Any]
-# (x, data) -> offsets, linear in both; an argument that has no derivative is None.
-Offsets = Callable[[Any, Any, Any], Any]
 
 
-@dataclass(frozen=True, eq=False)
-class Given:
+class Given(NamedTuple):
     """A tree in a call: SciPy's tree in hand, or arrays from which it is found.
 
     Attributes:
@@ -157,23 +153,27 @@ def with_derivatives(
     Args:
         plain: Takes arrays, and returns distances and indices.
         full: Returns these, whether they are missing, and offsets.
-        offsets: Takes indices and the arrays, None for those without derivatives;
-            returns what of the offsets depends on them.
+        offsets: Takes indices and the arrays, and returns what of the offsets depends
+            on these.
         order: The norm.
     """
     # No derivative is taken of a search: JAX would ask XLA's callbacks for one.
     full = without_derivatives(full)
 
     def derivative(primals: Any, tangents: Any) -> Any:
-        distances, indices, missing, found = full(*primals)
         varies = [tangent is not None for tangent in tangents]
         if not any(varies):
-            return (distances, indices), (None, None)
+            return search(*primals), (None, None)
+        distances, indices, missing, found = full(*primals)
 
         def lengths(*varying: Any) -> Any:
+            # Of all arrays, not only of those that vary here: a derivative around this
+            # one may be with respect to the others.
             rest = iter(varying)
-            given = [next(rest) if is_in else None for is_in in varies]
-            parts = offsets(indices, *given)
+            pairs = zip(primals, varies, strict=True)
+            parts = offsets(
+                indices, *(next(rest) if is_in else x for x, is_in in pairs)
+            )
             change = parts - jax.lax.stop_gradient(parts)
             return moved(distances, found + change, missing, order)
 
@@ -184,7 +184,8 @@ def with_derivatives(
         )
         return (distances, indices), (tangent, None)
 
-    return _ruled(lambda *arrays: tuple(plain(*arrays)), derivative)
+    search = _ruled(lambda *arrays: tuple(plain(*arrays)), derivative)
+    return search
 
 
 def without_derivatives(run: Callable[..., Sequence[Any]]) -> Callable[..., Any]:
@@ -282,4 +283,6 @@ def index_dtype() -> np.dtype[Any]:
 
 def rows_of(data: jax.Array, indices: jax.Array) -> jax.Array:
     """Rows of data; zero for an index that is no row."""
+    if len(data) == 0:
+        return jnp.zeros((*indices.shape, data.shape[1]), data.dtype)
     return jnp.take(data, indices, axis=0, mode="fill", fill_value=0)

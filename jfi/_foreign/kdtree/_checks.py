@@ -70,7 +70,8 @@ def query_points(x: Any, m: int, name: str) -> jax.Array | NDArray[Any]:
             f"{m} coordinates of each point of this tree."
         )
         raise KDTreeError(message)
-    wanted = _float_dtype(dtype, jax.config.jax_enable_x64)
+    x64 = jax.dtypes.canonicalize_dtype(np.int64) == np.int64
+    wanted = _float_dtype(dtype, x64)
     return points if dtype == wanted else points.astype(wanted)
 
 

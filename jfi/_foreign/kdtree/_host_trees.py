@@ -52,7 +52,7 @@ class HostTree:
     """
 
     def __init__(self, values: NDArray[Any], settings: Settings) -> None:
-        import scipy.spatial
+        from scipy import spatial
 
         # The last row stands for missing neighbors, whose index is n.
         self.points = np.zeros((len(values) + 1, values.shape[1]))
@@ -62,7 +62,9 @@ class HostTree:
         self.settings = settings
         box = settings.boxsize
         self.box = None if box is None else np.array(box)
-        self.search: Any = scipy.spatial.cKDTree(
+        # Not its subclass KDTree, which takes longer to say the same.
+        build: Any = spatial.cKDTree  # pyright: ignore[reportAttributeAccessIssue]
+        self.search: Any = build(
             self.points[:-1],
             leafsize=settings.leafsize,
             compact_nodes=settings.compact_nodes,

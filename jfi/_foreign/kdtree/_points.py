@@ -124,8 +124,8 @@ class TreeOfPoints:
             shape = self._shape()
         except AttributeError:  # its leaf is none: a structure that JAX looks at
             return f"KDTree({self._data!r})"
-        batch = f", batch={shape[:-2]}" if len(shape) > 2 else ""
-        return f"KDTree(n={shape[-2]}, m={shape[-1]}{batch})"
+        *batch, n, m = shape
+        return f"KDTree(n={n}, m={m}" + (f", batch={tuple(batch)})" if batch else ")")
 
     def _shape(self) -> tuple[int, ...]:
         if self._host is not None:

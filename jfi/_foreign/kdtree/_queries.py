@@ -104,13 +104,10 @@ def neighbors(
     )
 
     def offsets(indices: Any, *arrays: Any) -> Any:
-        data = arrays[0] if tree.arrays else None
         points = arrays[len(tree.arrays)]
-        total: Any = 0
-        if points is not None:
-            total = points[..., None, :] if question.has_axis else points
-        if data is not None:
-            total = total - rows_of(data, indices)
+        total = points[..., None, :] if question.has_axis else points
+        if tree.arrays:
+            total = total - rows_of(arrays[0], indices).astype(points.dtype)
         return total
 
     if now:

@@ -83,12 +83,12 @@ def _entries(
     )
 
     def offsets(indices: Any, *arrays: Any) -> Any:
-        total: Any = 0
-        if tree.arrays and arrays[0] is not None:
-            total = total + rows_of(arrays[0], indices[..., 0])
-        second = 0 if other is tree else len(tree.arrays)
-        if other.arrays and arrays[second] is not None:
-            total = total - rows_of(arrays[second], indices[..., 1])
+        total = jnp.zeros((places, 1), dtype)
+        if tree.arrays:
+            total = total + rows_of(arrays[0], indices[..., 0]).astype(dtype)
+        if other.arrays:
+            second = arrays[0 if other is tree else len(tree.arrays)]
+            total = total - rows_of(second, indices[..., 1]).astype(dtype)
         return total
 
     arrays = [array for one in trees for array in one.arrays]

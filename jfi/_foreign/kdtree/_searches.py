@@ -30,22 +30,20 @@ def nearest(
     workers: int,
 ) -> Arrays:
     """Distances and indices of the nearest points; no last axis if `ranks` is 1."""
-    if not isinstance(bound, float) and bound.ndim == 0:
-        bound = float(bound)
-    one = isinstance(bound, float)
+    bounds = None if isinstance(bound, float) else np.asarray(bound)
     refuse_negative(bound, "distance_upper_bound", "KDTree.query()")
     distances, indices = tree.search.query(
         points.astype(np.float64),
         ranks,
         eps,
         order,
-        bound if one else float(np.max(bound, initial=0)),
+        float(bound if bounds is None else bounds.max(initial=0)),
         workers,
     )
-    if not isinstance(bound, float):  # one for each row, and SciPy takes one
+    if bounds is not None and bounds.ndim:  # one for each row, and SciPy takes one
         distances = np.asarray(distances)
-        axes = (1,) * (distances.ndim - bound.ndim)
-        near = distances < bound.reshape(*bound.shape, *axes)
+        axes = (1,) * (distances.ndim - bounds.ndim)
+        near = distances < bounds.reshape(*bounds.shape, *axes)
         indices = np.where(near, indices, tree.n)
         distances = np.where(near, distances, np.inf)
     return [distances, indices]
@@ -229,6 +227,8 @@ def counts(
 
 def cast(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Values in a dtype; infinite where they are beyond it, without a warning."""
+    if isinstance(values, (int, float)) and abs(values) <= _largest(dtype):
+        return np.array(values, dtype)  # the answer to a single query
     array = np.asarray(values)
     if array.dtype == dtype:
         return array
@@ -241,7 +241,8 @@ def cast(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
 
 @functools.cache
 def _largest(dtype: np.dtype[Any]) -> float:
-    return float(jnp.finfo(dtype).max)  # type: ignore[no-untyped-call]
+    limits: Any = jnp.iinfo if dtype.kind == "i" else jnp.finfo
+    return float(limits(dtype).max)
 
 
 def norms(offsets: NDArray[Any], order: float, missing: NDArray[Any]) -> NDArray[Any]:

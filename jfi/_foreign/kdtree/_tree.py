@@ -46,7 +46,7 @@ class KDTree(TreeOfPoints):
         >>> distance, int(index)
         (Array(3., dtype=float32), 0)
         >>> jax.grad(lambda tree: tree.query(query)[0])(tree).data
-        Array([[-1.,  0.],
+        Array([[-1., -0.],
                [ 0.,  0.]], dtype=float32)
 
     Args:

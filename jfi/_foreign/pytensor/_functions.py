@@ -57,8 +57,8 @@ class PyTensorFunction:
             names = ", ".join(map(str, self.inputs))
             message = (
                 f"a graph of PyTensor got {len(args)} values for its "
-                f"{len(self.inputs)} inputs ({names}).\nPass one for each, or say which "
-                "they are, and in which order: jaxify(out, inputs=[...])"
+                f"{len(self.inputs)} inputs ({names}).\nPass one for each, or say "
+                "which they are, and in which order: jaxify(out, inputs=[...])"
             )
             raise JaxifyError(message)
         pairs = list(enumerate(zip(self.inputs, args, strict=True)))
@@ -152,9 +152,9 @@ def _value(variable: Any, given: Any) -> jax.Array:
     if fits:
         return array.astype(dtype)
     message = (
-        f"a graph of PyTensor got {array.dtype} of shape {array.shape} for {variable}, "
-        f"which is of {variable.type}.\nPass an array of {variable.type.ndim} dimensions "
-        f"that {variable.dtype} can hold."
+        f"a graph of PyTensor got {array.dtype} of shape {array.shape} for "
+        f"{variable}, which is of {variable.type}.\nPass an array of "
+        f"{variable.type.ndim} dimensions that {variable.dtype} can hold."
     )
     raise JaxifyError(message)
 

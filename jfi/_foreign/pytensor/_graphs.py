@@ -1,4 +1,4 @@
-"""Graphs made ready for JAX: shared variables become constants, random ones are refused."""
+"""Graphs made ready for JAX: shared variables as constants, random ones refused."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 
 
 def free_inputs(outputs: Sequence[Any]) -> list[Any]:
-    """The inputs of a graph that have no value yet, in the order in which it has them."""
+    """The inputs of a graph that have no value yet, in the order of the graph."""
     from pytensor.compile.sharedvalue import SharedVariable
     from pytensor.graph.basic import Constant
     from pytensor.graph.traversal import graph_inputs
@@ -30,7 +30,7 @@ def prepared(
     Raises:
         NotImplementedError: It draws random numbers, or misses an input.
     """
-    from pytensor.compile.mode import JAX
+    from pytensor.compile.mode import get_mode
     from pytensor.graph.fg import FunctionGraph
     from pytensor.graph.replace import clone_replace
     from pytensor.graph.traversal import graph_inputs
@@ -41,9 +41,10 @@ def prepared(
             f"the graph needs {', '.join(map(str, missing))}, which inputs= lacks"
         )
     _refuse_random(outputs)
+    variables: Sequence[Any] = list(graph_inputs(outputs))
     known: dict[Any, Any] = {
         variable: variable.type.constant_type(variable.type, variable.get_value())
-        for variable in graph_inputs(outputs)
+        for variable in variables
         if hasattr(variable, "get_value")
     }
     for variable, size in sizes.items():
@@ -52,7 +53,8 @@ def prepared(
     inputs = [variable for variable in inputs if variable not in sizes]
     replaced = clone_replace(list(outputs), known) if known else list(outputs)
     graph = FunctionGraph(inputs, replaced, clone=True)
-    JAX.optimizer.rewrite(graph)
+    mode: Any = get_mode("JAX")
+    mode.optimizer.rewrite(graph)
     return graph
 
 
@@ -64,8 +66,8 @@ def _refuse_random(outputs: Sequence[Any]) -> None:
         is_random = isinstance(node.op, RandomVariable)
         if is_random or any(isinstance(v.type, RandomType) for v in node.inputs):
             raise NotImplementedError(
-                f"{node.op} draws random numbers, which would be the same at each call. "
-                "Make what it draws an input of the graph, and draw it with "
+                f"{node.op} draws random numbers, the same ones at each call. Make "
+                "what it draws an input of the graph, and draw it with "
                 "jnp.randn, jnp.rand ..."
             )
 

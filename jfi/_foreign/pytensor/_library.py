@@ -3,8 +3,7 @@
 import threading
 from typing import Any
 
-import jax
-
+from ..._jax_internals import setting
 from ..._optional._packages import require
 
 
@@ -29,10 +28,10 @@ def jax_rules() -> Any:
 
 
 def _x64_of_process() -> bool:
-    """The option as it is outside of all `with` blocks: those of a thread are its own."""
+    """The option as it is outside of all `with` blocks, which are a thread's own."""
     found: list[bool] = []
     thread = threading.Thread(
-        target=lambda: found.append(bool(jax.config.jax_enable_x64))  # type: ignore[attr-defined]
+        target=lambda: found.append(bool(setting("jax_enable_x64")))
     )
     thread.start()
     thread.join()

@@ -44,7 +44,7 @@ def bounds_of_ends(given: Any, start: jax.Array, name: str) -> Bounds:
         for end in ends
     ]
     for vector in vectors:
-        if vector.shape not in ((), (start.size,), start.shape):
+        if vector.shape not in ((), (1,), (start.size,), start.shape):
             message = (
                 f"{name}() got bounds of shape {vector.shape} for variables of shape "
                 f"{start.shape}. Pass a number, or one for each variable."

@@ -4,14 +4,15 @@ import functools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import eval_jaxpr
 
-from ..._jax_internals import code_key, compares_code, has_rules
+from ..._errors import SolverError
+from ..._jax_internals import code_key, compares_code, has_rules, is_ref
 from .._host_calls import runs_now
 
 
@@ -21,12 +22,13 @@ class HoistedFunction:
     `function(consts, *arguments)` returns its results as a flat list.
     """
 
-    def __init__(self, jaxpr: Any) -> None:
+    def __init__(self, jaxpr: Any, *, shared: bool) -> None:
         self._jaxpr = jaxpr
+        self.shared = shared
 
     def __call__(self, consts: Sequence[Any], *arguments: Any) -> list[Any]:
         """Evaluate it; derivatives and batches go through."""
-        return list(eval_jaxpr(self._jaxpr, consts, *arguments))
+        return list(eval_jaxpr(self._jaxpr, (), *consts, *arguments))
 
 
 class Hoisted(NamedTuple):
@@ -60,13 +62,40 @@ def hoisted(function: Callable[..., Any], *arguments: Any) -> Hoisted:
     """
     comparable = compares_code()  # before anything is traced
     closed, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
-    key = code_key(closed.jaxpr) if comparable else None
-    # Equal code has equal values, and equal derivatives only without rules of its own.
-    if has_rules(closed.jaxpr):
-        key = None
+    if any(map(is_ref, closed.consts)):
+        message = (
+            "A solver got a function that draws random numbers or has other state. "
+            "Its value must depend on its arguments alone: draw once, before the call, "
+            "and use these numbers in the function."
+        )
+        raise SolverError(message)
     # NumPy arrays come as they were captured, float64 ones with x64 off too.
     consts = [jnp.asarray(c) if isinstance(c, np.ndarray) else c for c in closed.consts]
-    return Hoisted(_interned(key, closed.jaxpr), consts, shape)
+    jaxpr = _without_values(closed, consts, arguments)
+    key = code_key(jaxpr) if comparable else None
+    # Equal code has equal values, and equal derivatives only without rules of its own.
+    if has_rules(jaxpr):
+        key = None
+    new = HoistedFunction(jaxpr, shared=key is not None)
+    return Hoisted(_kept(_functions, key, new), consts, shape)
+
+
+def _without_values(closed: Any, consts: list[Any], arguments: tuple[Any, ...]) -> Any:
+    """A jaxpr that takes the captured values as its first arguments, and holds none.
+
+    `closed.jaxpr` holds them as well from JAX 0.12 on: to keep that keeps tracers.
+    """
+
+    def taking(consts: list[Any], *arguments: Any) -> list[Any]:
+        return list(eval_jaxpr(closed.jaxpr, consts, *arguments))
+
+    if not consts:
+        return closed.jaxpr
+    types = [
+        jax.ShapeDtypeStruct(c.shape, c.dtype, weak_type=jax.typeof(c).weak_type)
+        for c in consts
+    ]
+    return jax.make_jaxpr(taking)(types, *arguments).jaxpr
 
 
 Derived = Callable[..., Any]  # of a HoistedFunction, its consts and its arguments
@@ -83,7 +112,28 @@ def evaluated(
 
 @functools.lru_cache(maxsize=256)
 def _compiled(derive: Derived, function: HoistedFunction) -> Callable[..., Any]:
-    return jax.jit(functools.partial(derive, function))
+    derived = functools.partial(derive, function)
+    return jax.jit(derived) if function.shared else _SharedByCode(derived)
+
+
+class _SharedByCode:
+    """A derived function with rules of its own, such as `jax.nn.relu` has.
+
+    Nothing is derived from it any more, so that equal code is equal here.
+    """
+
+    _programs: ClassVar[OrderedDict[Hashable, Any]] = OrderedDict()
+
+    def __init__(self, derived: Callable[..., Any]) -> None:
+        self._derived = derived
+        self._program: Any = None
+
+    def __call__(self, consts: Sequence[Any], *arguments: Any) -> Any:
+        if self._program is None:
+            traced: Any = jax.make_jaxpr(self._derived)(consts, *arguments)
+            key = code_key(traced) if compares_code() else None
+            self._program = _kept(self._programs, key, jax.jit(self._derived))
+        return self._program(consts, *arguments)
 
 
 _MAX_FUNCTIONS = 256
@@ -91,12 +141,13 @@ _functions: OrderedDict[Hashable, HoistedFunction] = OrderedDict()
 _lock = threading.Lock()
 
 
-def _interned(key: Hashable | None, jaxpr: Any) -> HoistedFunction:
+def _kept(table: OrderedDict[Hashable, Any], key: Hashable | None, new: Any) -> Any:
+    """What the table has for a key; the new one, if it has nothing."""
     if key is None:
-        return HoistedFunction(jaxpr)
+        return new
     with _lock:
-        function = _functions.setdefault(key, HoistedFunction(jaxpr))
-        _functions.move_to_end(key)
-        if len(_functions) > _MAX_FUNCTIONS:
-            _functions.popitem(last=False)
-    return function
+        kept = table.setdefault(key, new)
+        table.move_to_end(key)
+        if len(table) > _MAX_FUNCTIONS:
+            table.popitem(last=False)
+    return kept

@@ -112,11 +112,11 @@ def solve_ivp(
     times = jnp.asarray(t_eval, state.dtype)
     point = jax.ShapeDtypeStruct((1 + state.size,), state.dtype)
 
+    called = bound(fun, args)
+
     def slope(point: jax.Array) -> jax.Array:
         y = point[1:].reshape(state.shape)
-        value = bound(fun, ())(
-            point[0], y, *(args if isinstance(args, tuple) else (args,))
-        )
+        value = called(point[0], y)
         if isinstance(value, (list, tuple)):
             value = jnp.stack([jnp.asarray(v) for v in value])
         value = jnp.asarray(value)

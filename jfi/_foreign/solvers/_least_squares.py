@@ -115,8 +115,10 @@ def least_squares(
     start = real_array(x0, "x0 of least_squares()")
     point = jax.ShapeDtypeStruct((start.size,), start.dtype)
 
+    called = bound(fun, args)
+
     def residuals(x: jax.Array) -> jax.Array:
-        value = jnp.asarray(bound(fun, args)(x.reshape(start.shape)))
+        value = jnp.asarray(called(x.reshape(start.shape)))
         return jnp.ravel(value).astype(start.dtype)
 
     traced = hoisted(residuals, point)

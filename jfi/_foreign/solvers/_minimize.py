@@ -41,7 +41,7 @@ class MinimizeResult(NamedTuple):
     Attributes:
         x: The minimum, of the shape of `x0`; it has derivatives.
         fun: The function there.
-        jac: Its gradient there.
+        jac: Its gradient there; NaN with methods that do without it.
         success: Boolean: the solver converged. Only then derivatives mean something.
         status: SciPy's status as an integer.
         nfev: How often the solver asked for the function.
@@ -116,8 +116,9 @@ def minimize(
     conditions = [constraints] if isinstance(constraints, Mapping) else [*constraints]
     chosen = _method(method, bounds is not None, bool(conditions))
     point = jax.ShapeDtypeStruct((start.size,), start.dtype)
+    called = bound(fun, args)
     traced = hoisted(
-        lambda x: _number(bound(fun, args)(x.reshape(start.shape)), start.dtype), point
+        lambda x: _number(called(x.reshape(start.shape)), start.dtype), point
     )
     limits = bounds_of_pairs(bounds, start)
     problem = _Problem(traced, [_condition(c, start) for c in conditions], limits)
@@ -126,10 +127,15 @@ def minimize(
         bounds is not None, tuple(c.equal for c in problem.conditions),
     )  # fmt: skip
     x, (success, status, nfev, nit) = _solved(solver, problem, start.ravel())
-    both = evaluated(_value_and_gradient, traced.function, traced.consts, x)
+    if chosen in WITHOUT_GRADIENT:
+        value = evaluated(_value, traced.function, traced.consts, x)
+        slope = jnp.full_like(x, jnp.nan)
+    else:
+        both = evaluated(_value_and_gradient, traced.function, traced.consts, x)
+        value, slope = both[0], both[1:]
     shape = start.shape
     return MinimizeResult(
-        x.reshape(shape), both[0], both[1:].reshape(shape), success, status, nfev, nit
+        x.reshape(shape), value, slope.reshape(shape), success, status, nfev, nit
     )
 
 
@@ -150,10 +156,14 @@ def _solved(solver: "_Minimize", problem: _Problem, start: jax.Array) -> Any:
     point = jax.ShapeDtypeStruct((size,), start.dtype)
     integer = jax.ShapeDtypeStruct((), jnp.int32)
     flag = jax.ShapeDtypeStruct((), jnp.bool_)
+    with_gradient = solver.method not in WITHOUT_GRADIENT
+    derived = [_value_and_gradient if with_gradient else _value]
+    if solver.method in WITH_HESSIAN:
+        derived.append(_hessian)
+    of_condition = _values_and_jacobian if with_gradient else _values
     asked = [
-        Asked(_value_and_gradient, traced.function),
-        Asked(_hessian, traced.function),
-        *(Asked(_values_and_jacobian, c.traced.function) for c in conditions),
+        *(Asked(derive, traced.function) for derive in derived),
+        *(Asked(of_condition, c.traced.function) for c in conditions),
     ]
 
     def constraints_of(consts: Any) -> Constraints:
@@ -170,7 +180,7 @@ def _solved(solver: "_Minimize", problem: _Problem, start: jax.Array) -> Any:
     def solve(parameters: Any) -> tuple[jax.Array, Any]:
         consts, of_conditions, bounds, start = parameters
         specs = [point, flag, integer, integer, integer]
-        captured = [consts, consts, *of_conditions]
+        captured = [*[consts] * len(derived), *of_conditions]
         x, *rest = drive(solver, asked, captured, point, [start, *bounds], specs)
         if conditions:
             slope = gradient(consts, x)
@@ -214,12 +224,12 @@ class _Minimize:
 
         size = start.size
         with_gradient = self.method not in WITHOUT_GRADIENT
+        with_hessian = self.method in WITH_HESSIAN
 
         def value(x: Any) -> Any:
             both = ask(0, x)
             return (both[0], both[1:]) if with_gradient else both[0]
 
-        with_hessian = self.method in WITH_HESSIAN
         name = "bfgs" if self.method == "scipy-bfgs" else self.method
         found = optimize.minimize(
             value,
@@ -229,8 +239,8 @@ class _Minimize:
             hess=(lambda x: ask(1, x).reshape(size, size)) if with_hessian else None,
             bounds=optimize.Bounds(lower, upper) if self.bounded else None,
             constraints=[
-                self._constraint(functools.partial(ask, 2 + k), equal, size)
-                for k, equal in enumerate(self.equal)
+                self._constraint(functools.partial(ask, k), equal, size)
+                for k, equal in enumerate(self.equal, 1 + with_hessian)
             ],
             tol=self.tol,
             options=dict(self.options),
@@ -239,17 +249,18 @@ class _Minimize:
         return found.x, found.success, found.status, found.nfev, count
 
     def _constraint(self, ask: Callable[[Any], Any], equal: bool, size: int) -> Any:
-        # A table of a row for each constraint: value, gradient.
-        def rows(x: Any) -> Any:
+        kind = "eq" if equal else "ineq"
+        if self.method in WITHOUT_GRADIENT:
+            return {"type": kind, "fun": ask}
+
+        def rows(x: Any) -> Any:  # of each constraint: value, gradient
             return ask(x).reshape(-1, 1 + size)
 
-        condition = {
-            "type": "eq" if equal else "ineq",
+        return {
+            "type": kind,
             "fun": lambda x: rows(x)[:, 0],
+            "jac": lambda x: rows(x)[:, 1:],
         }
-        if self.method in ("slsqp", "trust-constr"):
-            condition["jac"] = lambda x: rows(x)[:, 1:]
-        return condition
 
 
 def _value_and_gradient(
@@ -258,6 +269,14 @@ def _value_and_gradient(
     value, gradient = jax.value_and_grad(lambda x: function(consts, x)[0])(x)
     both: jax.Array = jnp.concatenate([value[None], gradient])
     return both
+
+
+def _value(function: HoistedFunction, consts: Any, x: jax.Array) -> jax.Array:
+    value: jax.Array = function(consts, x)[0]
+    return value
+
+
+_values = _value  # of constraints: a vector
 
 
 def _hessian(function: HoistedFunction, consts: Any, x: jax.Array) -> jax.Array:

@@ -1,6 +1,5 @@
 """What all solvers are told, made hashable: settings of compiled programs."""
 
-import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -20,14 +19,30 @@ def frozen(options: Mapping[str, Any] | None) -> Options:
 
 
 def bound(function: Callable[..., Any], args: Any) -> Callable[..., Any]:
-    """`function(x, *args)` as a function of `x`; SciPy takes one argument bare."""
+    """`function(x, *args)` as a function of `x`; SciPy takes one argument bare.
+
+    Python's floats among them become arrays: other values are the same program then.
+    Where Python code of the function asks for their values they stay what they are.
+    """
     if not isinstance(args, tuple):
         args = (args,)
-    return functools.partial(_with, function, args) if args else function
+    values = jax.tree.map(lambda x: jnp.asarray(x) if type(x) is float else x, args)
+
+    def call(*x: Any) -> Any:
+        try:
+            return function(*x, *values)
+        except NEEDS_VALUE:
+            return function(*x, *args)
+
+    return call
 
 
-def _with(function: Callable[..., Any], args: tuple[Any, ...], *x: Any) -> Any:
-    return function(*x, *args)
+# `if x > 0`, `range(x)`, `math.sin(x)`, `np.sin(x)` of a traced value.
+NEEDS_VALUE = (
+    jax.errors.ConcretizationTypeError,
+    jax.errors.TracerArrayConversionError,
+    jax.errors.TracerIntegerConversionError,
+)
 
 
 def real_array(value: Any, name: str) -> jax.Array:

@@ -78,8 +78,10 @@ def quad(
     shape = jax.ShapeDtypeStruct((), jnp.result_type(*limits))
     start, stop = (end.reshape(()).astype(shape.dtype) for end in limits)
 
+    called = bound(func, args)
+
     def integrand(x: jax.Array) -> jax.Array:
-        value = jnp.asarray(bound(func, args)(x))
+        value = jnp.asarray(called(x))
         if value.size != 1 or jnp.issubdtype(value.dtype, jnp.complexfloating):
             message = (
                 f"quad() integrates real numbers, and func returned {value.dtype} of "

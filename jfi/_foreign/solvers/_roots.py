@@ -85,9 +85,8 @@ def root(
     """
     refuse_method(method, METHODS, "root")
     start = real_array(x0, "x0 of root()")
-    flat = lambda x: _float_vector(
-        bound(fun, args)(x.reshape(start.shape)), start.dtype
-    )
+    called = bound(fun, args)
+    flat = lambda x: _float_vector(called(x.reshape(start.shape)), start.dtype)
     point = jax.ShapeDtypeStruct((start.size,), start.dtype)
     traced = hoisted(flat, point)
     _refuse_other_size(traced, start)
@@ -104,12 +103,15 @@ def _solved(solver: "_Root", traced: Hoisted, start: jax.Array) -> tuple[Any, An
     point = jax.ShapeDtypeStruct(start.shape, start.dtype)
     integer = jax.ShapeDtypeStruct((), jnp.int32)
     flag = jax.ShapeDtypeStruct((), jnp.bool_)
-    asked = [Asked(_value, traced.function), Asked(_jacobian, traced.function)]
+    # A function without derivatives has roots, too.
+    derived = (_value, _jacobian) if solver.method in WITH_JACOBIAN else (_value,)
+    asked = [Asked(derive, traced.function) for derive in derived]
 
     def solve(parameters: Any) -> tuple[jax.Array, Any]:
         consts, start = parameters
         specs = [point, flag, integer, integer]
-        x, *rest = drive(solver, asked, [consts, consts], point, [start], specs)
+        captured = [consts] * len(asked)
+        x, *rest = drive(solver, asked, captured, point, [start], specs)
         return x, tuple(rest)
 
     def residual(parameters: Any, x: jax.Array) -> jax.Array:

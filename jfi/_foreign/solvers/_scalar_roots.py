@@ -93,9 +93,12 @@ def root_scalar(
     parts = [real_array(guess, "the start of root_scalar()") for guess in guesses]
     start = jnp.stack([p.reshape(()) for p in jnp.broadcast_arrays(*parts)])
     point = jax.ShapeDtypeStruct((1,), start.dtype)
-    equation = lambda x: (
-        jnp.asarray(bound(f, args)(x[0])).reshape(1).astype(start.dtype)
-    )
+    called = bound(f, args)
+
+    def equation(x: jax.Array) -> jax.Array:
+        value: jax.Array = jnp.asarray(called(x[0])).reshape(1).astype(start.dtype)
+        return value
+
     traced = hoisted(equation, point)
     asked = [Asked(_derivatives, traced.function)]
     integer = jax.ShapeDtypeStruct((), jnp.int32)

@@ -1,21 +1,28 @@
-"""Functions of PyTorch inside JAX, with reverse-mode gradients of any order."""
+"""Functions and modules of PyTorch inside JAX."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from ..._optional._packages import require
 from ._calls import TorchFunction
 from ._modules import TorchModule
 
 
-def from_torch(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Turn a function of PyTorch tensors into a function of JAX arrays.
+if TYPE_CHECKING:
+    import torch
 
-    The result works eagerly and under `jit`, `vmap`, `scan`, `grad` and gradients
-    of gradients; PyTorch itself runs, on the CPU, once for each call (once for each
-    row under `vmap`). A gradient runs the function once more. Forward-mode
-    derivatives (`jax.jvp`, `jax.jacfwd`, `jax.hessian`) are JAX's TypeError: write
-    `jax.jacrev`, and `jax.jacrev(jax.jacrev(f))` for a Hessian.
+
+@overload
+def from_torch(function: "torch.nn.Module") -> TorchModule: ...
+@overload
+def from_torch(function: Callable[..., Any]) -> Callable[..., Any]: ...
+def from_torch(function: Any) -> Any:
+    """Turn a function or a module of PyTorch into one of JAX arrays.
+
+    It works eagerly and under `jit`, `vmap`, `scan` and derivatives of every mode and
+    order. PyTorch itself runs, on the CPU: once for each call, once for a batch, and
+    once for a value and its gradient. Random numbers that it draws come from jfi's
+    generator; a gradient sees the same ones.
 
     Example:
         >>> import jax, torch
@@ -27,25 +34,36 @@ def from_torch(function: Callable[..., Any]) -> Callable[..., Any]:
         >>> jax.jit(jax.grad(cross_entropy))(logits, labels)[0]
         Array([ 0.125, -0.375,  0.125,  0.125], dtype=float32)
 
+        A module is a tree of JAX arrays, its parameters and buffers:
+
+        >>> net = jnp.from_torch(torch.nn.Linear(2, 1))
+        >>> zero = jax.tree.map(jnp.zeros_like, net)
+        >>> gradient = jax.grad(lambda net: net(jnp.array([3.0, 5.0]))[0])(zero)
+        >>> gradient.params["weight"]
+        Array([[3., 5.]], dtype=float32)
+
     Args:
-        function: Takes and returns tensors, in any pytree. Shapes and dtypes of what
-            it returns may depend on those of its arguments only. Tensors that it
-            closes over (the parameters of a module) are constants of it. It must
-            not call JAX, draw random numbers, or write into tensors other than
-            its arguments, and it may be called from several threads.
+        function: A module, which is copied; or a function that takes and returns
+            tensors, in any pytree. Shapes and dtypes of what it returns may depend on
+            those of its arguments only. Tensors that it closes over are constants of
+            it. It must not call JAX, or write into tensors other than its arguments,
+            and it may be called from several threads.
 
     Returns:
-        A function of the same arguments. Arrays (JAX, NumPy, tensors) become CPU
-        tensors of the same dtype, int32 becomes int64, PyTorch's index type;
-        everything else (numbers, strings, None, dtypes, modules) is passed on as it
-        is. Tensors and NumPy arrays in the result become JAX arrays.
+        A function of the same arguments; for a module a tree that can be called.
+        Arrays (JAX, NumPy, tensors) become CPU tensors of the same dtype, int32
+        becomes int64, PyTorch's index type. A number is passed on as it is, or as a
+        tensor where PyTorch takes no number. Everything else (strings, None, dtypes,
+        modules) is passed on as it is. Tensors and NumPy arrays in the result become
+        JAX arrays.
 
     Raises:
         MissingDependencyError: PyTorch is not installed.
         CallbackError: The function does what it must not, or an array has a dtype
             that the other library lacks. Exceptions of the function itself pass
-            through; under jit an error of JAX (`jax.errors.JaxRuntimeError` or
-            ValueError) has their type and message in its text.
+            through; under plain `jax.jit` an error of JAX
+            (`jax.errors.JaxRuntimeError` or ValueError) has their type and message in
+            its text.
     """
     torch = require("torch", extra="torch", needed_by="from_torch")
     if isinstance(function, torch.nn.Module):

@@ -1,5 +1,6 @@
 """Tensors in the memory of JAX arrays, and JAX arrays in the memory of tensors."""
 
+import contextlib
 import functools
 import warnings
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 class TorchForm(Form):
     """Tensors of the CPU. JAX's int32 crosses as int64, PyTorch's index type."""
 
-    def view(self, array: Any, spec: Spec) -> "torch.Tensor":
+    def view(self, array: Any, spec: Any) -> "torch.Tensor":
         """See `Form.view`."""
         tensor = _in_memory_of(np.asarray(array))
         return tensor.long() if spec.dtype == _INT32 else tensor
@@ -34,21 +35,21 @@ class TorchForm(Form):
         self,
         values: Sequence[Any],
         buffers: Sequence[Any],
-        specs: Sequence[Result],
+        results: Sequence[Result],
         name: str,
     ) -> None:
         """See `Form.write`."""
-        check(values, specs, name)
+        check(values, results, name)
         for value, buffer in zip(values, buffers, strict=True):
             if value.numel():  # an empty buffer has no memory
                 _in_memory_of(np.asarray(buffer)).copy_(value)
 
     def to_jax(
-        self, values: Sequence[Any], specs: Sequence[Result], device: Any, name: str
+        self, values: Sequence[Any], results: Sequence[Result], device: Any, name: str
     ) -> list[jax.Array]:
         """See `Form.to_jax`."""
-        check(values, specs, name)
-        return to_jax(list(values), specs, device)
+        check(values, results, name)
+        return to_jax(list(values), results, device)
 
 
 TORCH = TorchForm()
@@ -87,11 +88,39 @@ def _is_owned(tensor: "torch.Tensor") -> bool:
 
     Memory that PyTorch got from elsewhere, a NumPy array's, can't change its size.
     """
+    alone = _users_alone()
+    return alone is not None and _users(tensor) == alone and _frees(tensor)
+
+
+def _frees(tensor: "torch.Tensor") -> bool:
+    return bool(tensor.untyped_storage().resizable())
+
+
+def _users(tensor: "torch.Tensor") -> int:
     import torch
 
     storage: Any = tensor.untyped_storage()
-    users: int = torch._C._storage_Use_Count(storage._cdata)  # noqa: SLF001
-    return users == 1 and storage.resizable()
+    count: Any = vars(torch)["_C"]._storage_Use_Count  # noqa: SLF001
+    return int(count(storage._cdata))  # noqa: SLF001
+
+
+@functools.cache
+def _users_alone() -> int | None:
+    """How many users memory has that one tensor uses; None: PyTorch can't tell.
+
+    It does so by a function that is not documented, so that is tried first. Without
+    it large results are copied.
+    """
+    import torch
+
+    with contextlib.suppress(Exception):
+        tensor = torch.empty(1)
+        alone = _users(tensor)
+        other = tensor.detach()
+        if _users(other) > alone:
+            del tensor
+            return alone if _users(other) == alone else None
+    return None
 
 
 def _fresh(tensor: "torch.Tensor") -> "torch.Tensor":

@@ -84,9 +84,9 @@ class Tangents(TensorFunction):
                 pass
             else:
                 return found
-        results, pull = torch.func.vjp(run, *sources)
+        results, pull = _pullback(run, *sources)
         zeros = tuple(torch.zeros_like(result) for result in results)
-        _, push = torch.func.vjp(pull, zeros)
+        _, push = _pullback(pull, zeros)
         pushed: Tensors = push(tangents)[0]
         return pushed
 
@@ -153,12 +153,11 @@ class Cotangents(TensorFunction):
         return chosen(specs[: len(self._wanted)], self._wanted)
 
     def inner(self, *tensors: torch.Tensor) -> Tensors:
-        import torch
 
         n = len(self._wanted)
         arguments, cotangents = tensors[:n], tensors[n:]
         run = of_wanted(self._base.inner, arguments, self._wanted, self._given)
-        results, pull = torch.func.vjp(run, *chosen(arguments, self._wanted))
+        results, pull = _pullback(run, *chosen(arguments, self._wanted))
         pulled: Tensors = pull(as_torch_has_them(cotangents, results))
         return tuple(gradient.conj() for gradient in pulled)
 
@@ -200,7 +199,8 @@ class ValueAndGradients(TensorFunction):
             return chosen(results, self._base.inexact)[0], results
 
         sources = chosen(tensors, self._wanted)
-        value, pull, results = torch.func.vjp(value_and_rest, *sources, has_aux=True)
+        every: Any = torch.func.vjp(value_and_rest, *sources, has_aux=True)
+        value, pull, results = every
         return (*results, *pull(torch.ones_like(value)))
 
     def outer(self, *tensors: torch.Tensor) -> Tensors:
@@ -242,10 +242,18 @@ class Batched(TensorFunction):
 
         if self._randomness == "loop":
             return self._looped(self._base.inner, tensors)
-        batched: Callable[..., Tensors] = torch.vmap(
-            self._base.inner, in_dims=self._axes, randomness=self._randomness
+        if len(self.inexact) > 1:
+            batched: Callable[..., Tensors] = torch.vmap(
+                self._base.inner, in_dims=self._axes, randomness=self._randomness
+            )
+            return batched(*tensors)
+        # One tensor instead of a tuple of one: PyTorch's walks through trees are slow.
+        single: Callable[..., torch.Tensor] = torch.vmap(
+            lambda *row: self._base.inner(*row)[0],
+            in_dims=self._axes,
+            randomness=self._randomness,
         )
-        return batched(*tensors)
+        return (single(*tensors),)
 
     def outer(self, *tensors: torch.Tensor) -> Tensors:
         if self._tries_func:
@@ -281,6 +289,14 @@ class Batched(TensorFunction):
         return tuple(
             torch.empty(r.shape, dtype=torch_dtype(r.dtype, name)) for r in results
         )
+
+
+def _pullback(run: Callable[..., Any], *sources: Any) -> tuple[Any, Any]:
+    import torch
+
+    pair: Any = torch.func.vjp(run, *sources)  # its type has a third part, for aux
+    results, pull = pair
+    return results, pull
 
 
 def gradients(

@@ -14,84 +14,104 @@ if TYPE_CHECKING:
     import torch
 
 
+class Watch:
+    """What one call of a function does, operator by operator.
+
+    Attributes:
+        refusal: What was refused, which the function may have caught.
+        draws: It has drawn random numbers.
+        stops_gradients: Some of it ran under `torch.no_grad()`.
+        keeps_statistics: It normalises by statistics from outside. PyTorch writes into
+            them in training mode, and says so nowhere else.
+        outside: Weak references to the tensors from outside that it reads.
+
+    Args:
+        name: What the user calls the function, for messages.
+        tensors: Its arguments.
+        made: Gets weak references to the tensors that it makes.
+    """
+
+    def __init__(
+        self, name: str, tensors: "Sequence[torch.Tensor]", made: list[Any] | None
+    ) -> None:
+        self._name, self._made = name, made
+        self._arguments = [_storage(tensor) for tensor in tensors]
+        self._own = set(self._arguments)
+        self._written: set[int] = set()
+        self.refusal: CallbackError | None = None
+        self.draws = self.stops_gradients = self.keeps_statistics = False
+        self.outside: dict[int, weakref.ref[torch.Tensor]] = {}
+
+    @property
+    def written(self) -> frozenset[int]:
+        """The positions of the arguments that the function has written into."""
+        pairs = enumerate(self._arguments)
+        return frozenset(k for k, storage in pairs if storage in self._written)
+
+    def run(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Run an operator, if it may."""
+        operator = _operator(func)
+        if operator.random and not operator.switched_off(args, kwargs):
+            self.draws = True
+            if kwargs.get("generator") is not None:
+                self._refuse(_GENERATOR.format(name=self._name, operator=func))
+        for tensor in operator.written(args, kwargs):
+            if not self._has(tensor):
+                self._refuse(_WRITES.format(name=self._name, operator=func))
+            self._written.add(_storage(tensor))
+        self._look_at(operator, args, kwargs)
+        result = func(*args, **kwargs)
+        if operator.fresh:
+            self._note(result)
+        return result
+
+    def _look_at(self, operator: "_Operator", args: Any, kwargs: Any) -> None:
+        import torch
+
+        if not torch.is_grad_enabled():
+            self.stops_gradients = True
+        for tensor in jax.tree.leaves((args, kwargs)):
+            if isinstance(tensor, torch.Tensor) and not self._has(tensor):
+                self.outside[id(tensor)] = weakref.ref(tensor)
+        for tensor in operator.statistics(args, kwargs):
+            self.keeps_statistics |= not self._has(tensor)
+
+    def _note(self, result: Any) -> None:
+        import torch
+
+        for tensor in jax.tree.leaves(result):
+            if isinstance(tensor, torch.Tensor):
+                self._own.add(_storage(tensor))
+                if self._made is not None:
+                    self._made.append(weakref.ref(tensor))
+
+    def _has(self, tensor: "torch.Tensor") -> bool:
+        return _storage(tensor) in self._own
+
+    def _refuse(self, message: str) -> None:
+        self.refusal = CallbackError(message)
+        raise self.refusal
+
+
 @functools.cache
 def guard_class() -> Any:
     """The class of the mode, made once PyTorch is known to be installed.
 
-    An instance takes the name of the function for messages, the tensors it is called
-    with, and a list for weak references to those it makes, or None. Its attributes
-    say what it has seen.
+    An instance takes a `Watch`, and runs every operator by it.
     """
-    import torch
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class Guard(TorchDispatchMode):  # type: ignore[no-untyped-call]
-        """Refuses writes into tensors from outside the call, and their generators.
+        """Refuses writes into tensors from outside the call, and their generators."""
 
-        Attributes:
-            refusal: What was refused, which the function may have caught.
-            draws: It has drawn random numbers.
-            stops_gradients: Some of it ran under `torch.no_grad()`.
-            keeps_statistics: It normalises by statistics from outside. PyTorch writes
-                into them in training mode, and says so nowhere else.
-            outside: Weak references to the tensors from outside that it reads.
-        """
-
-        def __init__(
-            self, name: str, tensors: Sequence[torch.Tensor], made: list[Any] | None
-        ) -> None:
+        def __init__(self, watch: Watch) -> None:
             super().__init__()  # type: ignore[no-untyped-call]
-            self._name, self._made = name, made
-            self._arguments = [_storage(tensor) for tensor in tensors]
-            self._own = set(self._arguments)
-            self._written: set[int] = set()
-            self.refusal: CallbackError | None = None
-            self.draws = self.stops_gradients = self.keeps_statistics = False
-            self.outside: dict[int, weakref.ref[torch.Tensor]] = {}
-
-        @property
-        def written(self) -> frozenset[int]:
-            """The positions of the arguments that the function has written into."""
-            pairs = enumerate(self._arguments)
-            return frozenset(k for k, storage in pairs if storage in self._written)
+            self._watch = watch
 
         def __torch_dispatch__(
             self, func: Any, types: Any, args: Any = (), kwargs: Any = None
         ) -> Any:
-            kwargs = kwargs or {}
-            operator = _operator(func)
-            if operator.random and not operator.switched_off(args, kwargs):
-                self.draws = True
-                if kwargs.get("generator") is not None:
-                    self._refuse(_GENERATOR.format(name=self._name, operator=func))
-            for tensor in operator.written(args, kwargs):
-                if _storage(tensor) not in self._own:
-                    self._refuse(_WRITES.format(name=self._name, operator=func))
-                self._written.add(_storage(tensor))
-            self._look_at(operator, args, kwargs)
-            result = func(*args, **kwargs)
-            for tensor in jax.tree.leaves(result) if operator.fresh else ():
-                if isinstance(tensor, torch.Tensor):
-                    self._own.add(_storage(tensor))
-                    if self._made is not None:
-                        self._made.append(weakref.ref(tensor))
-            return result
-
-        def _look_at(self, operator: "_Operator", args: Any, kwargs: Any) -> None:
-            if not torch.is_grad_enabled():
-                self.stops_gradients = True
-            for tensor in jax.tree.leaves((args, kwargs)):
-                if isinstance(tensor, torch.Tensor) and not self._has(tensor):
-                    self.outside[id(tensor)] = weakref.ref(tensor)
-            for tensor in operator.statistics(args, kwargs):
-                self.keeps_statistics |= not self._has(tensor)
-
-        def _has(self, tensor: torch.Tensor) -> bool:
-            return _storage(tensor) in self._own
-
-        def _refuse(self, message: str) -> None:
-            self.refusal = CallbackError(message)
-            raise self.refusal
+            return self._watch.run(func, args, kwargs or {})
 
     return Guard
 

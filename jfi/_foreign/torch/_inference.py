@@ -17,7 +17,7 @@ import numpy as np
 
 from ..._errors import CallbackError
 from ._drawing import unchanged
-from ._guard import guard_class
+from ._guard import Watch, guard_class
 from ._results import checked_leaf, flat_result
 from ._tensors import spec_of, to_tensor, torch_dtype
 
@@ -81,38 +81,48 @@ def look_at(
         return found or _look_at_zeros(function, name, specs)
 
 
+@contextlib.contextmanager
+def recording() -> Generator[None]:
+    """In a block PyTorch makes graphs, also where the caller has switched that off."""
+    import torch
+
+    with torch.inference_mode(False), torch.enable_grad():
+        yield
+
+
 def watched(
     function: Callable[..., Any],
     tensors: Sequence["torch.Tensor"],
     name: str,
     made: list[Any] | None = None,
-) -> tuple[Any, Any]:
+) -> tuple[Any, Watch]:
     """Call a function on tensors and refuse what it must not do.
 
     Returns:
-        What the function returned, and the `Guard` that has seen the call.
+        What the function returned, and what it did.
     """
-    import torch
+    with recording():
+        tensors = [t.clone() if t.is_inference() else t for t in tensors]
+        watch = Watch(name, tensors, made)
+        with guard_class()(watch):
+            result = function(*tensors)
+    if watch.refusal is not None:  # the function may have caught it
+        raise watch.refusal
+    return result, watch
 
-    with torch.enable_grad(), guard_class()(name, tensors, made) as guard:
-        result = function(*tensors)
-    if guard.refusal is not None:  # the function may have caught it
-        raise guard.refusal
-    return result, guard
 
-
-def findings_of(result: Any, guard: Any, name: str, *, proven: bool) -> Findings:
+def findings_of(result: Any, watch: Watch, name: str, *, proven: bool) -> Findings:
     """What one watched call has shown."""
     leaves, tree = flat_result(result)
     specs = [spec_of(checked_leaf(leaf, name), name) for leaf in leaves]
     return Findings(
         tuple(specs),
         tree,
-        guard.written,
-        guard.draws,
-        guard.stops_gradients,
-        proven and not guard.keeps_statistics,
-        tuple(ref for ref in guard.outside.values() if _counts(ref())),
+        watch.written,
+        watch.draws,
+        watch.stops_gradients,
+        proven and not watch.keeps_statistics,
+        tuple(ref for ref in watch.outside.values() if _counts(ref())),
     )
 
 
@@ -131,7 +141,7 @@ def _look_without_values(
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode
 
-    def run() -> tuple[Any, Any]:
+    def run() -> tuple[Any, Watch]:
         tensors = [
             torch.empty(spec.shape, dtype=torch_dtype(spec.dtype, name))
             for spec in specs
@@ -140,8 +150,8 @@ def _look_without_values(
         return watched(function, tensors, name, made)
 
     with _silent_logs(), FakeTensorMode(allow_non_fake_inputs=True):
-        result, guard = run()
-        found = findings_of(result, guard, name, proven=True)
+        result, watch = run()
+        found = findings_of(result, watch, name, proven=True)
         del result
         if disposable:
             _refuse_state(lambda: run()[1], made, name)
@@ -197,11 +207,11 @@ def _look_at_zeros(
     zeros = (np.zeros(spec.shape, spec.dtype) for spec in specs)
     tensors = [to_tensor(array, name) for array in zeros]
     try:
-        result, guard = watched(function, tensors, name)
+        result, watch = watched(function, tensors, name)
     except Exception as error:
         error.add_note(f"jfi ran {name} on zeros to learn the shapes of its results.")
         raise
-    found = findings_of(result, guard, name, proven=False)
+    found = findings_of(result, watch, name, proven=False)
     for spec in found.results:
         if 0 in spec.shape:  # XLA runs nothing for it: no check would follow
             message = (

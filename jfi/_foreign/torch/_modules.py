@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
+from jax.core import Tracer
 
 from ..._errors import CallbackError
 from ._skeletons import Form, Skeleton, with_tensors
@@ -53,7 +54,7 @@ class TorchModule:
         Raises:
             CallbackError: The call would change buffers; see `call_and_update`.
         """
-        return self._form.call(self._params(), self.buffers, *args, **kwargs)
+        return self._form.call(*self._values(), *args, **kwargs)
 
     def call_and_update(self, *args: Any, **kwargs: Any) -> tuple[Any, "TorchModule"]:
         """Call the module in a mode in which it changes its buffers.
@@ -73,9 +74,7 @@ class TorchModule:
         Returns:
             The result, and the module with the new buffers.
         """
-        result, buffers = self._form.call_and_update(
-            self._params(), self.buffers, *args, **kwargs
-        )
+        result, buffers = self._form.call_and_update(*self._values(), *args, **kwargs)
         return result, self.replace(buffers=buffers)
 
     def replace(
@@ -147,13 +146,13 @@ class TorchModule:
             buffers=_arrays(module.named_buffers(), name),
         )
 
-    def _params(self) -> dict[str, Any]:
-        frozen = self._form.skeleton.frozen
-        if not frozen:
-            return self.params
-        stop = jax.lax.stop_gradient
-        pairs = self.params.items()
-        return {name: stop(x) if name in frozen else x for name, x in pairs}
+    def _values(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Parameters and buffers; those that PyTorch never differentiates are fixed."""
+        frozen, params = self._form.skeleton.frozen, self.params
+        if frozen:
+            pairs = params.items()
+            params = {name: _fixed(x) if name in frozen else x for name, x in pairs}
+        return params, {name: _fixed(x) for name, x in self.buffers.items()}
 
     def __repr__(self) -> str:
         return f"from_torch({self._form.skeleton.module!r})"
@@ -173,13 +172,18 @@ class TorchModule:
     @classmethod
     def tree_unflatten(cls, form: Form, children: Iterable[Any]) -> "TorchModule":
         """For JAX: a module of other leaves, which may be anything."""
-        return _new(*children, form)
+        module = object.__new__(cls)
+        module.params, module.buffers = children
+        module._form = form
+        return module
 
 
 def _new(params: Any, buffers: Any, form: Form) -> TorchModule:
-    module = object.__new__(TorchModule)
-    module.params, module.buffers, module._form = params, buffers, form
-    return module
+    return TorchModule.tree_unflatten(form, (params, buffers))
+
+
+def _fixed(array: Any) -> Any:
+    return jax.lax.stop_gradient(array) if isinstance(array, Tracer) else array
 
 
 def _arrays(

@@ -7,9 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._errors import CallbackError
+from ..host import Spec
 from ._drawing import seeded, unchanged
-from ._functions import Spec, TensorFunction, Tensors
-from ._inference import Findings, watched
+from ._functions import TensorFunction, Tensors
+from ._inference import Findings, recording, watched
 from ._results import LEAF, checked_leaf, flat_result, is_plain
 
 
@@ -95,8 +96,9 @@ class Operation(TensorFunction):
         if torch.is_grad_enabled():  # as it is in XLA's threads
             results = run(*tensors)
         else:
-            with torch.enable_grad():
-                results = run(*tensors)
+            with recording():
+                # Those from inference mode, if the caller is in it, have no graph.
+                results = run(*(t.clone() if t.is_inference() else t for t in tensors))
         drawn = state is not None and state != _random_state()
         if drawn or versions != self._versions():
             # It may have been another thread: watched, it is told for sure.
@@ -117,8 +119,8 @@ class Operation(TensorFunction):
         self, run: Callable[..., Result], tensors: Sequence["torch.Tensor"]
     ) -> Result:
         with unchanged():
-            results, guard = watched(run, tensors, self.name)
-        if guard.draws and not self.draws:
+            results, watch = watched(run, tensors, self.name)
+        if watch.draws and not self.draws:
             message = (
                 f"{self.name} draws random numbers now, and drew none when jfi first "
                 "looked at it: it was in evaluation mode then, or draws for some "

@@ -98,8 +98,8 @@ class Signature:
         """A call that is watched, to learn what the function does."""
         tensors = [TORCH.view(array, array).clone() for array in arrays]
         with unchanged():
-            result, guard = watched(self._function, tensors, self._name)
-        findings = findings_of(result, guard, self._name, proven=True)
+            result, watch = watched(self._function, tensors, self._name)
+        findings = findings_of(result, watch, self._name, proven=True)
         self._seen = self._operation(findings)
         if self._seen.draws:  # it did so without a seed: again
             return self._run_now(self._seen, arrays)
@@ -121,7 +121,8 @@ class Signature:
 
 
 def _nbytes(spec: Spec) -> int:
-    return math.prod(spec.shape) * spec.dtype.itemsize
+    size: int = math.prod(spec.shape) * spec.dtype.itemsize
+    return size
 
 
 def _canonical_spec(tensor: Any, name: str) -> Spec:

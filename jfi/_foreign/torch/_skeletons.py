@@ -195,8 +195,8 @@ class _Copy:
                 if value is not None
             ]
             for dicts in (
-                [part._parameters for part in parts],  # noqa: SLF001
-                [part._buffers for part in parts],  # noqa: SLF001
+                [vars(part)["_parameters"] for part in parts],
+                [vars(part)["_buffers"] for part in parts],
             )
         )
 

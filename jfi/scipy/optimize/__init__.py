@@ -2,10 +2,10 @@
 
 import typing as _typing
 
-from jax.scipy.optimize import *  # pyright: ignore[reportWildcardImportFromLibrary]
-
 
 if _typing.TYPE_CHECKING:
+    from jax.scipy.optimize import OptimizeResults as OptimizeResults
+
     from ..._foreign.solvers._least_squares import (
         LeastSquaresResult as LeastSquaresResult,
         least_squares as least_squares,
@@ -22,6 +22,7 @@ if _typing.TYPE_CHECKING:
     )
 else:
     import jax.scipy.optimize as _theirs
+    from jax.scipy.optimize import *  # pyright: ignore[reportWildcardImportFromLibrary]
 
     from ..._jax_internals import on_demand as _on_demand
     from ..._optional._packages import attach as _attach

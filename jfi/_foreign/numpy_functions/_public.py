@@ -1,0 +1,245 @@
+"""`from_numpy` and the function that it returns."""
+
+import enum
+import functools
+import types
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias, TypeVar, overload
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._errors import CallbackError
+from ..._values import Constant, Rest, function_name, number_key, partition
+from ..host import SHARED_BYTES, call_host, canonical, runs_now, to_jax
+from ._calls import NumpyCall
+from ._ordered import call_in_order
+from ._rules import Rules
+
+
+R = TypeVar("R")
+Derivative: TypeAlias = Literal["complex_step", "differences"]
+Vmap: TypeAlias = Literal["auto", "broadcast", "sequential"]
+
+
+@overload
+def from_numpy(
+    fn: Callable[..., R],
+    *,
+    jvp: Callable[..., Any] | None = None,
+    vjp: Callable[..., Any] | None = None,
+    derivative: Derivative | None = None,
+    vmap: Vmap = "auto",
+    out: Any = None,
+    ordered: bool = False,
+) -> Callable[..., Any]: ...
+@overload
+def from_numpy(
+    fn: None = None,
+    *,
+    jvp: Callable[..., Any] | None = None,
+    vjp: Callable[..., Any] | None = None,
+    derivative: Derivative | None = None,
+    vmap: Vmap = "auto",
+    out: Any = None,
+    ordered: bool = False,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]: ...
+def from_numpy(
+    fn: Callable[..., Any] | None = None,
+    *,
+    jvp: Callable[..., Any] | None = None,
+    vjp: Callable[..., Any] | None = None,
+    derivative: Derivative | None = None,
+    vmap: Vmap = "auto",
+    out: Any = None,
+    ordered: bool = False,
+) -> Any:
+    """Turn a function of NumPy arrays into a function of JAX arrays.
+
+    The result works eagerly and under `jit`, `vmap` and `scan`; with a rule, under
+    `grad` and all other derivatives too. The function itself runs, on the CPU, and is
+    given NumPy arrays. It is a decorator, too.
+
+    Example:
+        >>> import jax
+        >>> import numpy as np
+        >>> import jfi as jnp
+        >>> @jnp.from_numpy(vjp=lambda primals, ct: (np.cos(primals[0]) * ct,))
+        ... def sine(x):
+        ...     return np.sin(x)
+        >>> jax.jit(sine)(jnp.array([0.0, 2.0]))
+        Array([0.       , 0.9092974], dtype=float32)
+        >>> jax.grad(sine)(0.0)
+        Array(1., dtype=float32, weak_type=True)
+        >>> gamma = jnp.from_numpy(lambda x: x**3, derivative="complex_step")
+        >>> jax.grad(gamma)(2.0)
+        Array(12., dtype=float32, weak_type=True)
+
+    Args:
+        fn: Takes and returns arrays, in any pytree. Shapes and dtypes of what it
+            returns may depend on those of its arguments only. It must not call JAX, and
+            may be called from several threads. Arrays come read-only where it has not
+            been seen to write into them.
+        jvp: `jvp(primals, tangents, **keywords)` returns the tangents of the result.
+            Both are tuples like the positional arguments; integers have tangents None.
+        vjp: `vjp(primals, cotangents, **keywords)` returns a tuple of cotangents for
+            the positional arguments, None where zero. With one of the two rules the
+            other mode is computed from it, one call for each element.
+        derivative: "complex_step" calls the function with complex numbers, which is
+            exact to rounding for functions that compute with them as with real ones;
+            "differences" are central differences, with a third of the digits lost. With
+            a rule, it is used for derivatives of the rule.
+        vmap: "auto" makes one call for a whole batch if the function is seen to compute
+            element by element, and else one after the other within one host call;
+            "broadcast" says that the function takes leading axes, which is checked on
+            the rows of the first batch, and one row of each later one; "sequential"
+            never does so.
+        out: Shapes and dtypes of the result, as a tree of `jax.ShapeDtypeStruct`, or a
+            function of trees of them. Otherwise the function is called once on sample
+            values to learn them, where JAX traces.
+        ordered: For functions with effects: each call of the program runs it exactly
+            once, in order. Then there is no `vmap` and no derivative.
+
+    Returns:
+        A function of the same arguments. Arrays become NumPy arrays, of JAX's dtypes;
+        all else (numbers, strings, None, objects) is passed as it is.
+
+    Raises:
+        CallbackError: The function returns what JAX has no arrays for, or no derivative
+            is known. Exceptions of the function pass through; under `jax.jit` an error
+            of JAX (`jax.errors.JaxRuntimeError`) has their text.
+    """
+    options: dict[str, Any] = {
+        "jvp": jvp,
+        "vjp": vjp,
+        "derivative": derivative,
+        "vmap": vmap,
+        "out": out,
+        "ordered": ordered,
+    }
+    _refuse_options(fn, options)
+    if fn is None:
+        return lambda fn: from_numpy(fn, **options)
+    return _NumpyFunction(fn, options)
+
+
+def _refuse_options(fn: Any, options: dict[str, Any]) -> None:
+    if isinstance(fn, (np.ndarray, jax.Array)):
+        message = (
+            "from_numpy() turns NumPy functions into JAX functions, and got an array. "
+            "Write jnp.asarray(array)."
+        )
+        raise TypeError(message)
+    if fn is not None and not callable(fn):
+        message = f"from_numpy() takes a function, not {fn!r}."
+        raise TypeError(message)
+    for name, allowed in {
+        "derivative": (None, "complex_step", "differences"),
+        "vmap": ("auto", "broadcast", "sequential"),
+    }.items():
+        if options[name] not in allowed:
+            listed = ", ".join(map(repr, allowed))
+            message = f"from_numpy({name}={options[name]!r}): write one of {listed}."
+            raise ValueError(message)
+    ruled = any(options[name] is not None for name in ("jvp", "vjp", "derivative"))
+    if options["ordered"] and ruled:
+        message = (
+            "from_numpy(ordered=True) is for functions with effects, which have no "
+            "derivative: leave out jvp=, vjp= and derivative=."
+        )
+        raise ValueError(message)
+
+
+class _NumpyFunction:
+    """What `from_numpy` returns: a `NumpyCall` for each form of the arguments."""
+
+    __jfi_static__ = True  # `autojit` does not open it: it reads values when it runs
+    __jfi_calls_back__ = True
+
+    def __init__(self, fn: Callable[..., Any], options: dict[str, Any]) -> None:
+        functools.update_wrapper(self, fn, updated=())
+        self._fn, self._options = fn, options
+        self._name = f"{function_name(fn)}()"
+        self._rules = Rules(options["jvp"], options["vjp"], options["derivative"])
+        self._cached_call = functools.lru_cache(maxsize=256)(
+            lambda constant: self._call(constant.value)
+        )
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        leaves, rest = partition((args, kwargs), becomes_array)
+        call = self._call_of(rest)
+        if runs_now(leaves) and not (call.writes_out and any(map(_is_large, leaves))):
+            arrays = [_numpy(leaf) for leaf in leaves]
+            values, tree = call.run_eagerly(arrays)
+            return jax.tree.unflatten(tree, to_jax(values, leaves))
+        if self._options["ordered"]:
+            return call_in_order(call, [jnp.asarray(leaf) for leaf in leaves])
+        outs = call_host(call, *leaves)
+        return jax.tree.unflatten(call.tree(leaves), outs)
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A decorated function is found by its name: it can't be pickled by it itself.
+        return _again, (self._fn, self._options)
+
+    def __repr__(self) -> str:
+        return f"from_numpy({self._fn!r})"
+
+    def _call_of(self, rest: Rest) -> NumpyCall:
+        # Objects may change, and equal ones may differ: no call of them is remembered.
+        if not all(map(_is_value, rest.others)):
+            return self._call(rest)
+        key = (rest.structure, rest.is_taken, tuple(map(_key_of, rest.others)))
+        return self._cached_call(Constant(key, rest))
+
+    def _call(self, rest: Rest) -> NumpyCall:
+        vmap, out = self._options["vmap"], self._options["out"]
+        return NumpyCall(self._name, self._fn, rest, self._rules, vmap, out)
+
+
+def _again(fn: Callable[..., Any], options: dict[str, Any]) -> Any:
+    return from_numpy(fn, **options)
+
+
+def becomes_array(leaf: Any) -> bool:
+    """Whether an argument is data: an array of JAX, or one of NumPy that JAX knows."""
+    if isinstance(leaf, jax.Array):
+        return True
+    return isinstance(leaf, (np.ndarray, np.generic)) and (
+        leaf.dtype.kind in "biufc" or jnp.issubdtype(leaf.dtype, jnp.number)
+    )
+
+
+def _is_large(leaf: Any) -> bool:
+    return bool(leaf.nbytes >= SHARED_BYTES)
+
+
+def _numpy(leaf: Any) -> NDArray[Any]:
+    if isinstance(leaf, jax.Array):
+        if jnp.issubdtype(leaf.dtype, jax.dtypes.extended):
+            message = (
+                f"A random key ({leaf.dtype}) has no NumPy form. Pass "
+                "jax.random.key_data(key) instead of the key."
+            )
+            raise CallbackError(message)
+        return np.asarray(leaf)
+    return np.asarray(leaf, canonical(leaf.dtype))
+
+
+_NUMBERS = (int, float, complex, np.number, np.bool_)
+
+
+def _is_value(argument: object) -> bool:
+    """Whether an argument that is no array is what it is for ever."""
+    plain = (*_NUMBERS, str, bytes, enum.Enum, type, type(None), np.dtype)
+    return isinstance(argument, plain)
+
+
+def _key_of(argument: Any) -> object:
+    if isinstance(argument, _NUMBERS):
+        return number_key(argument)
+    return type(argument), argument

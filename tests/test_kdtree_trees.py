@@ -1,0 +1,290 @@
+"""Trees as data: arguments, batches and results of compiled functions, derivatives."""
+
+import copy
+import pickle
+
+import cloudpickle
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.spatial
+
+import jfi
+from jfi import KDTree, KDTreeError
+from jfi._foreign.kdtree import _host_trees
+
+
+RNG = np.random.default_rng(0)
+DATA = RNG.normal(size=(40, 3)).astype(np.float32)
+X = RNG.normal(size=(5, 3)).astype(np.float32)
+BATCH = np.stack([DATA, DATA[::-1] * 2, DATA + 1])
+BACKENDS = ["scipy", "jax"]
+
+
+def expected(data, x=X, k=2):
+    return scipy.spatial.KDTree(np.asarray(data, np.float64)).query(x, k)
+
+
+def check(found, data, x=X):
+    distances, indices = expected(data, x)
+    np.testing.assert_array_equal(found[1], indices)
+    np.testing.assert_allclose(found[0], distances, rtol=3e-7)
+
+
+def native(data, x):
+    """The sum of the two smallest squared distances, in plain JAX."""
+    squares = ((x[:, None] - data) ** 2).sum(-1)
+    return jnp.sort(squares)[:, :2].sum()
+
+
+# --------------------------------------------------------------- arguments, batches
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_tree_is_an_argument(backend):
+    traces = []
+
+    @jax.jit
+    def find(tree, x):
+        traces.append(tree)
+        return tree.query(x, 2, backend=backend)
+
+    for data in (DATA, DATA[::-1], DATA):
+        check(find(KDTree(data), X), data)
+    assert len(traces) == 1  # other data are no other program
+
+
+def test_the_host_tree_is_found_again(monkeypatch):
+    tree, other = KDTree(DATA), KDTree(DATA * 3)
+    built = []
+    build = _host_trees.HostTree.__init__
+    monkeypatch.setattr(
+        _host_trees.HostTree,
+        "__init__",
+        lambda self, *args: (built.append(1), build(self, *args))[1],
+    )
+    find = jax.jit(lambda tree, x: tree.query(x, 2, backend="scipy"))
+    for one in (tree, other, tree):
+        check(find(one, X), one.data)
+    copied = jax.tree.map(jnp.copy, tree)  # other memory, the same content
+    check(find(copied, X), DATA)
+    assert not built
+    for _ in range(3):
+        check(find(jax.tree.map(lambda a: a * 7, tree), X), DATA * np.float32(7))
+    assert len(built) == 1
+
+
+def test_float64_data_keep_their_digits_as_an_argument():
+    data = 1e6 + DATA.astype(np.float64) * 1e-3
+    tree, same_in_float32 = KDTree(data), KDTree(data.astype(np.float32))
+    x = data[:5].astype(np.float32)
+    with jax.enable_x64(False):
+        find = jax.jit(lambda tree, x: tree.query(x, 2, backend="scipy"))
+        for one in (tree, same_in_float32, tree):
+            jax.tree.map(np.testing.assert_array_equal, find(one, x), one.query(x, 2))
+        assert not np.array_equal(find(tree, x)[0], find(same_in_float32, x)[0])
+        with pytest.raises(KDTreeError, match="Close over the tree"):
+            jax.jit(lambda tree: tree.query(x, backend="jax"))(tree)
+        closed = jax.jit(lambda x: tree.query(x, 2, backend="jax"))(x)
+        jax.tree.map(np.testing.assert_array_equal, closed, tree.query(x, 2))
+        # Changed leaves are what they are: the number alone is not believed.
+        moved = jax.tree.map(lambda a: a + 1, tree)
+        np.testing.assert_allclose(moved.query(moved.data[:1])[0], 0)
+
+
+def test_donated_memory_is_not_believed():
+    tree = jax.tree.map(jnp.copy, KDTree(DATA))
+    tree.query(X)
+    double = jax.jit(lambda tree: jax.tree.map(lambda a: a * 2, tree), donate_argnums=0)
+    check(jax.jit(lambda t, x: t.query(x, 2))(double(tree), X), DATA * 2)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("jit", [False, True], ids=["eager", "jit"])
+def test_batches_of_trees(backend, jit):
+    compiled = jax.jit if jit else lambda f: f
+    trees = jax.vmap(KDTree)(BATCH)
+    assert repr(trees) == "KDTree(n=40, m=3, batch=(3,))"
+    query = lambda tree, x: tree.query(x, 2, backend=backend)
+    shared = compiled(jax.vmap(query, (0, None)))(trees, X)
+    own = compiled(jax.vmap(query))(trees, X[:3, None])
+    table = compiled(jax.vmap(jax.vmap(query, (None, 0)), (0, None)))(trees, X)
+    for k, data in enumerate(BATCH):
+        check([part[k] for part in shared], data)
+        check([part[k] for part in own], data, X[k : k + 1])
+        check([part[k] for part in table], data)
+    with pytest.raises(KDTreeError, match=r"trees in a batch.*jax.vmap\(lambda tree"):
+        trees.query(X)
+
+
+def test_trees_made_by_compiled_functions():
+    tree = jax.jit(lambda data: KDTree(data, boxsize=100.0))(abs(DATA))
+    assert tree.boxsize == (100.0,) * 3
+    assert tree == KDTree(abs(DATA), boxsize=100.0)
+    check(tree.query(X[:1] * 0, 2), abs(DATA), X[:1] * 0)
+    bad = jax.jit(lambda data: KDTree(data).query(data, backend="scipy")[0])
+    with pytest.raises((jax.errors.JaxRuntimeError, ValueError), match="finite"):
+        jax.block_until_ready(bad(DATA * np.nan))
+
+
+def test_trees_in_loops_and_branches():
+    tree = KDTree(DATA)
+    other = KDTree(DATA[::-1])
+    rows = jax.jit(lambda tree, x: jax.lax.map(lambda x: tree.query(x, 2), x))
+    check(rows(tree, X), DATA)
+    found = jax.lax.cond(False, lambda: tree, lambda: other)
+    check(found.query(X, 2), DATA[::-1])
+
+
+# ----------------------------------------------------------------------- derivatives
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_derivatives_of_data_are_those_of_plain_jax(backend):
+    def loss(data, x):
+        return (KDTree(data).query(x, 2, backend=backend)[0] ** 2).sum()
+
+    args = DATA[:6], X[:2]
+    for transform in (
+        lambda f: jax.grad(f, (0, 1)),
+        lambda f: jax.jacfwd(f, (0, 1)),
+        lambda f: jax.hessian(f, (0, 1)),
+    ):
+        wanted = jax.jit(transform(native))(*args)
+        found = jax.jit(transform(loss))(*args)
+        jax.tree.map(
+            lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4),
+            found,
+            wanted,
+        )
+    rows = jax.vmap(jax.grad(loss), (0, None))(BATCH, X)
+    each = [jax.grad(native)(jnp.asarray(data), X) for data in BATCH]
+    np.testing.assert_allclose(rows, np.stack(each), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["eager", "jit"])
+def test_derivatives_with_respect_to_one_after_the_other(jit):
+    """The inner one varies the queries or nothing, the outer one the data."""
+    ours = lambda data, x: KDTree(data).query(x)[0].sum()
+    away = lambda data, x: jnp.linalg.norm(x[:, None] - data, axis=-1)
+    plain = lambda data, x: away(data, x).min(-1).sum()
+    still = lambda f: (
+        lambda data, x: jax.grad(
+            lambda z: z.sum() * f(data + jax.lax.stop_gradient(z).sum() * 0, x)
+        )(jnp.ones(2))
+    )
+    mixed = [
+        lambda f: jax.jacfwd(jax.grad(f, 1), 0),
+        lambda f: jax.jacrev(jax.grad(f, 0), 1),
+        lambda f: jax.jacfwd(still(f)),
+        lambda f: jax.jacrev(still(f), 1),
+    ]
+    args = DATA[:6], X[:2]
+    expected = jax.jit(lambda *args: [m(plain)(*args) for m in mixed])(*args)
+    for transform, wanted in zip(mixed, expected, strict=True):
+        find = transform(ours)
+        found = (jax.jit(find) if jit else find)(*args)
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("p", [1, 2, 3.5, np.inf])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_derivatives_in_a_periodic_box(p, backend, x64):
+    data, x = np.array([[0.1, 0.5], [0.9, 0.2]]), np.array([[0.95, 0.45]])
+
+    def lengths(data, x):
+        return KDTree(data, boxsize=1.0).query(x, 3, p=p, backend=backend)[0][0, :2]
+
+    def plain(data, x):
+        away = x - data
+        away = away - jnp.round(away)
+        if p == np.inf:
+            return jnp.sort(jnp.abs(away).max(-1))
+        return jnp.sort((jnp.abs(away) ** p).sum(-1) ** (1 / p))
+
+    args = jnp.asarray(data), jnp.asarray(x)
+    for derivative in (jax.jacrev, jax.jacfwd):
+        found = jax.jit(derivative(lengths, (0, 1)))(*args)
+        wanted = jax.jit(derivative(plain, (0, 1)))(*args)
+        jax.tree.map(
+            lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5),
+            found,
+            wanted,
+        )
+
+
+def test_derivatives_of_coincident_and_missing_neighbors_are_zero():
+    x = jnp.array([1.0, 2.0])
+    for p in (1, 2, 3.5, np.inf):
+        find = lambda data, p=p: KDTree(data).query(x, 2, p=p)[0]
+        for derivative in (jax.jacrev, jax.jacfwd):
+            assert not np.any(derivative(find)(x[None]))
+
+
+def test_a_gradient_is_a_tree():
+    gradient = jax.grad(lambda tree: tree.query(X)[0].sum())(KDTree(DATA))
+    assert isinstance(gradient, KDTree)
+    plain = jax.grad(lambda d: jnp.linalg.norm(X[:, None] - d, axis=-1).min(-1).sum())
+    np.testing.assert_allclose(gradient.data, plain(DATA), rtol=1e-5)
+
+
+# ----------------------------------------------------------- equality, autojit, copies
+
+
+def test_equality_is_that_of_the_content():
+    tree = KDTree(DATA)
+    assert tree == KDTree(jnp.asarray(DATA)) == jax.jit(KDTree)(DATA)
+    assert hash(tree) == hash(jax.jit(KDTree)(DATA))
+    others = [
+        KDTree(DATA[::-1]),
+        KDTree(DATA, leafsize=5),
+        KDTree(DATA.astype(np.float64)),
+        jax.vmap(KDTree)(BATCH),
+    ]
+    assert all(tree != other for other in others)
+    assert tree != DATA.tolist()
+
+
+@pytest.mark.parametrize(
+    "duplicate",
+    [
+        lambda tree: pickle.loads(pickle.dumps(tree)),
+        lambda tree: cloudpickle.loads(cloudpickle.dumps(tree)),
+        copy.deepcopy,
+    ],
+)
+def test_copies(duplicate):
+    tree = KDTree(abs(DATA), leafsize=3, boxsize=[9.0, 0, 0])
+    assert duplicate(tree) == tree
+    trees = duplicate(jax.vmap(KDTree)(BATCH))
+    check([part[1] for part in jax.vmap(lambda t: t.query(X, 2))(trees)], BATCH[1])
+
+
+def test_autojit_traces_data_and_knows_settings():
+    @jfi.autojit
+    def find(tree, x):
+        return tree.query(x, 2)
+
+    trees = [KDTree(DATA * k) for k in (1, 2, 3)]
+    for tree in trees:
+        check(find(tree, X), tree.data)
+    assert len(str(find.explain()).splitlines()) == 2  # its head, and one program
+    box = KDTree(abs(DATA), boxsize=10.0)
+    jax.tree.map(np.testing.assert_array_equal, find(box, abs(X)), box.query(abs(X), 2))
+
+
+def test_autojit_keeps_trees_of_objects():
+    class Map:
+        def __init__(self):
+            self.tree = KDTree(DATA)
+
+        @jfi.autojit
+        def move(self, step):
+            self.tree = KDTree(self.tree.data + step)
+            return self.tree.query(X, 2)
+
+    places = Map()
+    for k in (1, 2, 3):
+        check(places.move(np.float32(1)), DATA + np.float32(k))
+    assert places.tree.n == 40

@@ -1,0 +1,251 @@
+"""`pytree`: ordinary classes that JAX's transformations and libraries take."""
+
+import copy
+import dataclasses
+import pickle
+
+import jax
+import numpy as np
+import pytest
+
+import jfi as jnp
+
+
+@jnp.pytree
+class Layer:
+    def __init__(self, n):
+        self.w, self.b = jnp.full((n, n), 0.1), jnp.zeros(n)
+
+    def __call__(self, x):
+        return jnp.tanh(self.w @ x + self.b)
+
+
+@jnp.pytree
+class Model:
+    def __init__(self, n=2):
+        self.layers = [Layer(n), Layer(n)]
+        self.options = {"scale": 0.5, "name": "net", "repeat": 2}
+        self.steps, self.act = 0, jnp.tanh
+
+    def __call__(self, x):
+        for layer in self.layers * self.options["repeat"]:
+            x = layer(x)
+        return self.act(x) * self.options["scale"]
+
+
+class Larger(Model):
+    pass
+
+
+@jnp.pytree
+@dataclasses.dataclass(frozen=True)
+class Point:
+    x: object
+    n: int = 3
+
+
+@jnp.pytree
+class Slotted:
+    __slots__ = ("name", "x")
+
+    def __init__(self, x):
+        self.x, self.name = x, "s"
+
+
+X = jnp.ones(2)
+
+
+def loss(model, x):
+    return jnp.sum((model(x) - 1) ** 2)
+
+
+def by_hand(model, x):
+    """The gradient of the loss, with respect to the data in one list."""
+    first, second = model.layers
+    scale = model.options["scale"]
+
+    def run(w1, b1, w2, b2, scale):
+        y = x
+        for w, b in [(w1, b1), (w2, b2)] * 2:
+            y = jnp.tanh(w @ y + b)
+        return jnp.sum((jnp.tanh(y) * scale - 1) ** 2)
+
+    arguments = first.w, first.b, second.w, second.b, scale
+    return jax.grad(run, argnums=range(5))(*arguments)
+
+
+@pytest.mark.parametrize("grad", [jnp.grad, jax.grad])
+@pytest.mark.parametrize("cls", [Model, Larger])
+def test_a_model_of_gradients(grad, cls):
+    model = cls()
+    gradient = grad(loss)(model, X)
+    assert type(gradient) is cls
+    w1, b1, w2, b2, scale = by_hand(model, X)
+    first, second = gradient.layers
+    found = [first.w, first.b, second.w, second.b, gradient.options["scale"]]
+    for value, expected in zip(found, [w1, b1, w2, b2, scale], strict=True):
+        np.testing.assert_allclose(value, expected, rtol=1e-5)
+    assert (gradient.options["name"], gradient.options["repeat"]) == ("net", 2)
+    assert (gradient.steps, gradient.act) == (0, jnp.tanh)
+    assert vars(gradient).keys() == vars(model).keys()
+
+
+def test_optimizers_update_models():
+    optax = pytest.importorskip("optax")
+    optimizer, model = optax.sgd(0.1), Model()
+    updates, _ = optimizer.update(jnp.grad(loss)(model, X), optimizer.init(model))
+    new = jnp.apply_updates(model, updates)
+    assert type(new) is Model
+    assert loss(new, X) < loss(model, X)
+    assert bool(
+        (optax.apply_updates(model, updates).layers[0].w == new.layers[0].w).all()
+    )
+
+
+def test_batches_of_models():
+    model = Model()
+    models = jnp.vmap(lambda k: jax.tree.map(lambda a: a * k, model))(jnp.arange(3.0))
+    assert models.layers[0].b.shape == (3, 2)
+    losses = jnp.vmap(loss, in_axes=(0, None))(models, X)
+    axes = jax.tree.map(lambda _: 0, models)  # integers where the data are
+    assert bool((jnp.vmap(loss, in_axes=(axes, None))(models, X) == losses).all())
+    assert losses[0] == 2
+
+
+def test_loops_carry_models():
+    model = Model()
+
+    def step(model, x):
+        return jax.tree.map(lambda a: a + x, model), model.layers[0].b[0]
+
+    last, seen = jnp.scan(step, model, jnp.arange(3.0))
+    assert last.layers[1].b.tolist() == [3, 3]
+    assert seen.tolist() == [0, 0, 1]
+    assert last.options["name"] == "net"
+
+
+def test_shapes_in_place_of_arrays():
+    model = Model()
+    shapes = jax.eval_shape(lambda model: model, model)
+    assert shapes.layers[0].w.shape == (2, 2)
+    sizes = jax.tree.map(lambda spec: spec.ndim, shapes)
+    assert sizes.layers[0].w == 2
+    assert len(jax.tree.leaves(sizes)) == len(jax.tree.leaves(model))
+    assert jax.tree.structure(shapes) == jax.tree.structure(model)
+
+
+def test_settings_compile_again_and_data_do_not():
+    model, traces = Model(), []
+
+    @jnp.jit
+    def run(model):
+        traces.append(model.steps)
+        return model.layers[0].b + model.steps + model.options["repeat"]
+
+    assert run(model)[0] == 2
+    model.layers[0].b += 1
+    assert run(model)[0] == 3
+    assert len(traces) == 1
+    model.options["repeat"] = 5
+    assert run(model)[0] == 6
+    model.steps = 1
+    assert run(model)[0] == 7
+    assert len(traces) == 3
+
+
+class Knobs:
+    def __init__(self):
+        self.sizes = {1}
+
+
+def test_settings_that_change_inside_are_seen():
+    model = Point(jnp.ones(2), Knobs())
+
+    @jax.jit
+    def run(point):
+        return point.x * len(point.n.sizes)
+
+    assert run(model)[0] == 1
+    model.n.sizes.add(2)
+    assert run(model)[0] == 2
+
+
+def test_containers_of_a_copy_are_its_own():
+    model = Model()
+    other = jax.tree.map(lambda x: x, model)
+    other.options["name"] = "other"
+    other.layers.append(None)
+    assert (model.options["name"], len(model.layers)) == ("net", 2)
+
+
+@pytest.mark.parametrize("value", [Point(jnp.ones(2)), Slotted(jnp.ones(2))])
+def test_frozen_and_slotted_classes(value):
+    doubled = jax.tree.map(lambda x: 2 * x, value)
+    assert type(doubled) is type(value)
+    assert doubled.x.tolist() == [2, 2]
+    assert jnp.grad(lambda v: jnp.sum(v.x**2))(value).x.tolist() == [2, 2]
+
+
+def test_autojit_writes_back_to_models():
+    model = Model()
+
+    @jnp.autojit
+    def train(model, x):
+        gradient = jnp.grad(loss)(model, x)
+        new = jax.tree.map(lambda a, b: a - 0.1 * b, model, gradient)
+        model.layers, model.steps = new.layers, model.steps + 1
+        return loss(model, x)
+
+    plain = Model()
+    losses = [train(model, X), train(model, X)]
+    np.testing.assert_allclose(
+        losses, [train.__wrapped__(plain, X), train.__wrapped__(plain, X)], rtol=1e-5
+    )
+    assert model.steps == 2
+    np.testing.assert_allclose(model.layers[0].w, plain.layers[0].w, rtol=1e-5)
+
+
+def test_copies_and_pickles():
+    for model in (Layer(2), jax.tree.map(np.ndim, Layer(2))):
+        for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(Point(model))).x):
+            assert jax.tree.structure(other) == jax.tree.structure(model)
+
+
+def test_paths_are_those_of_attributes():
+    paths, _ = jax.tree_util.tree_flatten_with_path(Model())
+    assert [jax.tree_util.keystr(path) for path, _ in paths] == [
+        ".layers[0].w", ".layers[0].b", ".layers[1].w", ".layers[1].b", ".options[0]"
+    ]  # fmt: skip
+
+
+class Ordinary:
+    def __init__(self):
+        self.w = jnp.ones(2)
+
+
+def test_hidden_data_are_refused():
+    with pytest.raises(jnp.TreeError, match=r"Point.n holds .* above class Ordinary"):
+        jax.tree.leaves(Point(jnp.ones(2), Ordinary()))
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        lambda x: jnp.grad(lambda m: jnp.sum(m.w))(x),
+        lambda x: jnp.scan(lambda m, _: (m, 0), x, jnp.ones(2)),
+        lambda x: jnp.vmap(lambda m: m.w)(x),
+        lambda x: jnp.jit(lambda m: m.w)(x),
+    ],
+)
+def test_errors_name_the_line(tool):
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - of several classes
+        tool(Ordinary())
+    words = [str(caught.value), *getattr(caught.value, "__notes__", ())]
+    assert any("Write @jnp.pytree above class Ordinary" in text for text in words)
+
+
+def test_what_can_be_no_tree():
+    with pytest.raises(jnp.TreeError, match=r"Write @jnp.pytree above a class"):
+        jnp.pytree(Ordinary())
+    with pytest.raises(jnp.TreeError, match="Larger, which is a tree already"):
+        jnp.pytree(Larger)
