@@ -71,6 +71,8 @@ from ._errors import (
     LateDefaultsWarning as LateDefaultsWarning,
     LocalFallbackWarning as LocalFallbackWarning,
     LoopError as LoopError,
+    MaterialiseError as MaterialiseError,
+    MaterialiseWarning as MaterialiseWarning,
     MissingDependencyError as MissingDependencyError,
     PlainJitWarning as PlainJitWarning,
     RandomError as RandomError,
@@ -146,6 +148,16 @@ if _typing.TYPE_CHECKING:
         value_and_grad as value_and_grad,
         vjp as vjp,
         zero_cotangent as zero_cotangent,
+    )
+    from ._dispatch._custom_array import CustomArray as CustomArray
+    from ._dispatch._materialising import (
+        materialise as materialise,
+        on_materialise as on_materialise,
+    )
+    from ._dispatch._overriding import override as override
+    from ._dispatch._rules import (
+        implements as implements,
+        register_function as register_function,
     )
     from ._foreign._autoray import register_autoray as register_autoray
     from ._foreign._haiku import (
@@ -249,14 +261,15 @@ else:
     from jax.numpy import __array_api_version__, __array_namespace_info__
 
     from ._advice._missing_names import explained as _explained
-    from ._arrays._numpy_functions import WORDS as _WORDS
+    from ._dispatch._names import functions_of as _functions_of
     from ._jax_internals import (
         deprecated_numpy as _deprecations,
         from_numpy as _jax_numpy,
     )
     from ._optional._packages import attach as _attach
 
-    for _name in _WORDS:
+    _MADE = _functions_of("")
+    for _name in _MADE:
         del globals()[_name]  # jax.numpy's own: jfi's is made on first use
 
     __getattr__, __dir__ = _attach(
@@ -265,6 +278,7 @@ else:
             "AdvancedAutoJIT": "_autojit",
             "AutoJIT": "_autojit",
             "CacheReport": "_persistent",
+            "CustomArray": "_dispatch._custom_array",
             "Generator": "_random._generator_objects",
             "HaikuNetwork": "_foreign._haiku",
             "Inspection": "_inspect",
@@ -290,6 +304,7 @@ else:
             "from_torch": "_foreign.torch",
             "grad": "_derivatives",
             "hessian": "_derivatives",
+            "implements": "_dispatch._rules",
             "jacfwd": "_derivatives",
             "jacobian": "_derivatives",
             "jacrev": "_derivatives",
@@ -299,10 +314,14 @@ else:
             "linearize": "_derivatives",
             "load_state": "_state",
             "map": "_loops",
+            "materialise": "_dispatch._materialising",
+            "on_materialise": "_dispatch._materialising",
+            "override": "_dispatch._overriding",
             "persistent": "_persistent",
             "persistent_call": "_persistent",
             "pytree": "_trees",
             "random": "random",
+            "register_function": "_dispatch._rules",
             "testing": "testing",
             "register_autoray": "_foreign._autoray",
             "remat": "_loops",
@@ -322,7 +341,7 @@ else:
             "vmap_automatically": "_batching",
             "while_loop": "_loops",
             "zero_cotangent": "_derivatives",
-            **dict.fromkeys(_WORDS, "_arrays._numpy_functions"),
+            **dict.fromkeys(_MADE, "_dispatch._numpy_functions"),
             **dict.fromkeys(
                 """bernoulli choice dropout make_random_key make_random_keys multinomial
                 next_key normal poisson rand rand_like randint randint_like randn

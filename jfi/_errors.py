@@ -20,6 +20,7 @@ Python user would expect, so that either can be caught:
     ├── JaxifyError (NotImplementedError, TypeError)  what jaxify can't translate
     ├── KDTreeError (ValueError)            data or queries that a KDTree can't take
     ├── LoopError (TypeError, ValueError)   functions or rows that don't fit a loop
+    ├── MaterialiseError (TypeError)        a custom array may not become a plain one
     ├── MissingDependencyError (ImportError)  an optional package is not installed
     ├── RandomError (RuntimeError)          no fresh random number can be given here
     ├── SolverError (ValueError)            what a solver of jfi.scipy can't take
@@ -31,6 +32,7 @@ Python user would expect, so that either can be caught:
     ├── Float64Warning                      float32 becomes float64 in compiled code
     ├── LateDefaultsWarning                 jfi was imported too late to set a default
     ├── LocalFallbackWarning                a persistent function runs in this process
+    ├── MaterialiseWarning                  a custom array becomes a plain one
     ├── PlainJitWarning                     a program of plain JAX draws random numbers
     ├── RecompileWarning                    autojit compiles again and again
     ├── SlowCallWarning                     a large array is copied at each call
@@ -59,6 +61,8 @@ __all__ = [
     "LateDefaultsWarning",
     "LocalFallbackWarning",
     "LoopError",
+    "MaterialiseError",
+    "MaterialiseWarning",
     "MissingDependencyError",
     "PlainJitWarning",
     "RandomError",
@@ -140,6 +144,10 @@ class LoopError(JfiError, TypeError, ValueError):
     """The functions of a loop or a branch, or its data, don't fit together."""
 
 
+class MaterialiseError(JfiError, TypeError):
+    """A custom array can't become a plain one, or may not."""
+
+
 class MissingDependencyError(JfiError, ImportError):
     """An optional package is needed and not installed."""
 
@@ -178,6 +186,10 @@ class LateDefaultsWarning(JfiWarning):
 
 class LocalFallbackWarning(JfiWarning):
     """A persistent function runs in this process, without the server."""
+
+
+class MaterialiseWarning(JfiWarning):
+    """A custom array becomes a plain one, since a function has no rule for it."""
 
 
 class PlainJitWarning(JfiWarning):

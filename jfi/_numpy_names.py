@@ -29,4 +29,4 @@ from ._arrays._ranges import (
 
 
 if TYPE_CHECKING:
-    from ._arrays._numpy_functions import *  # made on first use
+    from ._dispatch._numpy_functions import *  # made on first use

@@ -11,7 +11,7 @@ from against_torch import compare, compiled_together  # noqa: F401
 from subprocesses import output_of
 
 import jfi as jnp
-from jfi._arrays._numpy_functions import WORDS
+from jfi._dispatch._words import WORDS
 
 
 X = np.array([[3.0, -1.0, 2.0, 5.0], [4.0, 8.0, -7.0, 6.0]], "float32")
@@ -112,7 +112,7 @@ def test_signature_and_documentation_are_those_of_jax_numpy(name):
     assert (ours.__doc__, ours.__name__) == (plain.__doc__, plain.__name__)
     assert ours.__wrapped__ is plain
     assert pickle.loads(pickle.dumps(ours)) is ours is getattr(jnp, name)
-    assert hasattr(ours, "lower") == hasattr(plain, "lower")
+    assert not hasattr(ours, "lower")  # jax.jit would copy it, and compile JAX's own
 
 
 @pytest.mark.parametrize("name", sorted(set(TAKEN) - {"size"}))
@@ -273,7 +273,7 @@ def test_jax_numpy_is_not_changed():
     with pytest.raises(TypeError, match="dim"):
         jax.numpy.sum(X, dim=0)
     assert jnp.numpy is jax.numpy
-    assert jnp.sin is jax.numpy.sin
+    assert jnp.sin.__wrapped__ is jax.numpy.sin
 
 
 def test_a_function_is_made_on_first_use():
@@ -331,7 +331,7 @@ def test_stubs_have_the_words():
     import ast
     from pathlib import Path
 
-    import jfi._arrays._numpy_functions as module
+    import jfi._dispatch._numpy_functions as module
 
     stub = ast.parse(Path(module.__file__).with_suffix(".pyi").read_text())
     found = {}

@@ -2,6 +2,5 @@
 
 `_config` holds the defaults, `_devices` what names a device, `_placement` what both
 mean for data. `_creation`, `_ranges` and `_conversion` make arrays; what `dtype=` and
-`device=` mean to all of them stands in `_shared_arguments`. `_numpy_functions` gives
-functions of `jax.numpy` the words of PyTorch (`dim=`, `keepdim=`).
+`device=` mean to all of them stands in `_shared_arguments`.
 """

@@ -84,6 +84,7 @@ from ._pytrees import (
     pytree_from_node as pytree_from_node,
     pytree_node as pytree_node,
 )
+from ._retracing import trace_again as trace_again, trace_apart as trace_apart
 from ._ruled_functions import (
     chosen as chosen,
     dense_tangents as dense_tangents,

@@ -14,6 +14,8 @@ import jax
 from .._autojit._keeping import NumbersError, Place
 from .._autojit._programs import UnreadError
 from .._autojit.kinds._base import UnportableError
+from .._dispatch._retracing import active_settings, version_of_rules
+from .._errors import FingerprintError
 from .._jax_internals import (
     at_top_level,
     calls_back,
@@ -30,6 +32,7 @@ from ._description import Describing, Description
 from ._environment import debugging
 from ._places import LEDGER, Places
 from ._records import Record, dump_tree, load_tree
+from ._rules import fingerprint_of_rules
 from ._served import GoneError
 
 
@@ -141,9 +144,10 @@ class KeptJitted:
     def __call__(self, *args: Any) -> Any:
         """Call it."""
         context = compilation_context()
-        if context is None or not at_top_level() or debugging():
+        if context is None or active_settings() or not at_top_level() or debugging():
             return self._local(*args)
         leaves = jax.tree.leaves(args)
+        context = context, version_of_rules()
         needed = context, [*map(form_of, leaves)]
         last, run = self._last
         if last != needed:
@@ -192,7 +196,13 @@ class KeptJitted:
         if streams is None:
             places.not_kept(kept.name, _STREAM)
             return self._local
-        key = asked.key(description.digest, streams, self._options)
+        try:
+            rules = fingerprint_of_rules()
+        except FingerprintError as error:
+            places.not_kept(kept.name, str(error))
+            return self._local
+        digest = description.digest + rules
+        key = asked.key(digest, streams, self._options)
         program = _Program(key, asked, description)
         found = self._look_up(program)
         if found is None:

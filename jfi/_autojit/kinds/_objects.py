@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 
 from jax import tree_util
 
+from ..._dispatch._custom_array import CustomArray
 from ..._jax_internals import pytree_from_node, pytree_node
 from ..._values import own_attributes, slots
 from .._modes import PASSED, Mode
@@ -285,7 +286,9 @@ class PytreeKind(Kind):
 
 
 def field_order(cls: type) -> Order | None:
-    """The order of attributes that a dataclass declares."""
+    """The order of attributes that a dataclass declares, or a custom array has."""
+    if issubclass(cls, CustomArray):
+        return sorted  # as it flattens them
     if not dataclasses.is_dataclass(cls):
         return None
     fields = [field.name for field in dataclasses.fields(cls)]

@@ -209,6 +209,8 @@ class ProgramWalk(Walk):
         """Follow `module.attribute.attribute` to the first value that is no module."""
         while isinstance(value, types.ModuleType) and attributes:
             name, *attributes = attributes
+            if value.__name__.partition(".")[0] == "jfi":
+                getattr(value, name, None)  # names made on first use, made now
             if name not in vars(value):
                 self.put("missing", name)
                 break  # the module's __getattr__ may answer, from all that it knows

@@ -14,8 +14,6 @@ from jax.typing import ArrayLike, DTypeLike
 
 _Axis: TypeAlias = int | Sequence[int] | None
 
-WORDS: dict[str, dict[str, str]]
-
 def all(
     a: ArrayLike,
     axis: _Axis = ...,

@@ -1,0 +1,9 @@
+"""Custom arrays: classes with rules of their own for the functions of jfi.
+
+`_namespace` makes the functions, one wrapper for a name, by the text that `_written`
+writes; `_words` are PyTorch's words for their parameters. A call whose arguments are no
+plain arrays (`_custom`) goes to `_calls`, which asks rules (`_rules`), methods of the
+classes and libraries, and else makes plain arrays (`_materialising`). `_overriding`
+swaps functions; `_retracing` keeps compiled functions up to date with all of that.
+`_custom_array` is the base class for arrays of one's own.
+"""

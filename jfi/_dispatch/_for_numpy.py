@@ -1,0 +1,47 @@
+"""NumPy's functions, called with custom arrays: jfi's of the same name answer."""
+
+from typing import Any
+
+import numpy as np
+
+from ._names import PLACES, functions_of
+from ._namespace import wrapped
+
+
+#: What NumPy's `ufunc.reduce` is as a function.
+_REDUCTIONS = {
+    "add": "sum",
+    "logical_and": "all",
+    "logical_or": "any",
+    "maximum": "max",
+    "minimum": "min",
+    "multiply": "prod",
+}
+
+
+def answer_ufunc(
+    ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], named: dict[str, Any]
+) -> Any:
+    """The answer of `__array_ufunc__`."""
+    if named.pop("out", None) is not None:
+        return NotImplemented
+    name: str | None = ufunc.__name__
+    if method == "reduce":
+        name = _REDUCTIONS.get(ufunc.__name__)
+        named = {"axis": 0, **named}
+    elif method != "__call__":
+        return NotImplemented
+    if name is None or name not in functions_of(""):
+        return NotImplemented
+    return wrapped(name)(*inputs, **named)
+
+
+def answer_function(func: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """The answer of `__array_function__`."""
+    place = str(func.__module__).removeprefix("numpy").removeprefix(".")
+    name = str(func.__name__)
+    if place not in PLACES or name not in functions_of(place):
+        return NotImplemented
+    if named.pop("out", None) is not None:
+        return NotImplemented
+    return wrapped(f"{place}.{name}" if place else name)(*args, **named)

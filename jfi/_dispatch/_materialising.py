@@ -1,0 +1,161 @@
+"""Custom arrays made plain ones where no rule answers: with a warning, or refused."""
+
+import contextlib
+import contextvars
+import warnings
+import weakref
+from collections.abc import Generator, Mapping
+from typing import Any, Literal
+
+import jax
+
+from .._errors import MaterialiseError, MaterialiseWarning
+from .._values import user_level
+from ._custom import is_custom, is_of_library, known, takes_part
+from ._retracing import settings
+
+
+Policy = Literal["allow", "warn", "error"]
+_POLICIES = ("allow", "warn", "error")
+#: A class's own policy.
+POLICY = "__jfi_materialise__"
+
+# Who calls these asks for a plain array, or for what costs nothing.
+_ASKED_FOR = frozenset(("array", "asarray", "ndim", "shape", "size", "result_type"))
+_METHODS = ("__jfi_array__", "__jax_array__", "materialise", "todense")
+_policy: contextvars.ContextVar[Policy | None]
+_policy = contextvars.ContextVar("on_materialise", default=None)
+_warned: weakref.WeakKeyDictionary[type, set[str]] = weakref.WeakKeyDictionary()
+
+
+@contextlib.contextmanager
+def on_materialise(policy: Policy) -> Generator[None, None, None]:
+    """Say what happens in this block where no rule takes a custom array.
+
+    >>> import jfi as jnp
+    >>> class Diagonal(jnp.CustomArray):
+    ...     def __init__(self, diagonal): self.diagonal = diagonal
+    ...     def __jfi_array__(self): return jnp.diag(self.diagonal)
+    >>> with jnp.on_materialise("allow"):
+    ...     jnp.sum(Diagonal(jnp.array([1.0, 2.0])))
+    Array(3., dtype=float32)
+
+    Args:
+        policy: "warn" (the default) warns once for a class and a function, and uses
+            the plain array; "allow" uses it; "error" raises `MaterialiseError`. It
+            holds for this thread. Classes with their own `__jfi_materialise__` keep it.
+
+    Yields:
+        Nothing.
+
+    Raises:
+        ValueError: There is no such policy.
+    """
+    if policy not in _POLICIES:
+        raise ValueError(
+            f"on_materialise() got {policy!r}. Pass 'allow', 'warn' or 'error'."
+        )
+    token = _policy.set(policy)
+    try:
+        with settings(materialise=policy):
+            yield
+    finally:
+        _policy.reset(token)
+
+
+def materialise(x: Any) -> jax.Array:
+    """Make the plain array that a custom array stands for.
+
+    >>> import jfi as jnp
+    >>> class Diagonal(jnp.CustomArray):
+    ...     def __init__(self, diagonal): self.diagonal = diagonal
+    ...     def __jfi_array__(self): return jnp.diag(self.diagonal)
+    >>> jnp.materialise(Diagonal(jnp.array([1.0, 2.0])))
+    Array([[1., 0.],
+           [0., 2.]], dtype=float32)
+
+    Args:
+        x: An object with `__jfi_array__`, `__jax_array__`, `materialise` or `todense`.
+
+    Returns:
+        What the first of these methods returns.
+
+    Raises:
+        MaterialiseError: It has none of them.
+    """
+    cls = type(x)
+    for name in _METHODS:
+        if hasattr(cls, name):
+            dense: jax.Array = getattr(x, name)()
+            return dense
+    raise MaterialiseError(
+        f"a {cls.__name__} can't be made a plain array: it has no __jfi_array__(). "
+        f"Write the method, or a rule: jnp.register_function({cls.__name__}, ...)."
+    )
+
+
+def densified(
+    name: str, args: tuple[Any, ...], named: Mapping[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a call with plain arrays in the place of custom ones."""
+    return (
+        tuple(_dense(name, x) for x in args),
+        {key: _dense(name, x) for key, x in named.items()},
+    )
+
+
+def _dense(name: str, x: Any, depth: int = 2) -> Any:
+    cls = type(x)
+    if cls in known:
+        return x
+    if is_custom(cls):
+        _permit(name, x)
+        dense = materialise(x)
+        _tell(name, x, dense)
+        return dense
+    if not depth:
+        return x
+    if issubclass(cls, dict):
+        return {key: _dense(name, value, depth - 1) for key, value in x.items()}
+    if issubclass(cls, (list, tuple)):
+        parts = [_dense(name, value, depth - 1) for value in x]
+        return cls(*parts) if hasattr(cls, "_fields") else cls(parts)
+    return x
+
+
+def policy_of(cls: type, name: str) -> str:
+    """What happens where a function has no rule for a class."""
+    own: str | None = getattr(cls, POLICY, None)
+    if name in _ASKED_FOR:
+        return "allow"
+    # Whoever writes __jax_array__ alone means its values to become plain arrays.
+    usual = "warn" if takes_part(cls) or is_of_library(cls) else "allow"
+    return own or _policy.get() or usual
+
+
+def _permit(name: str, x: Any) -> None:
+    cls = type(x)
+    if policy_of(cls, name) == "error":
+        raise MaterialiseError(
+            f"{name}() has no rule for a {cls.__name__}, and making it a plain array "
+            f"is not allowed here. Write the rule: "
+            f"jnp.register_function({cls.__name__}, {name!r}, rule). Or make the plain "
+            f"array yourself: jnp.{name}(jnp.materialise(x))."
+        )
+
+
+def _tell(name: str, x: Any, dense: Any) -> None:
+    """Warn, once for each function of a class."""
+    cls = type(x)
+    if policy_of(cls, name) != "warn" or name in _warned.get(cls, ()):
+        return
+    _warned.setdefault(cls, set()).add(name)
+    size = dense.size * dense.dtype.itemsize
+    warnings.warn(
+        f"{name}() has no rule for a {cls.__name__}: it became a plain array, "
+        f"{dense.dtype}{list(dense.shape)} of {size:,} bytes. Write the rule: "
+        f"jnp.register_function({cls.__name__}, {name!r}, rule). Or allow it: "
+        f"jnp.on_materialise('allow').",
+        MaterialiseWarning,
+        stacklevel=user_level(),
+    )

@@ -1,0 +1,107 @@
+"""The functions of jfi that look for rules: made on first use, one for a name."""
+
+import functools
+import importlib
+import inspect
+import operator
+import os
+import threading
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import jax.numpy as jnp
+
+from .._arrays import _conversion
+from ._calls import Function, as_called, by_values
+from ._custom import all_known, known, listed, wrappers
+from ._names import OWN, PLACES, rule_name
+from ._words import both, refuse, several
+from ._written import NOT_GIVEN, written, written_for_any, written_for_ufunc
+
+
+_Wrapped: TypeAlias = Callable[..., Any]
+
+# Nowhere on the disk, but in jax.numpy's folder: JAX takes these frames for its own,
+# leaves them out of tracebacks, and names the user's line as the place of an operation.
+_FILE = os.path.join(os.path.dirname(jnp.__file__), "<jfi.{}>")
+# What `jnp.add.reduce` and the like are; not `lower` and `trace`, which `jax.jit` would
+# copy, and compile the function of JAX in the place of this one.
+_OF_UFUNCS = """accumulate at identity nargs nin nout outer reduce
+    reduceat""".split()
+
+
+def plain_function(name: str) -> _Wrapped | None:
+    """The function behind a name such as "linalg.det"; None if there is none."""
+    place, _, own = name.rpartition(".")
+    if place not in PLACES:
+        return None
+    home: Any = importlib.import_module(PLACES[place])
+    if not place and own in OWN:
+        home = _conversion
+    found: _Wrapped | None = getattr(home, own, None)
+    return found if callable(found) and not isinstance(found, type) else None
+
+
+def wrapped(name: str) -> _Wrapped:
+    """The function of jfi with a name such as "linalg.det"."""
+    found = _made.get(name)
+    if found is None:
+        with _lock:  # one for all threads: it is known by identity
+            found = _made.get(name) or _made.setdefault(name, _make(name))
+    return found
+
+
+def _make(name: str) -> _Wrapped:
+    plain = plain_function(name)
+    if plain is None:
+        raise AttributeError(f"jfi has no function {name!r}", name=name)
+    place, _, own = name.rpartition(".")
+    signature = inspect.signature(plain)
+    parameters = list(signature.parameters.values())
+    function = Function(name, rule_name(name), parameters)
+    names: dict[str, Any] = {
+        "__name__": "jfi",
+        "_": NOT_GIVEN,
+        "all_known": all_known,
+        "array": wrappers[0]["array"],
+        "as_called": as_called,
+        "both": both,
+        "by_values": by_values,
+        "function": function,
+        "known": known,
+        "listed": listed,
+        "original": plain,
+        "plain": plain,
+        "refuse": refuse,
+        "several": several,
+    }
+    if isinstance(plain, jnp.ufunc):
+        text = written_for_ufunc(own, plain.nin)
+    elif any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
+        text = written_for_any(own)
+    else:
+        text = written(own, "" if place else own, parameters, names)
+    exec(compile(text, _FILE.format(name), "exec"), names)
+    made: _Wrapped = names[own]
+    function.names = names
+    wrappers.append(names)
+    functions[made] = function
+    functools.update_wrapper(made, plain, updated=())
+    if isinstance(plain, jnp.ufunc):
+        vars(made).update({name: getattr(plain, name) for name in _OF_UFUNCS})
+    # Where pickle finds it, and doctest nothing.
+    made.__module__ = f"{__package__}._{place or 'numpy'}_functions"
+    made.__qualname__ = own
+    return made
+
+
+_lock = threading.RLock()
+_made: dict[str, _Wrapped] = {}
+#: What is behind each wrapper that was made.
+functions: dict[_Wrapped, Function] = {}
+
+#: `x[index]` of a custom array.
+GETITEM = Function(
+    "getitem", "getitem", list(inspect.signature(operator.getitem).parameters.values())
+)
+GETITEM.names = {"plain": operator.getitem, "original": operator.getitem}

@@ -1,0 +1,102 @@
+"""Functions of jfi swapped for a block, wherever they were imported to."""
+
+import contextlib
+import contextvars
+import threading
+from collections.abc import Callable, Generator
+from typing import Any
+
+from ._calls import Function
+from ._retracing import settings
+from ._rules import function_of
+
+
+# What this thread has in the place of each function, the innermost block first.
+_news: contextvars.ContextVar[dict[str, Callable[..., Any]]]
+_news = contextvars.ContextVar("override", default={})  # noqa: B039 - never written to
+_lock = threading.Lock()
+_blocks: dict[str, int] = {}
+
+
+@contextlib.contextmanager
+def override(
+    fn: Callable[..., Any] | str, new: Callable[..., Any], *, wrap: bool = False
+) -> Generator[None, None, None]:
+    """Swap a function of jfi in this block: for all of its code, in this thread.
+
+    Also where it was imported by its own name, and in compiled functions, which are
+    traced apart for the block. Rules of custom arrays come first, as always. JAX's own
+    functions stay what they are, and so do those that jfi itself calls.
+
+    >>> import jfi as jnp
+    >>> from jfi import exp
+    >>> with jnp.override(jnp.exp, lambda x: 1 + x):
+    ...     print(exp(2.0), jnp.jit(lambda x: exp(x))(3.0))
+    3.0 4.0
+    >>> exp(0.0)
+    Array(1., dtype=float32, weak_type=True)
+
+    Args:
+        fn: The function, or its name: "linalg.svd".
+        new: What is called instead, with the same arguments.
+        wrap: Whether `new` makes it from the function that was there before.
+
+    Yields:
+        Nothing.
+
+    Raises:
+        TypeError: `new` can't be called.
+        ValueError: There is no such function.
+    """
+    function = function_of(fn)
+    if not callable(new):
+        raise TypeError(f"override() got {new!r} as the new function, not a function.")
+    if not isinstance(function, Function):
+        raise ValueError(
+            f"override() got {fn!r}, which is no function but an operation."
+        )
+    before = _news.get()
+    name = function.name
+    made = new(before.get(name, function.names["original"])) if wrap else new
+    token = _news.set({**before, name: made})
+    _enter(function)
+    try:
+        with settings(override=(name, _Same(new), wrap)):
+            yield
+    finally:
+        _leave(function)
+        _news.reset(token)
+
+
+class _Same:
+    """A function, told by identity even where it has an equality of its own."""
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        self.fn = fn
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.fn is other.fn
+
+    def __hash__(self) -> int:
+        return id(self.fn)
+
+
+def _enter(function: Function) -> None:
+    """Let a wrapper look for what its thread has in the function's place."""
+    name = function.name
+    original: Callable[..., Any] = function.names["original"]
+
+    def looking(*args: Any, **named: Any) -> Any:
+        now: Callable[..., Any] = _news.get().get(name, original)
+        return now(*args, **named)
+
+    with _lock:
+        _blocks[name] = _blocks.get(name, 0) + 1
+        function.names["plain"] = looking
+
+
+def _leave(function: Function) -> None:
+    with _lock:
+        _blocks[function.name] -= 1
+        if not _blocks[function.name]:
+            function.names["plain"] = function.names["original"]

@@ -1,0 +1,291 @@
+"""The text of wrappers: functions of JAX that look at the types of their arguments.
+
+Each is made on first use: `jfi.sum` calls `jax.numpy.sum`, and is no other function but
+for arrays of classes that have rules of their own, and for PyTorch's words.
+
+A wrapper of `*args` and `**kwargs` costs 8 % of an eager call with `axis=`, because
+Python packs and unpacks the keywords. One that names each parameter costs 2 %, so the
+wrappers are written as text. For `jax.numpy.exp` it reads:
+
+    def exp(x, /):
+        if not (x.__class__ is array or type(x) in known):
+            return by_values(function, (x,))
+        return plain(x)
+
+`array` is the class of JAX's arrays, as soon as one was seen. `known` has all types
+that no rule can be for: arrays, tracers, Python's numbers. For `jax.numpy.cumsum`,
+compiled by JAX, it reads:
+
+    def cumsum(a, axis=_, dtype=None, out=None, *, dim=_):
+        if dim is not _:
+            if axis is not _: both("cumsum", "dim", "axis")
+            axis = dim if type(dim) is int else several("cumsum", dim)
+        if (a.__class__ is array or type(a) in known) and dtype is None and out is None:
+            return plain(a) if axis is _ else plain(a, axis=axis)
+        if not (a.__class__ is array or type(a) in known):
+            return by_values(function, (a, axis, dtype, out))
+        return plain(a, **given(axis=axis, dtype=dtype, out=out))
+
+Only what the caller gave is passed on: JAX traces a default that is passed, and looks
+at each static argument at every call. Functions that JAX wrote in Python take all their
+parameters by position, which is faster. Where optional parameters of a compiled
+function may be arrays, the wrapper takes `*rest` and `**named`, and passes them on as
+they came: their order is that of the program.
+"""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from ._words import DIVISORS, MEANS_ELSE, WORDS
+
+
+Parameter = inspect.Parameter
+NOT_GIVEN = object()
+_KINDS = (
+    Parameter.POSITIONAL_ONLY,
+    Parameter.POSITIONAL_OR_KEYWORD,
+    Parameter.KEYWORD_ONLY,
+)
+
+
+def written(
+    name: str, words_of: str, parameters: list[Parameter], names: dict[str, Any]
+) -> str:
+    """The text of a wrapper; what it needs is put into `names`.
+
+    Args:
+        name: The name of the function.
+        words_of: The function in the table of PyTorch's words; "" if it has none.
+        parameters: Those of the function of JAX.
+        names: The global variables of the wrapper: "plain" is the function of JAX.
+    """
+    is_compiled = hasattr(names["plain"], "lower")
+    optional = [p for p in parameters if p.default is not p.empty]
+    if words_of in WORDS:
+        lines = _with_words(words_of, parameters, names)
+    elif is_compiled and any(map(_is_better_passed_on, optional)):
+        lines = _with_the_rest(name, parameters)
+    elif is_compiled and optional:
+        names["given"] = _without_defaults(parameters, [])
+        call = _call_with_given(parameters, [])
+        lines = [*_head(name, parameters, [], []), *call]
+    else:
+        call = _call_with_all(parameters, [])
+        lines = [*_head(name, parameters, [], []), *call]
+    names |= {f"{p.name}_": p.default for p in optional}
+    return "\n    ".join(lines)
+
+
+def written_for_any(name: str) -> str:
+    """The text of the wrapper of a function that takes any number of arrays."""
+    refusal = [f"if 'dim' in named: refuse({name!r}, named['dim'])"]
+    lines = [
+        f"def {name}(*args, **named):",
+        *(refusal if name in WORDS else []),
+        "if all_known(map(type, args)) and "
+        "(not named or all_known(map(type, named.values()))):",
+        "    return plain(*args, **named)",
+        "return as_called(function, args, named)",
+    ]
+    return "\n    ".join(lines)
+
+
+def written_for_ufunc(name: str, operands: int) -> str:
+    """The text of the wrapper of an object of `jax.numpy.ufunc`."""
+    letters = ["x", "y"][:operands]
+    call = ", ".join(letters)
+    lines = [
+        f"def {name}({call}, /, **named):",
+        f"if {' and '.join(map(_is_array, letters))} and not named:",
+        f"    return plain({call})",
+        f"return as_called(function, ({call},), named)",
+    ]
+    return "\n    ".join(lines)
+
+
+def _with_words(
+    name: str, parameters: list[Parameter], names: dict[str, Any]
+) -> list[str]:
+    """Lines of a wrapper that takes PyTorch's words, too."""
+    words = WORDS[name]
+    targets = set(words.values())
+    divisors = [p.name for p in parameters if p.name in DIVISORS]
+    watched = [p.name for p in parameters if p.name in targets] + divisors
+    lines = _head(name, parameters, watched, list(words)) + _refusal(name, divisors)
+    for word, target in ({} if name in MEANS_ELSE else words).items():
+        meant = f"{word} if type({word}) is int else several({name!r}, {word})"
+        lines += [
+            f"if {word} is not _:",
+            f"    if {target} is not _: both({name!r}, {word!r}, {target!r})",
+            f"    {target} = {word if target == 'keepdims' else meant}",
+        ]
+    has_all_defaults = all(
+        p.default is not p.empty for p in parameters if p.name in watched
+    )
+    if hasattr(names["plain"], "lower") or not has_all_defaults:
+        names["given"] = _without_defaults(parameters, watched)
+        return lines + _call_with_given(parameters, watched)
+    return lines + _call_with_all(parameters, watched)
+
+
+def _is_better_passed_on(parameter: Parameter) -> bool:
+    """Whether a function with such a parameter takes `*rest` and `**named`.
+
+    It makes another program to pass a traced argument by its name. Python looks each
+    default of a keyword up in a dict, which takes longer than to make one.
+    """
+    return is_data(parameter) or parameter.kind is Parameter.KEYWORD_ONLY
+
+
+def _with_the_rest(name: str, parameters: list[Parameter]) -> list[str]:
+    """Lines of a wrapper that passes optional parameters on as they came."""
+    required = [p for p in parameters if p.default is p.empty]
+    call = ", ".join(p.name for p in required)
+    positional_only = [p for p in required if p.kind is p.POSITIONAL_ONLY]
+    head = [p.name for p in required]
+    if positional_only:
+        head.insert(len(positional_only), "/")
+    rest = f"{call}, *rest, **named" if call else "*rest, **named"
+    known = [_is_known(p) for p in required if is_data(p)]
+    alone = " and ".join([*known, "not rest and not named"])
+    known += ["(not rest or all_known(map(type, rest)))"]
+    known += ["(not named or all_known(map(type, named.values())))"]
+    return [
+        f"def {name}({', '.join([*head, '*rest', '**named'])}):",
+        *([f"if {alone}: return plain({call})"] if call else []),
+        f"if {' and '.join(known)}: return plain({rest})",
+        f"return as_called(function, ({rest.removesuffix(', **named')},), named)",
+    ]
+
+
+def is_data(parameter: Parameter) -> bool:
+    """Whether arrays can be passed for a parameter: JAX's annotations tell."""
+    if parameter.annotation is parameter.empty:
+        return parameter.name in _UNTOLD
+    text = str(parameter.annotation)
+    return "Array" in text or (parameter.name in _UNTOLD and "Any" in text)
+
+
+# Parameters of jax.numpy that take arrays, and whose annotations don't say so.
+_UNTOLD = frozenset(["a", "b", "condition", "object", "x", "y", "keys", "operands"])
+
+
+def _is_known(parameter: Parameter) -> str:
+    """An expression: whether no argument for a parameter can have rules."""
+    name, text = parameter.name, str(parameter.annotation)
+    several = any(word in text for word in ("Sequence", "list", "tuple"))
+    known = _is_array(name)
+    if several or "Array" not in text:  # or anything, as for jax.numpy.array
+        known += f" or type({name}) in listed and all_known(map(type, {name}))"
+    if parameter.default is None:
+        known = f"{name} is None or {known}"
+    return f"({known})"
+
+
+def _is_array(name: str) -> str:
+    # The class of arrays first: it spares the look into the set, and a call of `type`.
+    return f"({name}.__class__ is array or type({name}) in known)"
+
+
+def _look(parameters: list[Parameter]) -> list[str]:
+    """Lines that hand the call over where an argument may have rules."""
+    checks = [_is_known(p) for p in parameters if is_data(p)]
+    values = ", ".join(p.name for p in parameters)
+    if not checks:
+        return []
+    return [
+        f"if not ({' and '.join(checks)}):",
+        f"    return by_values(function, ({values},))",
+    ]
+
+
+def _head(
+    name: str, parameters: list[Parameter], watched: list[str], words: list[str]
+) -> list[str]:
+    """The line with the parameters of a wrapper."""
+    parts: dict[object, list[str]] = {kind: [] for kind in _KINDS}
+    for p in parameters:
+        if p.name in watched:
+            part = f"{p.name}=_"
+        else:
+            part = p.name if p.default is p.empty else f"{p.name}={_default(p)}"
+        parts[p.kind].append(part)
+    first = parts[Parameter.POSITIONAL_ONLY]
+    last = [*parts[Parameter.KEYWORD_ONLY], *(f"{word}=_" for word in words)]
+    taken = [
+        *first,
+        *(["/"] if first else []),
+        *parts[Parameter.POSITIONAL_OR_KEYWORD],
+        *(["*"] if last else []),
+        *last,
+    ]
+    return [f"def {name}({', '.join(taken)}):"]
+
+
+def _default(parameter: Parameter) -> str:
+    """How the default is written: Python compares with None the fastest."""
+    return "None" if parameter.default is None else f"{parameter.name}_"
+
+
+def _refusal(name: str, divisors: list[str]) -> list[str]:
+    """Lines that refuse PyTorch's words where its result is another one."""
+    given = " or ".join(f"{word} is not _" for word in WORDS[name])
+    if name in MEANS_ELSE:
+        return [f"if {given}: refuse({name!r}, axis if dim is _ else dim)"]
+    if divisors:
+        silent = " and ".join(f"{divisor} is _" for divisor in divisors)
+        return [
+            f"if ({given}) and {silent}: refuse({name!r}, axis if dim is _ else dim)"
+        ]
+    return []
+
+
+def _call_with_all(parameters: list[Parameter], watched: list[str]) -> list[str]:
+    """Lines that pass every parameter on, for a function that JAX wrote in Python."""
+    passed = [
+        f"{p.name}={p.name}" if p.kind is p.KEYWORD_ONLY else p.name for p in parameters
+    ]
+    return [
+        *(f"if {name} is _: {name} = {name}_" for name in watched),
+        *_look(parameters),
+        f"return plain({', '.join(passed)})",
+    ]
+
+
+def _call_with_given(parameters: list[Parameter], watched: list[str]) -> list[str]:
+    """Lines that pass on what the caller gave, the common cases first."""
+    required = [
+        p.name for p in parameters if p.default is p.empty and p.name not in watched
+    ]
+    rest = [p.name for p in parameters if p.name not in [*required, *watched]]
+    call = ", ".join(required)
+    data = [p for p in parameters if is_data(p) and p.name in required]
+    default = [f"{p.name} is {_default(p)}" for p in parameters if p.name in rest]
+    usual = [*map(_is_known, data), *default, *(f"{w} is _" for w in watched[1:])]
+    lines = [f"if {' and '.join(usual) or True}:"]
+    if watched:
+        named = f"{call}, {watched[0]}={watched[0]}"
+        lines += [f"    return plain({call}) if {watched[0]} is _ else plain({named})"]
+    else:
+        lines += [f"    return plain({call})"]
+    if watched[1:]:
+        all_ = [*map(_is_known, data), *default, *(f"{w} is not _" for w in watched)]
+        passed = ", ".join([call, *(f"{name}={name}" for name in watched)])
+        lines += [f"if {' and '.join(all_)}:", f"    return plain({passed})"]
+    known = ", ".join(f"{name}={name}" for name in [*watched, *rest])
+    lines += _look(parameters)
+    return [*lines, f"return plain({call}, **given({known}))"]
+
+
+def _without_defaults(
+    parameters: list[Parameter], watched: list[str]
+) -> Callable[..., dict[str, Any]]:
+    """A function of keywords that drops those that the caller did not give."""
+    defaults = {p.name: p.default for p in parameters}
+    defaults |= dict.fromkeys(watched, NOT_GIVEN)
+
+    def given(**values: Any) -> dict[str, Any]:
+        return {k: v for k, v in values.items() if v is not defaults[k]}
+
+    return given

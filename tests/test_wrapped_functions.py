@@ -1,0 +1,205 @@
+"""Functions of jax.numpy as jfi has them: the same programs, whatever they look for."""
+
+import inspect
+import os
+import pickle
+import warnings
+
+import cloudpickle
+import jax
+import numpy as np
+import pytest
+from subprocesses import output_of
+
+import jfi as jnp
+from jfi._dispatch._names import functions_of
+
+
+X = np.array([[3.0, 1.0, 2.0], [4.0, 8.0, 7.0], [5.0, 2.0, 9.0]], "float32")
+V, N, B = X[0], np.arange(3), X > 2
+NAMES = [
+    f"{place}.{name}" if place else name
+    for place in ("", "linalg", "fft")
+    for name in sorted(functions_of(place))
+]
+#: Arguments to try in this order, until JAX's function takes them.
+TRIED = [
+    (X,), (X, X), (X, 1), (N,), (N, N), (B,), (B, X, X), ([X, X],), (X, X, X),
+    (X, (3, 3)), (X, N), (X, N, 1), (X, 0, 1), ((3, 3), X), (V, V), (V,), (X, [V]),
+    ([B], [X]), (N.astype("uint8"),),
+]  # fmt: skip
+#: Those that take none of these.
+CALLS = {
+    "apply_along_axis": lambda f, x: f(lambda row: row.sum(), 0, x),
+    "argwhere": lambda f, x: f(x, size=2),
+    "astype": lambda f, x: f(x, "int32"),
+    "bincount": lambda f, x: f(x[0].astype(int), length=3),
+    "choose": lambda f, x: f(N % 2, [x[0], x[1]], mode="clip"),
+    "compress": lambda f, x: f(B[0], x, axis=1, size=2),
+    "dsplit": lambda f, x: f(x[None], 3),
+    "extract": lambda f, x: f(B, x, size=2),
+    "fill_diagonal": lambda f, x: f(x, 0.0, inplace=False),
+    "flatnonzero": lambda f, x: f(x, size=2, fill_value=0),
+    "interp": lambda f, x: f(x[1], x[0], x[2], left=0.0),
+    "intersect1d": lambda f, x: f(x[0], x[1], size=2),
+    "nonzero": lambda f, x: f(x, size=2),
+    "permute_dims": lambda f, x: f(x, (1, 0)),
+    "piecewise": lambda f, x: f(x, [x < 1, x > 2], [-1.0, 1.0]),
+    "place": lambda f, x: f(x, B, V, inplace=False),
+    "polyfit": lambda f, x: f(x[0], x[1], 2),
+    "put": lambda f, x: f(x, N, V, inplace=False),
+    "put_along_axis": lambda f, x: f(x, N[None], 1.0, 1, inplace=False),
+    "ravel_multi_index": lambda f, x: f((N, N), (3, 3), mode="clip"),
+    "roots": lambda f, x: f(x[0], strip_zeros=False),
+    "setdiff1d": lambda f, x: f(x[0], x[1], size=2),
+    "setxor1d": lambda f, x: f(x[0], x[1], size=2),
+    "union1d": lambda f, x: f(x[0], x[1], size=2),
+    "unique": lambda f, x: f(x, size=2),
+    "unique_all": lambda f, x: f(x, size=2),
+    "unique_counts": lambda f, x: f(x, size=2),
+    "unique_inverse": lambda f, x: f(x, size=2),
+    "unique_values": lambda f, x: f(x, size=2),
+}
+EAGER = ["result_type", "trim_zeros"]
+#: Calls in several spellings: each is to be the program of jax.numpy in this spelling.
+SPELLINGS = [
+    ("clip", (X,), {"min": 1.0, "max": 2.0}), ("clip", (X, 1.0), {}),
+    ("clip", (X, 1.0, 2.0), {}), ("nan_to_num", (X, True, 1.0), {}),
+    ("where", (B, X, 0.0), {}), ("matmul", (X, X), {"precision": "highest"}),
+    ("linalg.norm", (X, None, 1), {"keepdims": True}), ("linalg.cond", (X, 2), {}),
+    ("trapezoid", (X,), {"dx": 2.0}), ("sum", (X,), {"where": B, "initial": 1.0}),
+    ("average", (X, 0), {"weights": V}), ("einsum", ("ij,j->i", X, V), {}),
+    ("einsum", ("ij,j", X, V), {"optimize": "greedy"}),
+    ("pad", (X, ((1, 1), (0, 2))), {}), ("full_like", (X, 3), {}),
+    ("concatenate", ([X, X],), {"axis": 1}), ("stack", ((X, X), 1), {}),
+    ("quantile", (X, 0.3), {"axis": (0, 1)}), ("fft.fft", (X, 4), {"axis": 0}),
+    ("linalg.multi_dot", ([X, X, X],), {}), ("histogram", (X, 3), {"range": [0, 9]}),
+    ("round", (X, 1), {}), ("add", (X, 2), {}), ("divmod", (X, 2.0), {}),
+    ("select", ([B, ~B], [X, X]), {}), ("array", ([[1, 2], [3, X[0, 0]]],), {}),
+]  # fmt: skip
+
+
+def found(module, name):
+    for part in name.split("."):
+        module = getattr(module, part)
+    return module
+
+
+def traced(function, args, named):
+    static = (int, str, type(None))
+    known = lambda a: isinstance(a, static) or (type(a) is tuple and a[0] is not X)
+    numbers = [k for k, a in enumerate(args) if known(a)]
+
+    def call(*args):
+        return function(*args, **named)
+
+    call.__name__ = "call"
+    return jax.jit(call, static_argnums=numbers).trace(*args)
+
+
+def programs(name, function):
+    """The jaxpr of a call that JAX's function takes, and the call."""
+    if name in CALLS:
+        return str(jax.make_jaxpr(lambda x: CALLS[name](function, x))(X))
+    plain = function.__wrapped__ if function.__module__.startswith("jfi") else function
+    for args in TRIED:
+        try:
+            traced(plain, args, {})
+        except Exception:  # whatever it says: the next
+            continue
+        return str(traced(function, args, {}).jaxpr)
+    raise AssertionError(f"{name}: no arguments are right")
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in EAGER])
+def test_the_program_is_that_of_jax_numpy(name):
+    ours = found(jnp, name)
+    assert programs(name, ours) == programs(name, ours.__wrapped__)
+
+
+@pytest.mark.parametrize(("name", "args", "named"), SPELLINGS)
+def test_the_program_is_that_of_the_spelling(name, args, named):
+    ours = found(jnp, name)
+    one, other = traced(ours, args, named), traced(ours.__wrapped__, args, named)
+    assert str(one.jaxpr) == str(other.jaxpr)
+    assert one.lower().as_text() == other.lower().as_text()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_looks_like_the_function_of_jax_numpy(name):
+    ours = found(jnp, name)
+    plain = ours.__wrapped__
+    assert inspect.signature(ours) == inspect.signature(plain)
+    assert (ours.__doc__, ours.__name__) == (plain.__doc__, plain.__name__)
+    assert pickle.loads(pickle.dumps(ours)) is ours
+    assert len(cloudpickle.dumps(ours)) < 200  # by reference
+
+
+def test_eager_results_are_those_of_jax_numpy():
+    zeros = np.array([0.0, 1.0, 0.0])
+    np.testing.assert_array_equal(jnp.trim_zeros(zeros), [1.0])
+    assert jnp.result_type(X, 1) == jax.numpy.result_type(X, 1)
+
+
+def test_ufuncs_have_their_methods():
+    assert (jnp.add.nin, jnp.add.nout, jnp.add.identity) == (2, 1, 0)
+    np.testing.assert_array_equal(jnp.add.reduce(X), X.sum(0))
+    np.testing.assert_array_equal(jnp.multiply.outer(V, V), np.outer(V, V))
+
+
+def test_other_calls_are_refused_by_python_or_jax():
+    for call in (
+        lambda: jnp.exp(),
+        lambda: jnp.exp(X, X),
+        lambda: jnp.exp(x=X),
+        lambda: jnp.add(X),
+        lambda: jnp.matmul(X, X, precsion=1),
+        lambda: jnp.clip(X, 1, 2, 3),
+        lambda: jnp.exp([1.0]),
+        lambda: jnp.exp("text"),
+        lambda: jnp.where(B, X, object()),
+    ):
+        with pytest.raises(TypeError):
+            call()
+
+
+def test_jit_compiles_the_function_itself():
+    lowered = jax.jit(jnp.exp).lower(X).as_text()
+    assert lowered == jax.jit(jax.numpy.exp).lower(X).as_text()
+    assert str(jax.make_jaxpr(jnp.add)(X, X)) == str(
+        jax.make_jaxpr(jax.numpy.add)(X, X)
+    )
+
+
+def test_operations_have_the_line_of_the_user():
+    def of_user(x):
+        return jnp.clip(jnp.exp(x), 0.0, 1.0)
+
+    lowered = jax.jit(of_user).lower(X).as_text(debug_info=True)
+    assert os.path.basename(__file__) in lowered
+    assert "<jfi" not in lowered
+
+
+def test_functions_are_made_on_first_use():
+    code = """
+import jfi, sys
+print("exp" in vars(jfi), "jfi._dispatch._calls" in sys.modules, "exp" in dir(jfi))
+from jfi import exp
+from jfi.linalg import det
+from jfi.fft import fft
+print(exp is jfi.exp, det is jfi.linalg.det, fft is jfi.fft.fft, jfi.exp is exp)
+"""
+    assert output_of(code, fresh=True) == "False False True\nTrue True True True"
+
+
+def test_a_warning_names_the_line_of_the_user():
+    class Thing(jnp.CustomArray):
+        def __jfi_array__(self):
+            return jnp.ones(2)
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        jnp.exp(Thing())
+        jax.jit(lambda: jnp.sin(Thing()))()
+    assert [w.filename for w in caught] == [__file__] * 2
