@@ -39,9 +39,13 @@ def cache_folder() -> Path | None:
 
 
 # Read when JAX compiles its first program. The programs of tests run once, on a few
-# numbers: optimizing them takes longer than running them. XLA of JAX 0.12 has no fusion
+# numbers: optimizing them takes longer than running them, and so does dividing each
+# among several threads, where both cores run tests. XLA of JAX 0.12 has no fusion
 # emitters of the older kind, and ends the process at a flag that it does not know.
-flags = ["--xla_backend_optimization_level=0"]
+flags = [
+    "--xla_backend_optimization_level=0",
+    "--xla_cpu_parallel_codegen_split_count=1",
+]
 if version("jaxlib").startswith("0.10."):
     flags.append("--xla_cpu_use_fusion_emitters=false")
 os.environ.setdefault("XLA_FLAGS", " ".join(flags))
