@@ -115,7 +115,7 @@ def cut_64_bits_block() -> Callable[[str], AbstractContextManager[Any]] | None:
 
     block: Any = explicit_x64_dtypes
     with block("allow"):
-        works = explicit_64_bits() == "allow"
+        works = str(setting("jax_explicit_x64_dtypes").name).lower() == "allow"
     return block if works else None
 
 

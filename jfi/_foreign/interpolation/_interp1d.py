@@ -156,7 +156,7 @@ def _sorted(x: Numbers, y: Numbers, axis: int) -> tuple[Numbers, Numbers]:
 
 
 def _is_degree(kind: Any) -> bool:
-    return isinstance(kind, (int, np.integer)) and kind >= 0
+    return isinstance(kind, (int, np.integer)) and bool(kind >= 0)
 
 
 def _is_nan(fill_value: Any) -> bool:
