@@ -272,7 +272,9 @@ def _kind(x: Any) -> str:
 
 
 def _precision(x: Any) -> float:
-    return 200 * float(jnp.finfo(x.dtype).eps) if _kind(x) in "fc" else 0.0
+    if _kind(x) not in "fc":
+        return 0.0
+    return 200 * float(jnp.finfo(x.dtype).eps)  # type: ignore[no-untyped-call]
 
 
 def _random_like(random: np.random.Generator, x: Any) -> Any:

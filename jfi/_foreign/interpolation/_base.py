@@ -139,7 +139,8 @@ def query_points(name: str, x: Numbers, dtype: Any) -> jax.Array:
     points = jnp.asarray(x)
     if jnp.iscomplexobj(points):
         raise InterpolationError(f"{name} got complex points. Pass real ones: x.real")
-    return points.astype(promoted(points.dtype, jnp.finfo(dtype).dtype))
+    real: Any = jnp.finfo(dtype)  # type: ignore[no-untyped-call]
+    return points.astype(promoted(points.dtype, real.dtype))
 
 
 def promoted(*dtypes: Any) -> Any:

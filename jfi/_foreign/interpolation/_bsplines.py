@@ -72,7 +72,8 @@ class BSpline(Interpolator):
         name = "BSpline()"
         knots, values = inexact(t, c)
         knots = knots.real if jnp.iscomplexobj(knots) else knots
-        if isinstance(k, Tracer) or int(k) != k or k < 0:
+        given: Any = k
+        if isinstance(given, Tracer) or int(given) != given or given < 0:
             raise InterpolationError(f"{name} got k={k}. Pass a degree: 0, 1, 2, 3 ...")
         degree = int(k)
         check_increasing(name, t, knots, strictly=False)
@@ -173,7 +174,7 @@ class BSpline(Interpolator):
         whole = self.antiderivative()
         first, last = self.t[self.k], self.t[self.t.shape[0] - self.k - 1]
 
-        def up_to(end: jax.Array) -> jax.Array:
+        def up_to(end: jax.Array) -> Any:
             if outer == "periodic":
                 within = wrapped(end, first, last)
             else:

@@ -41,7 +41,9 @@ def _end_slope(
 
 def akima_slopes(x: jax.Array, y: jax.Array, *, modified: bool) -> jax.Array:
     """Slopes as weighted means of the secants on both sides; knots on axis 0."""
-    return _akima_slopes(x, y) if not modified else _makima_slopes(x, y)
+    found: jax.Array
+    found = _akima_slopes(x, y) if not modified else _makima_slopes(x, y)
+    return found
 
 
 @jax.jit

@@ -24,7 +24,8 @@ def spline_slopes(x: jax.Array, y: jax.Array, bc_type: Any) -> jax.Array:
     """
     if isinstance(bc_type, str) and bc_type == "periodic":
         _check_periodic(y)
-        return _periodic_slopes(x, y)
+        periodic: jax.Array = _periodic_slopes(x, y)
+        return periodic
     conditions = (bc_type, bc_type) if isinstance(bc_type, str) else tuple(bc_type)
     if len(conditions) != 2:
         raise _no_condition(bc_type)
@@ -33,7 +34,8 @@ def spline_slopes(x: jax.Array, y: jax.Array, bc_type: Any) -> jax.Array:
         line = (y[1] - y[0]) / (x[1] - x[0])
         ends = [end if end[0] else (1, line) for end in ends]
     orders = ends[0][0], ends[1][0]
-    return _slopes(orders, x, y, ends[0][1], ends[1][1])
+    found: jax.Array = _slopes(orders, x, y, ends[0][1], ends[1][1])
+    return found
 
 
 def _condition(given: Any, y: jax.Array) -> tuple[int, jax.Array]:

@@ -75,7 +75,7 @@ class RegularGridInterpolator(Interpolator):
                 f"{numbers.ndim} dimensions."
             )
             raise InterpolationError(message)
-        real = jnp.finfo(numbers.dtype).dtype
+        real = jnp.finfo(numbers.dtype).dtype  # type: ignore[no-untyped-call]
         grid: list[jax.Array] = []
         for i, given in enumerate(points):
             axis = jnp.asarray(given)
@@ -223,12 +223,14 @@ def _values(
     """The values at points, with those outside extrapolated."""
     if splines is not None:
         degrees = (_DEGREES[method],) * len(grid)
-        return tensor_values(splines[0], splines[1], points, degrees, (0,) * len(grid))
+        found: jax.Array = tensor_values(*splines, points, degrees, (0,) * len(grid))
+        return found
     if method == "pchip":
         shape = points[0].shape
         flat = [x.reshape(-1) for x in points]
-        of_point = jax.vmap(lambda *x: _pchip_at(grid, values, x))
-        return of_point(*flat).reshape(*shape, *values.shape[len(grid) :])
+        of_point: Any = jax.vmap(lambda *x: _pchip_at(grid, values, x))
+        at_points: jax.Array = of_point(*flat)
+        return at_points.reshape(*shape, *values.shape[len(grid) :])
     # In a loop: XLA would search the interval again for each corner of the cell.
     places = [
         interval_of(axis, x, in_loop=True) for axis, x in zip(grid, points, strict=True)

@@ -128,8 +128,8 @@ class interp1d(Interpolator):  # noqa: N801  (SciPy's name)
         if self.fill is not None:
             ends = (points < self.x[0], points > self.x[-1])
             for end, fill in zip(ends, self.fill, strict=True):
-                fill = jnp.nan if self.bounds_error else fill
-                values = jnp.where(fitting(end, values), fill, values)
+                value = jnp.nan if self.bounds_error else fill
+                values = jnp.where(fitting(end, values), value, values)
         return place_axis(values, points.ndim, self.axis)
 
     @classmethod

@@ -151,7 +151,7 @@ class PPoly(Interpolator):
         )
         first, last = self.x[0], self.x[-1]
 
-        def up_to(end: jax.Array) -> jax.Array:
+        def up_to(end: jax.Array) -> Any:
             if outer != "periodic":
                 return _values_at(integral.c, self.x, end, 0, outer)
             within = wrapped(end, first, last)

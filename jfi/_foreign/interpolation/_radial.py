@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+from collections.abc import Callable
 from typing import Any, Self
 
 import jax
@@ -100,7 +101,7 @@ class RBFInterpolator(Interpolator):
             raise InterpolationError(message)
         if kernel not in _KERNELS or (epsilon is None and kernel in _NEEDS_SCALE):
             message = (
-                f"RBFInterpolator() got kernel={kernel!r} and epsilon={epsilon}. Pass "
+                f"RBFInterpolator() got kernel={kernel!r}, epsilon={epsilon!r}. Pass "
                 f"one of {', '.join(_KERNELS)}, and epsilon for the last four."
             )
             raise InterpolationError(message)
@@ -131,7 +132,8 @@ class RBFInterpolator(Interpolator):
             )
             raise InterpolationError(message)
         points = points.astype(jnp.result_type(points, self.y))
-        return _values(self._setting(), self.coefficients, points)
+        found: jax.Array = _values(self._setting(), self.coefficients, points)
+        return found
 
     def _setting(self) -> "RBFInterpolator":
         """All but the coefficients."""
@@ -185,7 +187,8 @@ def _powers(
 def _matrices(of: RBFInterpolator, points: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Kernels and monomials at points."""
     difference = (points[:, None] - of.y[None]) * of.epsilon
-    kernels = _KERNELS[of.kernel](jnp.sum(difference**2, axis=-1))
+    kernel: Callable[[jax.Array], jax.Array] = _KERNELS[of.kernel]
+    kernels = kernel(jnp.sum(difference**2, axis=-1))
     near = (points - of.shift) / of.scale
     ones = jnp.ones_like(near[:, :0].sum(1))
     columns = [
@@ -211,7 +214,8 @@ def _solved(of: RBFInterpolator, smoothing: jax.Array, d: jax.Array) -> jax.Arra
     columns = d.reshape(d.shape[0], -1)
     right = jnp.concatenate([columns, jnp.zeros((extra, columns.shape[1]), d.dtype)])
     solved = jnp.linalg.solve(matrix.astype(d.dtype), right)
-    return solved.reshape(-1, *d.shape[1:])
+    found: jax.Array = solved.reshape(-1, *d.shape[1:])
+    return found
 
 
 _AT_ONCE = 10_000_000  # numbers in a table of kernels

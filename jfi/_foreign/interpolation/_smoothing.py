@@ -158,7 +158,10 @@ class BivariateSpline(Interpolator):
             for p, t, k in zip(points, (self.tx, self.ty), self.degrees, strict=True)
         )
         orders = derivative_order("dx", dx), derivative_order("dy", dy)
-        return tensor_values((self.tx, self.ty), self.c, inside, self.degrees, orders)
+        knots = self.tx, self.ty
+        found: jax.Array
+        found = tensor_values(knots, self.c, inside, self.degrees, orders)
+        return found
 
     def ev(self, xi: Numbers, yi: Numbers, dx: int = 0, dy: int = 0) -> jax.Array:
         """The values at points."""

@@ -54,8 +54,9 @@ def tensor_values(
     columns = first[..., None] + jnp.arange(len(weights))
     inner = jnp.stack(weights, axis=-1)
     for term in itertools.product(*(range(len(w)) for _, w in outer)):
-        at = [start[..., None] + j for (start, _), j in zip(outer, term, strict=True)]
-        line = c[(*at, columns)]
+        pairs = zip(outer, term, strict=True)
+        rows = [start[..., None] + j for (start, _), j in pairs]
+        line = c[(*rows, columns)]
         summed = jnp.sum(fitting(inner, line) * line, axis=points[0].ndim)
         for (_, w), j in zip(outer, term, strict=True):
             summed = fitting(w[j], summed) * summed

@@ -144,6 +144,5 @@ def _solved(
     ends = [[value[None] for value in end] for end in (left, right)]
     values = jnp.concatenate([*ends[0], y, *ends[1]])
     columns = values.reshape(unknown, -1)
-    return jnp.linalg.solve(matrix.astype(columns.dtype), columns).reshape(
-        unknown, *y.shape[1:]
-    )
+    solved: jax.Array = jnp.linalg.solve(matrix.astype(columns.dtype), columns)
+    return solved.reshape(unknown, *y.shape[1:])

@@ -41,7 +41,7 @@ def _ufunc(function: np.ufunc, **options: Any) -> Callable[..., Any]:
 @jaxify.register(types.FunctionType)
 @jaxify.register(types.BuiltinFunctionType)
 @jaxify.register(type(np.sum))
-def _function(function: Any, **options: Any) -> Callable[..., Any]:
+def _function(function: Any, **options: Any) -> Any:
     module: str = getattr(function, "__module__", None) or ""
     root = module.partition(".")[0]
     if root in ("jax", "jaxlib", "jfi"):
@@ -64,7 +64,8 @@ def _function(function: Any, **options: Any) -> Callable[..., Any]:
 def _of_torch(function: Any) -> Callable[..., Any]:
     from ..torch import from_torch
 
-    return from_torch(function)
+    found: Callable[..., Any] = from_torch(function)
+    return found
 
 
 def _on_host(function: Any, options: dict[str, Any]) -> Callable[..., Any]:
@@ -73,7 +74,7 @@ def _on_host(function: Any, options: dict[str, Any]) -> Callable[..., Any]:
     return from_numpy(function, **options)
 
 
-def _namesake(function: Any, root: str, mine: Any) -> Callable[..., Any] | None:
+def _namesake(function: Any, root: str, mine: Any) -> Any:
     """The function of JAX under the public name of one of NumPy or SciPy."""
     name: str = function.__name__
     for path in _public_modules(root):

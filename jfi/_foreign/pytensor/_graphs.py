@@ -53,7 +53,7 @@ def prepared(
     inputs = [variable for variable in inputs if variable not in sizes]
     replaced = clone_replace(list(outputs), known) if known else list(outputs)
     graph = FunctionGraph(inputs, replaced, clone=True)
-    mode: Any = get_mode("JAX")
+    mode: Any = get_mode("JAX")  # type: ignore[no-untyped-call]
     mode.optimizer.rewrite(graph)
     return graph
 

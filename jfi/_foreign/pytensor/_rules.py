@@ -136,7 +136,8 @@ def _range(dtype: str, *values: Any) -> jax.Array:
 def _eye(n: Any, m: Any, k: Any, dtype: str) -> jax.Array:
     rows, columns = _sizes((n, m))
     here = jnp.arange(rows)[:, None] + k == jnp.arange(columns)
-    return here.astype(dtype)
+    found: jax.Array = here.astype(dtype)
+    return found
 
 
 def _if_else(n_outs: int, node: Any, condition: Any, *branches: Any) -> Any:

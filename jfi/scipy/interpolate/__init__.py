@@ -2,7 +2,7 @@
 
 from jax.scipy.interpolate import *  # pyright: ignore[reportWildcardImportFromLibrary]
 
-from ..._foreign.interpolation import (
+from ..._foreign.interpolation import (  # type: ignore[assignment]
     Akima1DInterpolator as Akima1DInterpolator,
     BivariateSpline as BivariateSpline,
     BSpline as BSpline,
