@@ -1,6 +1,6 @@
 """A base class for arrays of one's own."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar, TypeVar
 
 import jax
@@ -9,10 +9,10 @@ from jax.tree_util import GetAttrKey
 
 from .._values import is_array, is_scalar
 from ._calls import dispatched
-from ._custom import is_custom
 from ._for_numpy import answer_function, answer_ufunc
 from ._materialising import densified, materialise
 from ._namespace import GETITEM, wrapped
+from ._operators import Operators
 
 
 Self = TypeVar("Self", bound="CustomArray")
@@ -22,40 +22,7 @@ _Structure = tuple[tuple[str, ...], tuple[tuple[str, Any], ...]]
 _DATA = "_jfi_data"
 
 
-def _binary(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any]:
-    """An operator that calls a function of jfi."""
-
-    def operate(self: Any, other: Any) -> Any:
-        if not _is_operand(other):
-            return NotImplemented
-        function = wrapped(name)
-        return function(other, self) if reflected else function(self, other)
-
-    return operate
-
-
-def _unary(name: str) -> Callable[[Any], Any]:
-    def operate(self: Any) -> Any:
-        return wrapped(name)(self)
-
-    return operate
-
-
-def _method(name: str) -> Callable[..., Any]:
-    def method(self: Any, *args: Any, **named: Any) -> Any:
-        return wrapped(name)(self, *args, **named)
-
-    method.__name__, method.__doc__ = name, f"`jnp.{name}` of this array."
-    return method
-
-
-def _is_operand(x: Any) -> bool:
-    """Whether an operator takes a value; Python asks the value itself otherwise."""
-    plain = (bool, int, float, complex, jax.Array, np.ndarray, np.generic)
-    return isinstance(x, plain) or is_custom(type(x))
-
-
-class CustomArray:
+class CustomArray(Operators):
     """A base class for arrays of one's own: operators, methods, and JAX's trees.
 
     A subclass keeps what it has in attributes. Those that hold arrays or floats are its
@@ -219,58 +186,6 @@ class CustomArray:
         self, func: Any, types: Any, args: tuple[Any, ...], named: dict[str, Any]
     ) -> Any:
         return answer_function(func, args, named)
-
-    # ------------------------------------------------------------- operators, methods
-
-    # Equality is that of the elements.
-    __hash__ = None  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
-    __eq__ = _binary("equal")
-    __ne__ = _binary("not_equal")
-    __lt__, __le__ = _binary("less"), _binary("less_equal")
-    __gt__, __ge__ = _binary("greater"), _binary("greater_equal")
-    __neg__, __pos__ = _unary("negative"), _unary("positive")
-    __abs__, __invert__ = _unary("abs"), _unary("invert")
-    __add__, __radd__ = _binary("add"), _binary("add", reflected=True)
-    __sub__, __rsub__ = _binary("subtract"), _binary("subtract", reflected=True)
-    __mul__, __rmul__ = _binary("multiply"), _binary("multiply", reflected=True)
-    __matmul__, __rmatmul__ = _binary("matmul"), _binary("matmul", reflected=True)
-    __truediv__, __rtruediv__ = _binary("divide"), _binary("divide", reflected=True)
-    __floordiv__ = _binary("floor_divide")
-    __rfloordiv__ = _binary("floor_divide", reflected=True)
-    __mod__, __rmod__ = _binary("mod"), _binary("mod", reflected=True)
-    __divmod__, __rdivmod__ = _binary("divmod"), _binary("divmod", reflected=True)
-    __pow__, __rpow__ = _binary("power"), _binary("power", reflected=True)
-    __lshift__, __rlshift__ = (
-        _binary("left_shift"),
-        _binary("left_shift", reflected=True),
-    )
-    __rshift__ = _binary("right_shift")
-    __rrshift__ = _binary("right_shift", reflected=True)
-    __and__, __rand__ = _binary("bitwise_and"), _binary("bitwise_and", reflected=True)
-    __or__, __ror__ = _binary("bitwise_or"), _binary("bitwise_or", reflected=True)
-    __xor__, __rxor__ = _binary("bitwise_xor"), _binary("bitwise_xor", reflected=True)
-    all, any = _method("all"), _method("any")
-    argmax, argmin, argsort = _method("argmax"), _method("argmin"), _method("argsort")
-    astype, clip, conj = _method("astype"), _method("clip"), _method("conj")
-    cumprod, cumsum = _method("cumprod"), _method("cumsum")
-    dot = _method("dot")
-    max, mean, min = _method("max"), _method("mean"), _method("min")
-    prod, ravel, repeat = _method("prod"), _method("ravel"), _method("repeat")
-    round, sort, squeeze = _method("round"), _method("sort"), _method("squeeze")
-    std, sum, swapaxes = _method("std"), _method("sum"), _method("swapaxes")
-    take, trace, var = _method("take"), _method("trace"), _method("var")
-
-    def transpose(self, *axes: Any) -> Any:
-        """`jnp.transpose` of this array, with the axes in one tuple or one by one."""
-        if not axes or axes == (None,):
-            return wrapped("transpose")(self)
-        one = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
-        return wrapped("transpose")(self, one)
-
-    def reshape(self, *shape: Any) -> Any:
-        """`jnp.reshape` of this array, with the sizes in one tuple or one by one."""
-        one = shape[0] if len(shape) == 1 else shape
-        return wrapped("reshape")(self, one)
 
 
 def _holds_data(x: Any) -> bool:

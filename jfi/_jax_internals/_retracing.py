@@ -1,18 +1,11 @@
-"""What is part of the key of everything that JAX compiles."""
+"""What makes JAX trace functions again, though their arguments are the same."""
 
 import contextlib
 import threading
 from collections.abc import Generator, Hashable
-from typing import Any, NamedTuple
 
-import jax
-
-from ._pieces import outside_of_tracing, piece
-
-
-class _Contexts(NamedTuple):
-    everywhere: Any
-    in_block: Any
+from ._key_state import JitKeyState, jit_key_state
+from ._pieces import chosen
 
 
 _lock = threading.Lock()
@@ -25,11 +18,7 @@ def trace_again(version: int) -> None:
         version: Another number than at all calls before.
     """
     with _lock:
-        contexts = user_contexts()
-        if contexts is None:
-            jax.clear_caches()
-        else:
-            contexts.everywhere.set_global(version)
+        _everywhere().set_global(version)
 
 
 @contextlib.contextmanager
@@ -40,43 +29,16 @@ def trace_apart(value: Hashable) -> Generator[None, None, None]:
         value: Blocks with equal ones share what is traced.
     """
     with _lock:
-        contexts = user_contexts()
-    if contexts is not None:
-        with contexts.in_block(value):
-            yield
-        return
-    jax.clear_caches()
-    try:
+        state = _in_block()
+    with state(value):
         yield
-    finally:
-        jax.clear_caches()
 
 
-@piece(
-    uses="jax.make_user_context, with set_global",
-    without="register_function, override and on_materialise clear what JAX compiled",
-)
-def user_contexts() -> _Contexts | None:
-    made = _Contexts(
-        jax.make_user_context(default_value=0), jax.make_user_context(default_value=())
-    )
-    traces: list[int] = []
-    one = jax.ShapeDtypeStruct((), "float32")
+@chosen
+def _everywhere() -> JitKeyState[int]:
+    return jit_key_state(0)
 
-    def traced(x: Any) -> Any:
-        traces.append(1)
-        return x
 
-    def tried() -> None:
-        function = jax.jit(traced)
-        jax.eval_shape(function, one)
-        made.everywhere.set_global(-1)
-        jax.eval_shape(function, one)
-        with made.in_block(("tried",)):
-            jax.eval_shape(function, one)
-            jax.eval_shape(function, one)
-        jax.eval_shape(function, one)
-
-    outside_of_tracing(tried)
-    made.everywhere.set_global(0)
-    return made if len(traces) == 3 else None
+@chosen
+def _in_block() -> JitKeyState[Hashable]:
+    return jit_key_state(())

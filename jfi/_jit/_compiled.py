@@ -62,7 +62,7 @@ class Body:
     def __init__(self, fun: Callable[..., Any]) -> None:
         self.fun = fun
         self.streams: tuple[Stream | None, ...] = ()
-        self.calls_host = False
+        self.calls_host: bool = False
 
     def remember(self, sources: Sequence[StreamSource]) -> None:
         """Remember what it draws from."""

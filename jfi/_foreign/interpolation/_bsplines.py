@@ -1,7 +1,7 @@
 """B-splines in JAX, and those that go through given values."""
 
 import functools
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
@@ -53,8 +53,8 @@ class BSpline(Interpolator):
         InterpolationError: The knots decrease, or shapes don't fit.
     """
 
-    arrays = ("t", "c")
-    settings = ("k", "extrapolate", "axis")
+    arrays: ClassVar[tuple[str, ...]] = ("t", "c")
+    settings: ClassVar[tuple[str, ...]] = ("k", "extrapolate", "axis")
     t: jax.Array
     c: jax.Array  # with the axis of the knots in front
     k: int

@@ -3,7 +3,7 @@
 import functools
 import itertools
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
@@ -49,8 +49,8 @@ class RegularGridInterpolator(Interpolator):
         InterpolationError: Grid, values or method don't fit.
     """
 
-    arrays = ("grid", "values", "fill_value", "coefficients")
-    settings = ("method", "bounds_error")
+    arrays: ClassVar[tuple[str, ...]] = ("grid", "values", "fill_value", "coefficients")
+    settings: ClassVar[tuple[str, ...]] = ("method", "bounds_error")
     grid: tuple[jax.Array, ...]
     values: jax.Array
     fill_value: jax.Array | None

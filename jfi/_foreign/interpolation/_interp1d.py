@@ -2,7 +2,7 @@
 
 import functools
 import math
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -60,8 +60,8 @@ class interp1d(Interpolator):  # noqa: N801  (SciPy's name)
         InterpolationError: Knots, values or settings don't fit.
     """
 
-    arrays = ("x", "y", "fill", "knots", "coefficients")
-    settings = ("kind", "axis", "bounds_error")
+    arrays: ClassVar[tuple[str, ...]] = ("x", "y", "fill", "knots", "coefficients")
+    settings: ClassVar[tuple[str, ...]] = ("kind", "axis", "bounds_error")
     x: jax.Array
     y: jax.Array  # with the axis of the knots in front
     fill: tuple[jax.Array, jax.Array] | None

@@ -1,7 +1,7 @@
 """Polynomials on intervals: values, derivatives, integrals."""
 
 import functools
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
@@ -57,8 +57,8 @@ class PPoly(Interpolator):
         InterpolationError: The knots don't increase, or shapes don't fit.
     """
 
-    arrays = ("c", "x")
-    settings = ("extrapolate", "axis")
+    arrays: ClassVar[tuple[str, ...]] = ("c", "x")
+    settings: ClassVar[tuple[str, ...]] = ("extrapolate", "axis")
     c: jax.Array
     x: jax.Array
     extrapolate: Extrapolation

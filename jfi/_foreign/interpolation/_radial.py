@@ -3,7 +3,7 @@
 import functools
 import itertools
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
@@ -68,8 +68,14 @@ class RBFInterpolator(Interpolator):
         InterpolationError: Data or settings don't fit.
     """
 
-    arrays = ("y", "epsilon", "shift", "scale", "coefficients")
-    settings = ("kernel", "powers")
+    arrays: ClassVar[tuple[str, ...]] = (
+        "y",
+        "epsilon",
+        "shift",
+        "scale",
+        "coefficients",
+    )
+    settings: ClassVar[tuple[str, ...]] = ("kernel", "powers")
     y: jax.Array
     epsilon: jax.Array
     shift: jax.Array

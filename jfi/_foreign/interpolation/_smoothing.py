@@ -1,6 +1,6 @@
 """Splines that SciPy fits, evaluated in JAX."""
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
@@ -40,8 +40,8 @@ class UnivariateSpline(Interpolator):
         InterpolationError: Points or values are traced, or `ext` is none of these.
     """
 
-    arrays = ("spline",)
-    settings = ("ext",)
+    arrays: ClassVar[tuple[str, ...]] = ("spline",)
+    settings: ClassVar[tuple[str, ...]] = ("ext",)
     spline: BSpline
     ext: str
 
@@ -126,8 +126,8 @@ class BivariateSpline(Interpolator):
         Array(3.0..., dtype=float32)
     """
 
-    arrays = ("tx", "ty", "c")
-    settings = ("degrees",)
+    arrays: ClassVar[tuple[str, ...]] = ("tx", "ty", "c")
+    settings: ClassVar[tuple[str, ...]] = ("degrees",)
     tx: jax.Array
     ty: jax.Array
     c: jax.Array

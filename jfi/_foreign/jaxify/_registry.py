@@ -133,4 +133,4 @@ def _no_rule(obj: Any, **options: Any) -> Any:
     raise JaxifyError(message)
 
 
-jaxify = Jaxify()
+jaxify: Jaxify = Jaxify()

@@ -73,10 +73,10 @@ def from_numpy(
         >>> jax.jit(sine)(jnp.array([0.0, 2.0]))
         Array([0.       , 0.9092974], dtype=float32)
         >>> jax.grad(sine)(0.0)
-        Array(1., dtype=float32, weak_type=True)
+        Array(1., dtype=float32)
         >>> gamma = jnp.from_numpy(lambda x: x**3, derivative="complex_step")
         >>> jax.grad(gamma)(2.0)
-        Array(12., dtype=float32, weak_type=True)
+        Array(12., dtype=float32)
 
     Args:
         fn: Takes and returns arrays, in any pytree. Shapes and dtypes of what it

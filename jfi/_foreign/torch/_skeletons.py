@@ -34,14 +34,17 @@ class Skeleton:
     """
 
     def __init__(self, module: "torch.nn.Module", uid: str | None = None) -> None:
-        self.module = with_tensors(module, lambda name, tensor: tensor.to("meta"))
-        self.name = f"{type(module).__name__}()"
+        self.module: torch.nn.Module = with_tensors(
+            module, lambda name, tensor: tensor.to("meta")
+        )
+        self.name: str = f"{type(module).__name__}()"
         parameters, buffers = dict(module.named_parameters()), module.named_buffers()
-        self.parameters, self.buffers = tuple(parameters), tuple(n for n, _ in buffers)
-        self.frozen = frozenset(
+        self.parameters: tuple[str, ...] = tuple(parameters)
+        self.buffers: tuple[str, ...] = tuple(name for name, _ in buffers)
+        self.frozen: frozenset[str] = frozenset(
             name for name, value in parameters.items() if not value.requires_grad
         )
-        self.uid = uid or uuid.uuid4().hex
+        self.uid: str = uid or uuid.uuid4().hex
         self._forms: dict[Flags, Form] = {}
         _skeletons[self.uid] = self
 
@@ -76,16 +79,17 @@ class Form:
     __jfi_static__ = True  # told by identity
 
     def __init__(self, skeleton: Skeleton, training: Flags) -> None:
-        self.skeleton, self.training = skeleton, training
+        self.skeleton: Skeleton = skeleton
+        self.training: Flags = training
         # A call takes a copy and puts it back, so that threads don't meet.
         self._idle: deque[_Copy] = deque()
-        self.call = TorchFunction(
+        self.call: TorchFunction = TorchFunction(
             functools.partial(self._run, False),
             skeleton.name,
             on_trial=lambda: functools.partial(self._run_copy, self._copy(), False),
             on_written=self._refuse_updates,
         )
-        self.call_and_update = TorchFunction(
+        self.call_and_update: TorchFunction = TorchFunction(
             functools.partial(self._run, True),
             skeleton.name,
             on_trial=lambda: functools.partial(self._run_copy, self._copy(), True),
