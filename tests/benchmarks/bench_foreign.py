@@ -24,7 +24,7 @@ from jax.experimental.buffer_callback import buffer_callback
 import jfi
 
 
-MODULES = ("foreign_torch_rows", "foreign_scipy_rows")
+MODULES = {"foreign_torch_rows": "torch", "foreign_scipy_rows": "scipy"}
 ROUNDS = 15
 FEW_ROUNDS = 5  # of 100 MB
 
@@ -125,10 +125,12 @@ def hangs_on_one_core() -> bool:
 
 
 def more_rows() -> Iterator[tuple[Case, int]]:
-    """Rows of other libraries, where a module beside this one has them."""
-    for name in MODULES:
-        if importlib.util.find_spec(name):
+    """Rows of other libraries, of those that are installed."""
+    for name, package in MODULES.items():
+        if importlib.util.find_spec(package):
             yield from importlib.import_module(name).rows()
+        else:
+            print(f"{package} is not installed: its rows are left out.")
 
 
 if __name__ == "__main__":
