@@ -75,8 +75,8 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _no_cache_left() -> Generator[None]:
-    """`enable_cache()` and its report hold for the process: undone after a test."""
+def _nothing_left() -> Generator[None]:
+    """What holds for the process, and would be part of later tests: it is undone."""
     yield
     keeping = sys.modules.get("jfi._autojit._keeping")
     if keeping is not None:
@@ -84,6 +84,9 @@ def _no_cache_left() -> Generator[None]:
     places = sys.modules.get("jfi._persistent._places")
     if places is not None:
         places.LEDGER.clear()
+    custom = sys.modules.get("jfi._dispatch._custom")
+    if custom is not None:  # rules for classes of libraries
+        custom._rules_beside.clear()  # noqa: SLF001
 
 
 def keep_what_there_is() -> None:
