@@ -43,11 +43,10 @@ class CustomArray(Operators):
     Array([[1., 1.],
            [2., 2.]], dtype=float32)
 
-    Args:
-        data_fields: A keyword of the subclass: the names of the attributes that are
-            data, where their values shall not decide.
-        pytree: Another one: False leaves it to the subclass to be a tree of JAX
-            (`jax.tree_util.register_dataclass`).
+    A subclass takes two keywords. `class Diagonal(CustomArray, data_fields=("d",))`
+    names the attributes that are data, where their values shall not decide;
+    `pytree=False` leaves it to the subclass to be a tree of JAX
+    (`jax.tree_util.register_dataclass`).
     """
 
     __jfi_rules__: ClassVar[dict[str, Any]] = {}

@@ -52,10 +52,10 @@ def save_state(
     write(Path(path), text, writer.arrays)
 
 
+@overload  # the first is the one that the site shows
+def load_state(path: str | os.PathLike[str], like: T) -> T: ...
 @overload
 def load_state(path: str | os.PathLike[str]) -> Any: ...
-@overload
-def load_state(path: str | os.PathLike[str], like: T) -> T: ...
 def load_state(path: str | os.PathLike[str], like: Any = ABSENT) -> Any:
     """Load a state that `save_state` has saved, and go on with its random numbers.
 
