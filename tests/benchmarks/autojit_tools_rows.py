@@ -147,7 +147,7 @@ def haiku_networks() -> Iterator[Row]:
         "the apply of a haiku network",
         lambda: ours(params, X),
         lambda: theirs(params, X),
-        1.4,
+        1.3,
     )
     holder = Holder(jfi.from_haiku(made), params=params)
     plain = Holder(_Mlp(), params=params)

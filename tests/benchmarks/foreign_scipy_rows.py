@@ -55,7 +55,7 @@ def _spline_rows() -> list[tuple[Case, int]]:
         "CubicSpline": (interpolate.CubicSpline(x, y), scattered, 1.0),
         "CubicSpline, sorted points": (
             # SciPy begins at the interval of the point before: its best case.
-            interpolate.CubicSpline(x, y), np.sort(scattered), 1.5,
+            interpolate.CubicSpline(x, y), np.sort(scattered), 1.0,
         ),
         "PchipInterpolator": (interpolate.PchipInterpolator(x, y), scattered, 1.0),
         "BSpline": (interpolate.make_interp_spline(x, y), scattered, 1.0),
