@@ -235,6 +235,8 @@ def test_hidden_data_are_refused():
         lambda x: jnp.scan(lambda m, _: (m, 0), x, jnp.ones(2)),
         lambda x: jnp.vmap(lambda m: m.w)(x),
         lambda x: jnp.jit(lambda m: m.w)(x),
+        lambda x: jnp.jvp(lambda m: m.w, (x,), (x,)),
+        lambda x: jnp.apply_updates(x, x),
     ],
 )
 def test_errors_name_the_line(tool):

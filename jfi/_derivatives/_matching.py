@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._errors import TangentError
+from .._trees import advice
 from .._values import (
     Rest,
     has_dtype,
@@ -100,6 +101,8 @@ class Target:
 
     def _check_other(self, x: Any, leaf: Any, i: int) -> None:
         """Refuse a tangent that is not zero, of what has no derivative."""
+        if text := advice(x):  # not the same setting again, but data that JAX can't see
+            raise TangentError(f"{self._name(i)} is {described(x)}. {text}")
         if is_zero(x) or not (is_data(x) or leaf is not None):
             return
         name = self._name(i)

@@ -7,6 +7,7 @@ import numpy as np
 from jax.core import Tracer
 
 from .._errors import TangentError
+from .._trees import advice
 from .._values import has_dtype, is_data, is_differentiable
 from ._matching import leaf_name, spread
 from ._messages import described
@@ -61,7 +62,8 @@ def _is_no_change(change: Any) -> bool:
 def _changed(x: Any, change: Any, scale: Any, structure: Any, i: int) -> Any:
     refused = f"updates{leaf_name('', structure, i)} is {described(change)}, params has"
     if not (is_data(change) and is_data(x)):
-        raise TangentError(f"{refused} {described(x)} there. Write None.")
+        instead = advice(change) or "Write None."
+        raise TangentError(f"{refused} {described(x)} there. {instead}")
     if is_differentiable(x):
         if np.iscomplexobj(change) and not np.iscomplexobj(x):
             raise TangentError(f"{refused} {described(x)} there. Take its .real.")
