@@ -63,6 +63,7 @@ from ._errors import (
     FingerprintError as FingerprintError,
     Float64Warning as Float64Warning,
     HaikuError as HaikuError,
+    ImageError as ImageError,
     InterpolationError as InterpolationError,
     JaxifyError as JaxifyError,
     JfiError as JfiError,

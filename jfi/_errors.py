@@ -16,6 +16,7 @@ Python user would expect, so that either can be caught:
     │   └── TangentError (ValueError)           ... or a tangent that does not fit
     ├── FingerprintError (ValueError)       a function whose identity can't be told
     ├── HaikuError (TypeError)              what from_haiku can't wrap
+    ├── ImageError (TypeError, ValueError)  what a filter of images can't take
     ├── InterpolationError (TypeError, ValueError)  knots or values that don't fit
     ├── JaxifyError (NotImplementedError, TypeError)  what jaxify can't translate
     ├── KDTreeError (ValueError)            data or queries that a KDTree can't take
@@ -53,6 +54,7 @@ __all__ = [
     "FingerprintError",
     "Float64Warning",
     "HaikuError",
+    "ImageError",
     "InterpolationError",
     "JaxifyError",
     "JfiError",
@@ -126,6 +128,10 @@ class FingerprintError(JfiError, ValueError):
 
 class HaikuError(JfiError, TypeError):
     """`from_haiku` got something that it can't wrap."""
+
+
+class ImageError(JfiError, TypeError, ValueError):
+    """A filter of images can't take these arguments."""
 
 
 class InterpolationError(JfiError, TypeError, ValueError):

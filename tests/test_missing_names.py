@@ -174,3 +174,22 @@ print(hasattr(jfi, "matmull"), advice in sys.modules, "torch" in sys.modules)
     before, after = output_of(code, fresh=True).splitlines()
     assert "jfi._advice._torch_lines" not in before
     assert after == "False True False"
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "line"),
+    [
+        ("ndimage", "label", "write: jnp.from_numpy(scipy.ndimage.label)"),
+        ("stats", "lognorm", "write: jnp.from_numpy(scipy.stats.lognorm.pdf)"),
+        ("spatial", "ConvexHull", "SciPy's class is scipy.spatial.ConvexHull"),
+        ("special", "gama", "Did you mean 'gamma'?"),
+    ],
+)
+def test_names_of_scipy_that_are_not_there_say_what_to_write(module, name, line):
+    pytest.importorskip("scipy")
+    with pytest.raises(AttributeError) as raised:
+        getattr(getattr(jnp.scipy, module), name)
+    assert line in str(raised.value)
+    with pytest.raises(ImportError) as raised:
+        exec(f"from jfi.scipy.{module} import {name}")
+    assert line in str(raised.value)

@@ -60,6 +60,13 @@ ADDED = {
         "LeastSquaresResult", "MinimizeResult", "RootResult", "RootScalarResult",
         "brentq", "least_squares", "root", "root_scalar",
     },
+    "jax.scipy.ndimage": set(
+        """convolve convolve1d correlate correlate1d gaussian_filter gaussian_filter1d
+        gaussian_gradient_magnitude gaussian_laplace laplace maximum_filter
+        maximum_filter1d median_filter minimum_filter minimum_filter1d
+        percentile_filter prewitt rank_filter sobel uniform_filter
+        uniform_filter1d""".split()
+    ),
     "jax.scipy.integrate": {"IvpResult", "QuadResult", "quad", "solve_ivp"},
     "jax.scipy.sparse.linalg": {
         "LinearOperator", "aslinearoperator", "factorized", "spsolve",

@@ -3,6 +3,7 @@
 Names that exist never come here, and nothing is imported before a name is missing.
 """
 
+import dis
 import functools
 import importlib.util
 import inspect
@@ -37,7 +38,7 @@ def _refuse(package: str, name: str) -> NoReturn:
     if name.startswith("_"):  # which Python asks every module for
         raise AttributeError(message, name=name) from None
     message += _advice(package, name)
-    if _is_imported_by_name() and not importlib.util.find_spec(f"{package}.{name}"):
+    if _is_imported_by_name(package, name):
         raise ImportError(f"cannot import {name!r}: {message}", name=package) from None
     raise AttributeError(message, name=name) from None
 
@@ -52,6 +53,8 @@ def _advice(package: str, name: str) -> str:
         return f". For PyTorch's {name} write: {code}" + (
             f" ({remark})" if remark else ""
         )
+    if package.startswith("jfi.scipy") and (line := _line_of_scipy(package, name)):
+        return line
     import difflib
 
     known = [known for known in dir(sys.modules[package]) if not known.startswith("_")]
@@ -59,7 +62,28 @@ def _advice(package: str, name: str) -> str:
     return f". Did you mean {near[0]!r}?" if near else ""
 
 
-def _is_imported_by_name() -> bool:
+def _line_of_scipy(package: str, name: str) -> str:
+    """What to write for a function that SciPy has and jfi does not."""
+    original = package.removeprefix("jfi.")
+    try:
+        module = importlib.import_module(original)
+    except ImportError:  # no SciPy here, or no such module in it
+        return ""
+    value = getattr(module, name, None)
+    if value is None or not callable(value):
+        return ""
+    there = f"{original}.{name}"
+    if isinstance(value, type):
+        return (
+            f". SciPy's class is {there}. Wrap the function that makes and uses one: "
+            "jnp.from_numpy(function)"
+        )
+    if hasattr(value, "pdf") or hasattr(value, "pmf"):
+        there += ".pdf" if hasattr(value, "pdf") else ".pmf"
+    return f". SciPy's own runs on the CPU; write: jnp.from_numpy({there})"
+
+
+def _is_imported_by_name(package: str, name: str) -> bool:
     """Whether `from jfi import name` asks.
 
     Python would drop the message of an AttributeError there, and write its own.
@@ -67,4 +91,9 @@ def _is_imported_by_name() -> bool:
     frame = inspect.currentframe()
     while frame and frame.f_globals.get("__name__", "").startswith("jfi."):
         frame = frame.f_back
-    return frame is not None and frame.f_code.co_name == "_handle_fromlist"
+    if frame is None:
+        return False
+    if frame.f_code.co_name == "_handle_fromlist":  # of a package: a module is next
+        return not importlib.util.find_spec(f"{package}.{name}")
+    at = frame.f_lasti
+    return at >= 0 and frame.f_code.co_code[at] == dis.opmap["IMPORT_FROM"]

@@ -8,12 +8,15 @@ from typing import Any
 import jax.numpy as jnp
 
 
-def on_demand(ours: str, theirs: ModuleType) -> Callable[[str], Any]:
+def on_demand(
+    ours: str, theirs: ModuleType, otherwise: Callable[[str], Any] | None = None
+) -> Callable[[str], Any]:
     """The `__getattr__` of a module that has what a module of JAX has.
 
     Args:
         ours: The name of the module.
         theirs: The module of JAX.
+        otherwise: Refuses a name that neither has, in more words.
     """
 
     def get(name: str) -> Any:
@@ -22,6 +25,8 @@ def on_demand(ours: str, theirs: ModuleType) -> Callable[[str], Any]:
                 warnings.simplefilter("always")
                 value = getattr(theirs, name)
         except AttributeError as error:
+            if otherwise:
+                return otherwise(name)
             message = f"module {ours!r} has no attribute {name!r}"
             raise AttributeError(message, name=name) from error
         for warning in told:  # Python shows deprecations of the user's own lines

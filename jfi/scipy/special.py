@@ -27,6 +27,9 @@ if _typing.TYPE_CHECKING:
 else:
     import jax.scipy.special as _theirs
 
+    from .._advice._missing_names import explained as _explained
     from .._jax_internals import on_demand as _on_demand
 
-    __getattr__ = _on_demand(__name__, _theirs)  # deprecated names
+    __getattr__ = _on_demand(
+        __name__, _theirs, _explained(__name__)
+    )  # deprecated names

@@ -1,3 +1,11 @@
 """Clustering: `jax.scipy.cluster`."""
 
+import typing as _typing
+
 from jax.scipy.cluster import *  # pyright: ignore[reportWildcardImportFromLibrary]
+
+
+if not _typing.TYPE_CHECKING:
+    from ..._advice._missing_names import explained as _explained
+
+    __getattr__ = _explained(__name__)

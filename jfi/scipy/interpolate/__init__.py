@@ -1,5 +1,7 @@
 """Interpolation: SciPy's interpolators in JAX, and `jax.scipy.interpolate`."""
 
+import typing as _typing
+
 from jax.scipy.interpolate import *  # pyright: ignore[reportWildcardImportFromLibrary]
 
 from ..._foreign.interpolation import (  # type: ignore[assignment]
@@ -16,3 +18,9 @@ from ..._foreign.interpolation import (  # type: ignore[assignment]
     interp1d as interp1d,
     make_interp_spline as make_interp_spline,
 )
+
+
+if not _typing.TYPE_CHECKING:
+    from ..._advice._missing_names import explained as _explained
+
+    __getattr__ = _explained(__name__)

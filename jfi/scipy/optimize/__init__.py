@@ -24,6 +24,7 @@ else:
     import jax.scipy.optimize as _theirs
     from jax.scipy.optimize import *  # pyright: ignore[reportWildcardImportFromLibrary]
 
+    from ..._advice._missing_names import explained as _explained
     from ..._jax_internals import on_demand as _on_demand
     from ..._optional._packages import attach as _attach
 
@@ -42,5 +43,5 @@ else:
     __getattr__, __dir__ = _attach(
         __name__,
         {name: f".._foreign.solvers.{home}" for name, home in _HOMES.items()},
-        _on_demand(__name__, _theirs),
+        _on_demand(__name__, _theirs, _explained(__name__)),
     )

@@ -9,4 +9,7 @@ from jax.scipy.sparse import *  # pyright: ignore[reportWildcardImportFromLibrar
 if _typing.TYPE_CHECKING:
     from . import linalg as linalg  # type: ignore[no-redef]
 else:
+    from ..._advice._missing_names import explained as _explained
+
     linalg = _importlib.import_module(".linalg", __name__)  # not JAX's, which it has
+    __getattr__ = _explained(__name__)

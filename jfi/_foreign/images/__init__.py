@@ -1,0 +1,10 @@
+"""SciPy's filters of images (`scipy.ndimage`) in JAX, without a host call.
+
+| modules | hold |
+| --- | --- |
+| `_borders` | what is beyond the borders of an image |
+| `_windows` | arguments that all filters share, and the dtype of what they return |
+| `_correlation` | weighted sums of neighbors: `correlate`, `convolve` and the like |
+| `_smoothing`, `_edges` | filters that are such sums |
+| `_ranks`, `_selection`, `_networks` | sorted neighbors: minimum, median and the like |
+"""
