@@ -9,11 +9,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ._advice import hiding_frames
 from ._errors import ComparisonError
 from ._foreign.jaxify import jaxify
 from ._values import path_name
 
 
+@hiding_frames
 def compare(
     obj: Any,
     *args: Any,

@@ -19,6 +19,7 @@ from typing import (
     overload,
 )
 
+from .._advice import hide_frames, hiding_frames
 from .._jit._per_function import PerFunction, options_key
 from .._values import WeakIdentity, function_name, is_named
 from ._ahead import Lowered, eval_shape, lower, trace
@@ -105,6 +106,7 @@ def autojit(
     uncompiled: bool = True,
     **jit_options: Any,
 ) -> Callable[[Callable[P, R]], AutoJIT[P, R]]: ...
+@hiding_frames
 def autojit(fn: Any = None, /, **options: Any) -> Any:  # noqa: D417 - see overloads
     """Compile a function; arrays and floats are data, everything else is a setting.
 
@@ -249,6 +251,7 @@ def _connect(wrapper: types.FunctionType, calls: Calls) -> types.FunctionType:
         wrapper.__code__, template, _Filler(calls.given), frozenset(names)
     )
     wrapper.__globals__["__jfi_reconnect"] = _reconnect
+    wrapper.__globals__["__jfi_hide_frames"] = hide_frames
     wrapper.__globals__["__jfi_wrapper"] = WeakIdentity(wrapper)
     _reconnect(wrapper, token)
     return wrapper
@@ -299,11 +302,15 @@ def _source(name: str, parameters: Sequence[Parameter]) -> tuple[str, dict[str, 
 def {name}({", ".join(signature)}):
     if __jfi_token != {_TOKEN!r}: __jfi_reconnect(__jfi_wrapper(), {_TOKEN!r})
     try:
-        __jfi_recognise = __jfi_calls.recognise
-        return __jfi_recognise({arguments})
-    except BaseException as __jfi_error:
-        if not __jfi_calls.retries(__jfi_error): raise
-    return __jfi_calls.run({arguments})
+        try:
+            __jfi_recognise = __jfi_calls.recognise
+            return __jfi_recognise({arguments})
+        except BaseException as __jfi_error:
+            if not __jfi_calls.retries(__jfi_error): raise
+        return __jfi_calls.run({arguments})
+    except Exception as __jfi_error:
+        __jfi_hide_frames(__jfi_error)
+        raise
 """
     return source, variables
 
@@ -325,7 +332,11 @@ class _Method:
         if self._function in (cache_info, explain):
             # Of what this wrapper compiled, and not others of the same function.
             return self._function(self.calls, self._since, *args, **kwargs)
-        return self._function(self.calls, *args, **kwargs)
+        try:
+            return self._function(self.calls, *args, **kwargs)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
 
 register_kind(_Method, EmptyKind())

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, ParamSpec, TypedDict, TypeVar, Unpack, cast, overload
 
+from .._advice import hide_frames, hiding_frames
 from .._errors import BatchError
 from .._random.traced._rows import Randomness
 from .._values import function_name, refuse_no_function
@@ -35,6 +36,7 @@ class BatchOptions(TypedDict, total=False):
     sharding: Any
 
 
+@hiding_frames
 def vmap_automatically(
     fn: Callable[[ProblemT], ResultT],
     problem: ProblemT,
@@ -248,7 +250,11 @@ def auto_vmap(  # noqa: D417 - see overloads
 
     @functools.wraps(fn, updated=())
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        return run(fn, args, with_defaults(fn, args, kwargs))
+        try:
+            return run(fn, args, with_defaults(fn, args, kwargs))
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     return mapped
 

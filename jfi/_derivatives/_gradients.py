@@ -6,6 +6,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 import jax
 import numpy as np
 
+from .._advice import hide_frames
 from .._errors import DerivativeError
 from .._jax_internals import XLA_ERRORS, raise_original
 from .._random.traced import as_outside, differentiate
@@ -103,7 +104,11 @@ def grad(
 
     @like(fun)
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        value, slope = both(*args, **kwargs)
+        try:
+            value, slope = both(*args, **kwargs)
+        except Exception as error:
+            hide_frames(error)
+            raise
         return (slope, value[1]) if has_aux else slope
 
     return gradient
@@ -211,6 +216,9 @@ def _value_and_grad(
             return of_mixed(selected(selection, checked, (args, kwargs)))
         except XLA_ERRORS as error:
             raise_original(error)  # of a host function, in the backward pass
+            raise
+        except Exception as error:
+            hide_frames(error)
             raise
 
     return differentiated

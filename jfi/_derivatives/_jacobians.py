@@ -8,6 +8,7 @@ from typing import Any, ParamSpec
 import jax
 import numpy as np
 
+from .._advice import hiding_frames
 from .._errors import DerivativeError
 from .._random.traced import Keys, differentiate
 from .._random.traced._own_stream import on_keys, with_own_stream
@@ -198,6 +199,7 @@ def _blockwise(
     """The function of the blocks of all leaves, from JAX's of float leaves."""
 
     @like(fun)
+    @hiding_frames
     def derivative(*args: Any, **kwargs: Any) -> Any:
         call = selected(selection, fun, (args, kwargs))
         if how == "none":

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax.tree_util import Partial
 
+from .._advice import hiding_frames
 from .._errors import TangentError
 from .._jax_internals import zero_of_type
 from .._random.traced import differentiate
@@ -37,6 +38,7 @@ def vjp(
     has_aux: Literal[True],
     nondiff: Nondiff = "none",
 ) -> "tuple[R, Pullback, Aux]": ...
+@hiding_frames
 def vjp(
     fun: Any, *primals: Any, has_aux: bool = False, nondiff: Nondiff = "none"
 ) -> Any:
@@ -99,6 +101,7 @@ class _Linear:
     returns: Rest | None
     how: Nondiff
 
+    @hiding_frames
     def __call__(self, pull: Any, *cotangents: Any) -> Any:
         if len(cotangents) > 1:
             message = (
@@ -228,6 +231,7 @@ def linearize(
     has_aux: Literal[True],
     nondiff: Nondiff = "none",
 ) -> tuple[R, Callable[..., R], Aux]: ...
+@hiding_frames
 def linearize(
     fun: Any, *primals: Any, has_aux: bool = False, nondiff: Nondiff = "none"
 ) -> Any:
@@ -267,6 +271,7 @@ def linearize(
     return (out, pushed, aux) if has_aux else (out, pushed)
 
 
+@hiding_frames
 def _push_forward(info: _Linear, push: Any, *tangents: Any) -> Any:
     takes = info.takes
     filled = [
@@ -296,6 +301,7 @@ def jvp(
     *,
     nondiff: Nondiff = "none",
 ) -> tuple[R, R, Aux]: ...
+@hiding_frames
 def jvp(
     fun: Any,
     primals: Any,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import jax
 
+from .._advice import hiding_frames
 from .._errors import HaikuError
 from .._optional._packages import require
 from .._random.torch_style import make_random_key
@@ -25,6 +26,7 @@ class HaikuNetwork:
 
     _transformed: Any
 
+    @hiding_frames
     def init(self, *args: Any, key: jax.Array | None = None, **kwargs: Any) -> Any:
         """Create the parameters for inputs like these.
 
@@ -41,6 +43,7 @@ class HaikuNetwork:
         """
         return _call("init", self._transformed.init, (), key, args, kwargs)
 
+    @hiding_frames
     def apply(
         self, params: Any, *args: Any, key: jax.Array | None = None, **kwargs: Any
     ) -> Any:
@@ -71,6 +74,7 @@ class StatefulHaikuNetwork:
 
     _transformed: Any
 
+    @hiding_frames
     def init(
         self, *args: Any, key: jax.Array | None = None, **kwargs: Any
     ) -> tuple[Any, Any]:
@@ -90,6 +94,7 @@ class StatefulHaikuNetwork:
         params, state = _call("init", self._transformed.init, (), key, args, kwargs)
         return params, state
 
+    @hiding_frames
     def apply(
         self,
         params: Any,

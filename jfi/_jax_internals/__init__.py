@@ -120,6 +120,7 @@ from ._symbolic_zeros import (
     is_zero_of_type as is_zero_of_type,
     zero_of_type as zero_of_type,
 )
+from ._traceback_filter import filtering as filtering, is_shown as is_shown
 from ._traced_draws import hidden_state as hidden_state
 from ._tracing import (
     at_top_level as at_top_level,

@@ -7,7 +7,7 @@ from typing import Any
 
 import jax
 
-from .._advice import attach_advice
+from .._advice import attach_advice, hide_frames, hiding_frames
 from .._jax_internals import XLA_ERRORS, raise_original
 from .._random.traced import FoundDraws
 from .._values import mark_static, refuse_no_function
@@ -66,35 +66,48 @@ def jit(
     # A plain function: a callable object costs a twentieth of a small call more.
     @functools.wraps(fun, updated=_ATTRIBUTES if inspect.isfunction(fun) else ())
     def jitted(*args: Any, **kwargs: Any) -> Any:
-        if body.streams:
-            return found().draw(args, kwargs)
         try:
-            return pure(*args, **kwargs)
-        except FoundDraws as error:
-            draws = error
-        except _NotFoundYetError:
-            draws = None
-        except _EXPLAINED as error:
-            _explain(error)
+            if body.streams:
+                return found().draw(args, kwargs)
+            try:
+                return pure(*args, **kwargs)
+            except FoundDraws as error:
+                draws = error
+            except _NotFoundYetError:
+                draws = None
+            except _EXPLAINED as error:
+                _explain(error)
+                raise
+            try:
+                return call_found(draws, args, kwargs)
+            finally:
+                del draws
+        except Exception as error:
+            hide_frames(error)
             raise
-        try:
-            return call_found(draws, args, kwargs)
-        finally:
-            del draws
+
+    _attach(jitted, found, options)
+    # As of jax.jit: what it captured is a constant of what it compiled, also inside
+    # autojit, which would else run it with a clone of `program`.
+    return mark_static(jitted)
+
+
+def _attach(
+    jitted: Any, found: "Callable[[], Compiled]", options: Mapping[str, Any]
+) -> None:
+    """Give it the attributes of what `jax.jit` returns."""
+
+    def ahead(name: str) -> Callable[..., Any]:
+        return hiding_frames(lambda *args, **kwargs: found().ahead(name, args, kwargs))
 
     attributes = {
-        "lower": lambda *args, **kwargs: found().ahead("lower", args, kwargs),
-        "trace": lambda *args, **kwargs: found().ahead("trace", args, kwargs),
-        "eval_shape": lambda *args, **kwargs: found().ahead("eval_shape", args, kwargs),
+        **{name: ahead(name) for name in ("lower", "trace", "eval_shape")},
         "clear_cache": lambda: found().clear_cache(),
         "_cache_size": lambda: found().cache_size(),
         OPTIONS: dict(options),
     }
     for name, value in attributes.items():
         setattr(jitted, name, value)
-    # As of jax.jit: what it captured is a constant of what it compiled, also inside
-    # autojit, which would else run it with a clone of `program`.
-    return mark_static(jitted)
 
 
 _ATTRIBUTES = ("__dict__",)  # of a function: those of other callables are their state

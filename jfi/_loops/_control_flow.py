@@ -7,6 +7,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from jax import lax
 
+from .._advice import hiding_frames
 from .._jax_internals import at_top_level
 from . import _operations
 from ._programs import run_loop, static
@@ -21,6 +22,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+@hiding_frames
 def scan(
     f: Callable[[Carry, X], tuple[Carry, Y]],
     init: Carry,
@@ -62,6 +64,7 @@ def scan(
     return out
 
 
+@hiding_frames
 def while_loop(
     cond_fun: Callable[[T], Any],
     body_fun: Callable[[T], T],
@@ -109,6 +112,7 @@ def while_loop(
     return out
 
 
+@hiding_frames
 def fori_loop(
     lower: Any,
     upper: Any,
@@ -153,6 +157,7 @@ def fori_loop(
     return out
 
 
+@hiding_frames
 def cond(
     pred: Any,
     true_fun: Callable[..., R],
@@ -194,6 +199,7 @@ def cond(
     return out
 
 
+@hiding_frames
 def switch(
     index: Any,
     branches: Sequence[Callable[..., R]],
@@ -227,6 +233,7 @@ def switch(
     return out
 
 
+@hiding_frames
 def map(f: Callable[[X], Y], xs: X, *, batch_size: int | None = None) -> Y:
     """Call a function for each row, one after the other: `jax.lax.map`.
 
@@ -246,6 +253,7 @@ def map(f: Callable[[X], Y], xs: X, *, batch_size: int | None = None) -> Y:
     return out
 
 
+@hiding_frames
 def associative_scan(
     fn: Callable[[T, T], T], elems: T, reverse: bool = False, axis: int = 0
 ) -> T:
@@ -304,6 +312,7 @@ def checkpoint(
     numbers = {*nums, *_positions(fun, names)}
 
     @functools.wraps(fun, updated=())
+    @hiding_frames
     def checkpointed(*args: P.args, **kwargs: P.kwargs) -> R:
         chosen = {n % len(args) for n in numbers if -len(args) <= n < len(args)}
         by_position = _split(dict(enumerate(args)), chosen)

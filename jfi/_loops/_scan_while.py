@@ -6,6 +6,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import jax
 import jax.numpy as jnp
 
+from .._advice import hiding_frames
 from .._errors import LoopError
 from . import _bounded
 from ._programs import run_loop
@@ -56,6 +57,7 @@ class ScanWhileResult(NamedTuple, Generic[CarryT, YT]):
         return rows < jnp.expand_dims(self.length, -1)
 
 
+@hiding_frames
 def scan_while(
     cond: Callable[[CarryT], Any],
     body: Callable[[CarryT], tuple[CarryT, YT]],

@@ -10,6 +10,7 @@ from typing import Any, Literal, ParamSpec, TypeVar, cast, get_args, overload
 import jax
 import numpy as np
 
+from .._advice import hide_frames, hiding_frames
 from .._autojit import Calls
 from .._autojit._keeping import keep_everything
 from .._autojit._messages import refuse_uncompilable
@@ -130,7 +131,10 @@ def _wrapped(
                     LocalFallbackWarning,
                     stacklevel=user_level(),
                 )
-            out = fn(*args, **kwargs)
+            out = hiding_frames(fn)(*args, **kwargs)
+        except Exception as error:
+            hide_frames(error)
+            raise
         return out if returns == "jax" else jax.tree.map(_as_numpy, out)
 
     return mark_wrapper(run)

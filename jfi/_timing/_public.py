@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import jax
 
+from .._advice import hiding_frames
 from .._random._seeding import fork_rng
 from .._values import function_name, is_tracer
 from ._rounds import one_round, wall_clock
@@ -53,6 +54,7 @@ class Timing(NamedTuple):
         return f"{text}\n{other}\n{self.name} / {self.versus}: {self.ratio:.2f}"
 
 
+@hiding_frames
 def timeit(
     fn: Callable[..., object],
     *args: Any,

@@ -18,6 +18,7 @@ from jax import (
 from jax.lax import stop_gradient as stop_gradient
 from jax.random import key as key
 
+from .._advice import hiding_frames
 from .._jit import _function as _jit
 from .._random.traced._own_stream import Function
 from .._random.traced._rows import Randomness
@@ -43,6 +44,7 @@ def jit(fun: Any = _NONE, /, **options: Any) -> Any:
 
 
 @functools.wraps(jax.eval_shape)
+@hiding_frames
 def eval_shape(fun: Any, *args: Any, **kwargs: Any) -> Any:
     if _jit.is_jitted(fun):
         return fun.eval_shape(*args, **kwargs)
@@ -52,6 +54,7 @@ def eval_shape(fun: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 @functools.wraps(jax.vmap)
+@hiding_frames
 def vmap(
     fun: Function,
     in_axes: Any = 0,

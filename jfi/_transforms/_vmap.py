@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from .._advice import attach_advice
+from .._advice import attach_advice, hide_frames, hiding_frames
 from .._errors import BatchError, RandomError
 from .._random.traced import Keys, trace_call
 from .._random.traced._own_stream import Function, varied, with_own_stream
@@ -60,11 +60,12 @@ def vmap(
 
         try:
             return in_chunks(*args, **kwargs) if in_chunks else with_own_stream(run)
-        except jax.errors.TracerBoolConversionError as error:
-            attach_advice(error)
-            raise
-        except TypeError as error:
-            add_advice(error, (args, kwargs))
+        except Exception as error:
+            if isinstance(error, jax.errors.TracerBoolConversionError):
+                attach_advice(error)
+            elif isinstance(error, TypeError):
+                add_advice(error, (args, kwargs))
+            hide_frames(error)
             raise
 
     return mapped
@@ -89,6 +90,7 @@ def shard_map(fun: Function, options: dict[str, Any]) -> Function:
     """`jax.shard_map` of a function that draws other numbers in each shard."""
     refuse_no_function("shard_map", fun)
 
+    @hiding_frames
     @functools.wraps(fun, updated=())
     def sharded(*args: Any) -> Any:
         mesh = options.get("mesh") or jax.sharding.get_abstract_mesh()

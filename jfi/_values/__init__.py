@@ -56,6 +56,8 @@ from ._origins import (
     is_library as is_library,
     is_library_file as is_library_file,
     is_named as is_named,
+    is_own_frame as is_own_frame,
+    is_python_frame as is_python_frame,
     is_user_code as is_user_code,
     is_user_frame as is_user_frame,
     is_user_function as is_user_function,

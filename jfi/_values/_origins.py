@@ -6,7 +6,7 @@
 | code      | `is_user_code`     |                          |                        |
 | function  | `is_user_function` |                          |                        |
 | class     |                    | `is_library`             | `is_installed`         |
-| frame     | `is_user_frame`    |                          |                        |
+| frame     | `is_user_frame`    | `is_own_frame`, `is_python_frame` | |
 | file      |                    | `is_library_file`        | `is_library_file`      |
 """
 
@@ -98,12 +98,27 @@ def is_user_function(fn: FunctionType) -> bool:
 
 def is_user_frame(frame: FrameType) -> bool:
     """Whether what runs in a frame is neither JAX's, NumPy's nor jfi's own code."""
-    module = str(frame.f_globals.get("__name__")).partition(".")[0]
+    return not is_own_frame(frame) and _package(frame) not in _NEVER_USERS
+
+
+def is_own_frame(frame: FrameType) -> bool:
+    """Whether what runs in a frame is jfi's own code."""
     is_generated = frame.f_code.co_filename.startswith("<autojit")
-    return not is_generated and module not in _NEVER_USERS
+    return is_generated or _package(frame) in _OWN
 
 
-_NEVER_USERS = frozenset({"jax", "jaxlib", "jfi", "jfi_server", "numpy"})
+def is_python_frame(frame: FrameType) -> bool:
+    """Whether what runs in a frame is code of Python's own library."""
+    is_standard = frame.f_code.co_filename.startswith(_STANDARD_FOLDER)
+    return is_standard and _is_stdlib(_package(frame))
+
+
+def _package(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__")).partition(".")[0]
+
+
+_OWN = frozenset({"jfi", "jfi_server"})
+_NEVER_USERS = frozenset({"jax", "jaxlib", "numpy"})
 
 
 def user_level() -> int:

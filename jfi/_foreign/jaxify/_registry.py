@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from ..._advice import hiding_frames
 from ..._errors import JaxifyError
 
 
@@ -35,6 +36,7 @@ class Jaxify:
         self._by_object: dict[int, tuple[Any, Callable[..., Any]]] = {}
         self._by_name: dict[str, Callable[..., Any]] = {}
 
+    @hiding_frames
     def __call__(self, obj: Any, **options: Any) -> Any:
         """Make a JAX function, or array, of an object.
 

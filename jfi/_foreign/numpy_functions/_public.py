@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._advice import hide_frames
 from ..._errors import CallbackError
 from ..._values import Constant, Rest, function_name, number_key, partition
 from ..host import SHARED_BYTES, call_host, canonical, runs_now, to_jax
@@ -169,6 +170,13 @@ class _NumpyFunction:
         )
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return self._run(args, kwargs)
+        except Exception as error:
+            hide_frames(error)
+            raise
+
+    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         leaves, rest = partition((args, kwargs), becomes_array)
         call = self._call_of(rest)
         if runs_now(leaves) and not (call.writes_out and any(map(_is_large, leaves))):

@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..._advice import hiding_frames
 from ..._errors import SolverError
 from ._driving import Asked, drive
 from ._hoisting import Derived, HoistedFunction, hoisted
@@ -48,6 +49,7 @@ class IvpResult(NamedTuple):
     nfev: jax.Array
 
 
+@hiding_frames
 def solve_ivp(
     fun: Callable[..., Any],
     t_span: Any,

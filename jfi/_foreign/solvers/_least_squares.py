@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..._advice import hiding_frames
 from ..._errors import SolverError
 from ._bounds import bounds_of_ends
 from ._driving import Asked, drive
@@ -50,6 +51,7 @@ class LeastSquaresResult(NamedTuple):
     nfev: jax.Array
 
 
+@hiding_frames
 def least_squares(
     fun: Callable[..., Any],
     x0: Any,

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.optimize import minimize as jax_minimize
 
+from ..._advice import hiding_frames
 from ..._errors import SolverError
 from ._bounds import bounds_of_pairs
 from ._driving import Asked, drive
@@ -57,6 +58,7 @@ class MinimizeResult(NamedTuple):
     nit: jax.Array
 
 
+@hiding_frames
 def minimize(
     fun: Callable[..., Any],
     x0: Any,

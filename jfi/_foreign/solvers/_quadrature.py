@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..._advice import hiding_frames
 from ..._errors import SolverError
 from ._driving import Asked, drive
 from ._hoisting import Derived, HoistedFunction, hoisted
@@ -32,6 +33,7 @@ class QuadResult(NamedTuple):
     error: jax.Array
 
 
+@hiding_frames
 def quad(
     func: Callable[..., Any],
     a: Any,

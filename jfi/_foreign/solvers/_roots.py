@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from ..._advice import hiding_frames
 from ..._errors import SolverError
 from ._driving import Asked, drive
 from ._hoisting import Hoisted, HoistedFunction, evaluated, hoisted
@@ -41,6 +42,7 @@ class RootResult(NamedTuple):
     nfev: jax.Array
 
 
+@hiding_frames
 def root(
     fun: Callable[..., Any],
     x0: Any,

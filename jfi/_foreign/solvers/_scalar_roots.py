@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..._advice import hiding_frames
 from ..._errors import SolverError
 from ._driving import Asked, drive
 from ._hoisting import HoistedFunction, hoisted
@@ -35,6 +36,7 @@ class RootScalarResult(NamedTuple):
     function_calls: jax.Array
 
 
+@hiding_frames
 def root_scalar(
     f: Callable[..., Any],
     args: Any = (),
@@ -120,6 +122,7 @@ def root_scalar(
     return RootScalarResult(x[0], *rest)
 
 
+@hiding_frames
 def brentq(
     f: Callable[..., Any],
     a: Any,

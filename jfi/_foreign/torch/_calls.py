@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import jax.numpy as jnp
 import numpy as np
 
+from ..._advice import hide_frames
 from ..._values import Constant, Rest, number_key, partition
 from ..host import Spec
 from ._signatures import Signature
@@ -50,8 +51,15 @@ class TorchFunction:
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not any(map(_is_number, args)):
+        try:
+            if any(map(_is_number, args)):
+                return self._call_with_numbers(args, kwargs)
             return self._call(args, kwargs)
+        except Exception as error:
+            hide_frames(error)
+            raise
+
+    def _call_with_numbers(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         try:
             return self._call(args, kwargs)
         except (TypeError, AttributeError) as error:

@@ -7,6 +7,7 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
+from ..._advice import hiding_frames
 from ..._errors import CallbackError
 from ._skeletons import Form, Skeleton, with_tensors
 from ._tensors import to_array, to_tensor
@@ -41,6 +42,7 @@ class TorchModule:
         self.buffers = _arrays(module.named_buffers(), name)
         self._form = skeleton.form(tuple(m.training for m in module.modules()))
 
+    @hiding_frames
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the module.
 
@@ -56,6 +58,7 @@ class TorchModule:
         """
         return self._form.call(*self._values(), *args, **kwargs)
 
+    @hiding_frames
     def call_and_update(self, *args: Any, **kwargs: Any) -> tuple[Any, "TorchModule"]:
         """Call the module in a mode in which it changes its buffers.
 
