@@ -57,8 +57,11 @@ ADDED = {
         "solve_continuous_lyapunov", "solve_discrete_are", "solve_discrete_lyapunov",
     },
     "jax.scipy.optimize": {
-        "LeastSquaresResult", "MinimizeResult", "RootResult", "RootScalarResult",
-        "brentq", "least_squares", "root", "root_scalar",
+        "CurveFitResult", "LeastSquaresResult", "LinprogResult", "MinimizeResult",
+        "MinimizeScalarResult", "RootResult", "RootScalarResult", "bisect", "brenth",
+        "brentq", "curve_fit", "fixed_point", "least_squares", "linear_sum_assignment",
+        "linprog", "minimize_scalar", "newton", "ridder", "root", "root_scalar",
+        "toms748",
     },
     "jax.scipy.ndimage": set(
         """convolve convolve1d correlate correlate1d gaussian_filter gaussian_filter1d

@@ -9,7 +9,8 @@ derivatives reach it; `_implicit` finds them by the implicit function theorem.
 | --- | --- |
 | `_hoisting`, `_driving`, `_sessions` | how SciPy and JAX take turns |
 | `_implicit`, `_moving`, `_options`, `_bounds` | what the solvers share |
-| `_roots`, `_scalar_roots`, `_least_squares` | `scipy.optimize` |
+| `_roots`, `_scalar_roots`, `_brackets`, `_fixed_points` | roots: `scipy.optimize` |
+| `_least_squares`, `_curve_fit`, `_scalar_minima`, `_programming` | minima |
 | `_minimize`, `_optimality` | `scipy.optimize.minimize`, and what holds at a minimum |
 | `_quadrature`, `_initial_values` | `scipy.integrate` |
 | `_sparse`, `_operators` | `scipy.sparse.linalg` |

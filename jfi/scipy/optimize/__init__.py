@@ -6,6 +6,18 @@ import typing as _typing
 if _typing.TYPE_CHECKING:
     from jax.scipy.optimize import OptimizeResults as OptimizeResults
 
+    from ..._foreign.solvers._brackets import (
+        bisect as bisect,
+        brenth as brenth,
+        newton as newton,
+        ridder as ridder,
+        toms748 as toms748,
+    )
+    from ..._foreign.solvers._curve_fit import (
+        CurveFitResult as CurveFitResult,
+        curve_fit as curve_fit,
+    )
+    from ..._foreign.solvers._fixed_points import fixed_point as fixed_point
     from ..._foreign.solvers._least_squares import (
         LeastSquaresResult as LeastSquaresResult,
         least_squares as least_squares,
@@ -14,7 +26,16 @@ if _typing.TYPE_CHECKING:
         MinimizeResult as MinimizeResult,
         minimize as minimize,
     )
+    from ..._foreign.solvers._programming import (
+        LinprogResult as LinprogResult,
+        linear_sum_assignment as linear_sum_assignment,
+        linprog as linprog,
+    )
     from ..._foreign.solvers._roots import RootResult as RootResult, root as root
+    from ..._foreign.solvers._scalar_minima import (
+        MinimizeScalarResult as MinimizeScalarResult,
+        minimize_scalar as minimize_scalar,
+    )
     from ..._foreign.solvers._scalar_roots import (
         RootScalarResult as RootScalarResult,
         brentq as brentq,
@@ -30,15 +51,28 @@ else:
 
     del minimize  # JAX's: ours, which has it too, is made on first use
     _HOMES = {
+        "CurveFitResult": "_curve_fit",
         "LeastSquaresResult": "_least_squares",
+        "LinprogResult": "_programming",
         "MinimizeResult": "_minimize",
+        "MinimizeScalarResult": "_scalar_minima",
         "RootResult": "_roots",
         "RootScalarResult": "_scalar_roots",
+        "bisect": "_brackets",
+        "brenth": "_brackets",
         "brentq": "_scalar_roots",
+        "curve_fit": "_curve_fit",
+        "fixed_point": "_fixed_points",
         "least_squares": "_least_squares",
+        "linear_sum_assignment": "_programming",
+        "linprog": "_programming",
         "minimize": "_minimize",
+        "minimize_scalar": "_scalar_minima",
+        "newton": "_brackets",
+        "ridder": "_brackets",
         "root": "_roots",
         "root_scalar": "_scalar_roots",
+        "toms748": "_brackets",
     }
     __getattr__, __dir__ = _attach(
         __name__,

@@ -1,0 +1,203 @@
+"""Roots by the names of single methods: `scipy.optimize.bisect`, `newton` and the like.
+
+Each is `root_scalar` with its method. Where SciPy's raise `RuntimeError` since they did
+not converge, these return NaN: compiled code can't raise.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ..._errors import SolverError
+from ._options import real_array
+from ._scalar_roots import root_scalar
+
+
+_RTOL = 8.881784197001252e-16  # SciPy's, as is the other
+_XTOL = 2e-12
+
+
+def bisect(
+    f: Callable[..., Any], a: Any, b: Any, args: Any = (), xtol: float = _XTOL,
+    rtol: float = _RTOL, maxiter: int = 100,
+) -> jax.Array:  # fmt: skip
+    """Find a root by halving an interval: `scipy.optimize.bisect` for JAX functions.
+
+    Example:
+        >>> import jax
+        >>> import jfi as jnp
+        >>> def root(a):
+        ...     return jnp.scipy.optimize.bisect(lambda x: x**2 - a, 0.0, 10.0)
+        >>> float(root(4.0)), float(jax.grad(root)(4.0))
+        (2.0, 0.25)
+
+    Args:
+        f: `f(x, *args)` of a number, returns a number.
+        a: One end; `f(a)` and `f(b)` have different signs.
+        b: The other end.
+        args: More arguments of `f`, of any type that JAX takes.
+        xtol: As in SciPy, and so are `rtol` and `maxiter`.
+        rtol: See `xtol`.
+        maxiter: See `xtol`.
+
+    Returns:
+        The root, a float without axes; NaN where SciPy did not converge.
+
+    Raises:
+        ValueError: SciPy's: `f` has the same sign at both ends. Under jit an error of
+            JAX has its text.
+    """
+    return _between("bisect", f, a, b, args, xtol, rtol, maxiter)
+
+
+def brenth(
+    f: Callable[..., Any], a: Any, b: Any, args: Any = (), xtol: float = _XTOL,
+    rtol: float = _RTOL, maxiter: int = 100,
+) -> jax.Array:  # fmt: skip
+    """Find a root between two numbers: `scipy.optimize.brenth` for JAX functions.
+
+    Example:
+        >>> import jfi as jnp
+        >>> float(jnp.scipy.optimize.brenth(lambda x: x**2 - 4.0, 0.0, 10.0))
+        2.0
+
+    Args:
+        f: See `bisect`.
+        a: See `bisect`.
+        b: See `bisect`.
+        args: See `bisect`.
+        xtol: See `bisect`.
+        rtol: See `bisect`.
+        maxiter: See `bisect`.
+
+    Returns:
+        The root, a float without axes; NaN where SciPy did not converge.
+
+    Raises:
+        ValueError: SciPy's: `f` has the same sign at both ends.
+    """
+    return _between("brenth", f, a, b, args, xtol, rtol, maxiter)
+
+
+def ridder(
+    f: Callable[..., Any], a: Any, b: Any, args: Any = (), xtol: float = _XTOL,
+    rtol: float = _RTOL, maxiter: int = 100,
+) -> jax.Array:  # fmt: skip
+    """Find a root by Ridder's method: `scipy.optimize.ridder` for JAX functions.
+
+    Example:
+        >>> import jfi as jnp
+        >>> float(jnp.scipy.optimize.ridder(lambda x: x**2 - 4.0, 0.0, 10.0))
+        2.0
+
+    Args:
+        f: See `bisect`.
+        a: See `bisect`.
+        b: See `bisect`.
+        args: See `bisect`.
+        xtol: See `bisect`.
+        rtol: See `bisect`.
+        maxiter: See `bisect`.
+
+    Returns:
+        The root, a float without axes; NaN where SciPy did not converge.
+
+    Raises:
+        ValueError: SciPy's: `f` has the same sign at both ends.
+    """
+    return _between("ridder", f, a, b, args, xtol, rtol, maxiter)
+
+
+def toms748(
+    f: Callable[..., Any], a: Any, b: Any, args: Any = (), k: int = 1,
+    xtol: float = _XTOL, rtol: float = _RTOL, maxiter: int = 100,
+) -> jax.Array:  # fmt: skip
+    """Find a root by algorithm 748: `scipy.optimize.toms748` for JAX functions.
+
+    Example:
+        >>> import jfi as jnp
+        >>> float(jnp.scipy.optimize.toms748(lambda x: x**2 - 4.0, 0.0, 10.0))
+        2.0
+
+    Args:
+        f: See `bisect`.
+        a: See `bisect`.
+        b: See `bisect`.
+        args: See `bisect`.
+        k: As in SciPy: the Newton steps of each iteration.
+        xtol: See `bisect`.
+        rtol: See `bisect`.
+        maxiter: See `bisect`.
+
+    Returns:
+        The root, a float without axes; NaN where SciPy did not converge.
+
+    Raises:
+        ValueError: SciPy's: `f` has the same sign at both ends.
+    """
+    return _between("toms748", f, a, b, args, xtol, rtol, maxiter, {"k": k})
+
+
+def newton(
+    func: Callable[..., Any], x0: Any, args: Any = (), tol: float | None = None,
+    maxiter: int = 50, x1: Any = None, rtol: float | None = None,
+) -> jax.Array:  # fmt: skip
+    """Find a root near a guess: `scipy.optimize.newton` for JAX functions.
+
+    JAX computes the derivative of `func`, so there is no `fprime`. With a second guess
+    it is the secant method, which needs none.
+
+    Example:
+        >>> import jax
+        >>> import jfi as jnp
+        >>> def root(a):
+        ...     return jnp.scipy.optimize.newton(lambda x: x**2 - a, 1.0)
+        >>> float(root(4.0)), float(jax.jit(jax.grad(root))(4.0))
+        (2.0, 0.25)
+
+    Args:
+        func: `func(x, *args)` of a number, returns a number.
+        x0: The guess, a number.
+        args: More arguments of `func`, of any type that JAX takes.
+        tol: As in SciPy. None: 1.48e-8 for float64, 1e-6 for float32.
+        maxiter: As in SciPy.
+        x1: A second guess, for the secant method.
+        rtol: As in SciPy. None: 0 for float64, 1e-6 for float32.
+
+    Returns:
+        The root, a float without axes; NaN where SciPy did not converge.
+
+    Raises:
+        SolverError: The guess is an array.
+    """
+    start = real_array(x0, "x0 of newton()")
+    if start.ndim:
+        message = (
+            f"newton() got x0 of shape {start.shape}, and searches one root. Write: "
+            "jnp.vmap(lambda x: jnp.scipy.optimize.newton(func, x))(x0)"
+        )
+        raise SolverError(message)
+    fine = start.dtype == jnp.float64
+    found = root_scalar(
+        func,
+        args,
+        "newton" if x1 is None else "secant",
+        x0=start,
+        x1=x1,
+        xtol=(1.48e-8 if fine else 1e-6) if tol is None else tol,
+        rtol=(0.0 if fine else 1e-6) if rtol is None else rtol,
+        maxiter=maxiter,
+    )
+    return jnp.where(found.converged, found.root, jnp.nan)
+
+
+def _between(
+    method: str, f: Callable[..., Any], a: Any, b: Any, args: Any, xtol: float,
+    rtol: float, maxiter: int, options: dict[str, Any] | None = None,
+) -> jax.Array:  # fmt: skip
+    found = root_scalar(
+        f, args, method, (a, b), xtol=xtol, rtol=rtol, maxiter=maxiter, options=options
+    )
+    return jnp.where(found.converged, found.root, jnp.nan)
