@@ -313,7 +313,7 @@ REFUSED = [
     (lambda: mine.make_interp_spline(X[:3], X[:3]), "which need 4 in all"),
     (lambda: mine.make_interp_spline(X, X, bc_type="periodic"), "CubicSpline"),
     (lambda: jax.jit(lambda y: mine.UnivariateSpline(X, y))(X), "outside jit"),
-    (lambda: mine.UnivariateSpline(X, X, ext=2), "can't raise"),
+    (lambda: mine.UnivariateSpline(X, X)(X, ext="NaN"), r"'raise' \(2\) or 'const'"),
     (lambda: mine.RBFInterpolator(X[:, None], X, neighbors=3), "no neighbors"),
     (lambda: mine.RegularGridInterpolator((X,), X[:3]), "for axis 0"),
 ]
@@ -332,3 +332,25 @@ def test_points_outside_are_an_error_or_nan():
         with pytest.raises(ValueError, match="outside"):
             f(point)
         assert np.isnan(jax.jit(f)(point)).all()
+
+
+@pytest.mark.parametrize("ext", [0, 1, 2, 3, "extrapolate", "zeros", "raise", "const"])
+def test_a_smoothing_spline_ends_as_scipys(ext):
+    spline, expected = (
+        m.UnivariateSpline(X, Y[0, :, 0], s=0, ext=ext) for m in (mine, si)
+    )
+    for f, g in [
+        (spline, expected),
+        (spline.derivative(), expected.derivative()),
+        (spline.antiderivative(), expected.antiderivative()),
+    ]:
+        close(f(INSIDE[:, 1]), g(INSIDE[:, 1]))
+        if ext not in (2, "raise"):
+            close(f(POINTS), g(POINTS))
+            continue
+        with pytest.raises(ValueError, match="not in the domain"):
+            g(POINTS)
+        with pytest.raises(ValueError, match="with ext='raise', outside of its inter"):
+            f(POINTS)
+        beyond = np.clip(POINTS, X[0], X[-1]) != POINTS
+        np.testing.assert_array_equal(jnp.isnan(jax.jit(f)(POINTS)), beyond)

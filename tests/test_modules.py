@@ -48,8 +48,9 @@ ADDED = {
     },
     "jax.random": set(NUMPY_RANDOM),
     "jax.scipy.interpolate": {
-        "Akima1DInterpolator", "BSpline", "BivariateSpline", "CubicHermiteSpline",
-        "CubicSpline", "PPoly", "PchipInterpolator", "RBFInterpolator",
+        "Akima1DInterpolator", "BSpline", "BivariateSpline",
+        "CloughTocher2DInterpolator", "CubicHermiteSpline", "CubicSpline",
+        "LinearNDInterpolator", "PPoly", "PchipInterpolator", "RBFInterpolator",
         "UnivariateSpline", "interp1d", "make_interp_spline",
     },
     "jax.scipy.linalg": {

@@ -18,6 +18,10 @@ from ._grids import RegularGridInterpolator as RegularGridInterpolator
 from ._interp1d import interp1d as interp1d
 from ._pieces import PPoly as PPoly
 from ._radial import RBFInterpolator as RBFInterpolator
+from ._scattered import (
+    CloughTocher2DInterpolator as CloughTocher2DInterpolator,
+    LinearNDInterpolator as LinearNDInterpolator,
+)
 from ._smoothing import (
     BivariateSpline as BivariateSpline,
     UnivariateSpline as UnivariateSpline,

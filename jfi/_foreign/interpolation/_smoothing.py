@@ -4,10 +4,13 @@ from typing import Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
 
 from ..._errors import InterpolationError
 from ._base import Interpolator, Numbers, derivative_order, no_tracers, query_points
 from ._bsplines import BSpline
+from ._intervals import nan_where
 from ._tensor_products import tensor_values
 
 
@@ -34,7 +37,8 @@ class UnivariateSpline(Interpolator):
         bbox: The interval of the spline.
         k: The degree, 1 to 5.
         s: How much it smooths; 0 goes through the values.
-        ext: Outside: "extrapolate" (0), "zeros" (1) or "const" (3).
+        ext: Outside: "extrapolate" (0), "zeros" (1), "raise" (2) or "const" (3).
+            Traced points can't be looked at: with "raise" the value outside is NaN.
 
     Raises:
         InterpolationError: Points or values are traced, or `ext` is none of these.
@@ -66,7 +70,19 @@ class UnivariateSpline(Interpolator):
     def __call__(
         self, x: Numbers, nu: int = 0, ext: int | str | None = None
     ) -> jax.Array:
-        """The values at points, or those of a derivative."""
+        """The values at points, or those of a derivative.
+
+        Args:
+            x: Real points, in any shape.
+            nu: Which derivative.
+            ext: As for the class; None is its setting.
+
+        Returns:
+            The values.
+
+        Raises:
+            ValueError: A point is outside, and `ext` is "raise".
+        """
         points = query_points("UnivariateSpline()", x, self.spline.c.dtype)
         outer = self.ext if ext is None else _mode(ext)
         if nu and outer == "const":  # SciPy extrapolates here, and not in derivative()
@@ -76,9 +92,12 @@ class UnivariateSpline(Interpolator):
         if outer == "const":
             points = jnp.clip(points, first, last)
         values = self.spline(points, nu, extrapolate=True)
-        if outer == "zeros":
+        if outer in ("zeros", "raise"):
             beyond = (points < first) | (points > last)
-            return jnp.where(beyond, 0, values)
+            if outer == "zeros":
+                return jnp.where(beyond, 0, values)
+            _refuse_outside(beyond, points, first, last)
+            return nan_where(beyond, values)
         return values
 
     def derivative(self, n: int = 1) -> "UnivariateSpline":
@@ -102,12 +121,23 @@ class UnivariateSpline(Interpolator):
         return cls.of_fields(spline=BSpline(t, c, k), ext=_mode(spline.ext))
 
 
+def _refuse_outside(beyond: Any, points: Any, first: Any, last: Any) -> None:
+    if isinstance(beyond, Tracer) or not np.asarray(beyond).any():
+        return
+    message = (
+        f"UnivariateSpline() got the point {np.asarray(points)[np.asarray(beyond)][0]} "
+        f"with ext='raise', outside of its interval from {first} to {last}. Pass "
+        "ext='extrapolate', 'zeros' or 'const'."
+    )
+    raise ValueError(message)
+
+
 def _mode(ext: int | str) -> str:
     name = _MODES[int(ext)] if not isinstance(ext, str) and 0 <= ext <= 3 else ext
-    if name == "raise" or name not in _MODES:
+    if name not in _MODES:
         message = (
-            f"UnivariateSpline() got ext={ext!r}; compiled code can't raise. Pass "
-            "'extrapolate' (0), 'zeros' (1) or 'const' (3)."
+            f"UnivariateSpline() got ext={ext!r}. Pass 'extrapolate' (0), 'zeros' (1), "
+            "'raise' (2) or 'const' (3)."
         )
         raise InterpolationError(message)
     return name
