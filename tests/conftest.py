@@ -1,10 +1,20 @@
 """What every test starts from: the same seed, the defaults of a fresh import."""
 
+from pathlib import Path
+
 import jax
 import pytest
 
 import jfi
+from jfi._arrays import _config
 from jfi._autojit import _calls, _layout_table
+
+
+# pytest looks for examples in each module, so it would run the scripts among these.
+collect_ignore = [
+    "fuzzing",
+    *(path.name for path in Path(__file__).parent.glob("[!t]*.py")),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -12,12 +22,13 @@ def _fresh_state():
     """The generator is seeded, and no test leaves other defaults behind."""
     jfi.manual_seed(0)
     jfi.set_plain_jit_policy("ok")  # its warning comes once: tests of it say "warn"
-    before = jfi.get_default_dtype(), jax.config.jax_default_device
+    dtype, device = _config._default_dtype.value, jax.config.jax_default_device
     x64 = jax.config.jax_enable_x64
     yield
-    jfi.set_default_dtype(before[0])
+    if _config._default_dtype.value != dtype:
+        jfi.set_default_dtype(dtype)
     jax.config.update("jax_enable_x64", x64)
-    jax.config.update("jax_default_device", before[1])
+    jax.config.update("jax_default_device", device)
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,6 @@
-"""Every example runs, in a process of its own, as a user would run it.
+"""Every example runs, in a process of its own, with what XLA does for tests.
 
-Slow: an example trains networks. What XLA compiles for it is kept for the next run.
+Slow: an example trains networks. The README's first command runs the tour as for users.
 """
 
 import subprocess
@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from subprocesses import PYTHON, cache_variables, environment
+from subprocesses import PYTHON, environment
 
 
 NEEDS_TORCH = {"torch_in_jax"}
@@ -26,7 +26,7 @@ def start(path, folder):
     done = subprocess.run(
         [*PYTHON, path],
         cwd=folder,
-        env=environment({**own, **cache_variables()}, as_users=True),
+        env=environment(own),
         capture_output=True,
         text=True,
         check=False,

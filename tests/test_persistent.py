@@ -22,13 +22,13 @@ def own_folders(tmp_path, monkeypatch):
     monkeypatch.setenv("JFI_SERVER_DIR", str(tmp_path / "none"))
 
 
-def twice(script, tmp_path, **env):
-    """What a script prints in a first process and in a second one."""
+def twice(script, tmp_path, then=None, **env):
+    """What a script prints in a first process and in a second one, that has `then`."""
     env = {**env, "JFI_CACHE_DIR": str(tmp_path / "cache")}
     env["JFI_SERVER_DIR"] = str(tmp_path / "none")
     return [
-        output_of(script, env={**env, "PYTHONHASHSEED": seed}, timeout=300)
-        for seed in ("1", "2")
+        output_of(script, env={**env, **own}, timeout=300)
+        for own in ({"PYTHONHASHSEED": "1"}, {"PYTHONHASHSEED": "2", **(then or {})})
     ]
 
 
@@ -39,7 +39,10 @@ CASES = (Path(__file__).parent / "persistent_cases.py").read_text()
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_next_process_traces_and_compiles_nothing(tmp_path, dtype):
-    cold, warm = map(json.loads, twice(CASES, tmp_path, JFI_DTYPE=dtype))
+    env = {"JFI_DTYPE": dtype}
+    cold, warm = map(
+        json.loads, twice(CASES, tmp_path, then={"JFI_COMPARED": ""}, **env)
+    )
     for name, (persistent, autojit, _) in cold[0].items():
         assert persistent == autojit, name
     for name, (persistent, _, traces) in warm[0].items():
