@@ -352,7 +352,7 @@ def test_explain_names_what_changed():
         f"x: {dtype}[] -> {dtype}[3]",
         f"x: {dtype}[3] -> {dtype}[4]",
         "depth: nothing -> int 3",
-        "depth: int 3 -> NoneType None",
+        "depth: int 3 -> None",
     ]
     change = explain()[1].changes[0]
     assert (change.path, change.before, change.after) == ("self.k", "int 6", "int 7")

@@ -12,10 +12,10 @@ from .._jax_internals import setting
 from .._jit._executables import OtherArraysError
 from .._jit._per_function import options_key, weakly
 from .._random.traced import FoundDraws
-from .._values import copied_if_numpy, function_name
+from .._values import copied_if_numpy, function_label, function_name
 from ._effects import EffectsError
 from ._graphs import Opened
-from ._history import History, has_run
+from ._history import History, running
 from ._keeping import Keeper, Kept, Place, RetakenError, keeper_of_all
 from ._layout_table import Layouts, WeakLayout
 from ._layouts import MAX_NODES, write_down
@@ -72,7 +72,11 @@ class Calls:
             name, [p.name for p in self.parameters], given
         )
         self.history: History = History(
-            name, self.options.warn_after, self.options.max_traces
+            name,
+            function_label(fn),
+            self.options.warn_after,
+            self.options.max_traces,
+            self.options.static | self.options.frozen,
         )
         self.programs: Programs = Programs()
         self._numbers = Numbers()
@@ -380,6 +384,5 @@ def calls_of_copies(fn: Callable[..., Any], **given: Any) -> Calls:
 
 
 def _run(program: Program, leaves: Sequence[Any]) -> Any:
-    out = program.run(*leaves)
-    has_run()
-    return out
+    with running():
+        return program.run(*leaves)

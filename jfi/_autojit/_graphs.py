@@ -5,7 +5,7 @@ its children. The same object reached twice is one node, so that sharing and cyc
 are part of the graph. Two calls with equal graphs differ in their arrays alone.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -94,15 +94,25 @@ def paths(
     A root whose name begins with `**` is the dict of the keyword arguments.
     """
     found = [""] * len(objects)
+    for path, child in all_paths(graph, objects, names):
+        found[child] = found[child] or path
+    return found
+
+
+def all_paths(
+    graph: Sequence[Node], objects: Sequence[Any], names: Sequence[str]
+) -> Iterator[tuple[str, int]]:
+    """Each path in a graph, and the number of the node there: one may have several."""
+    found = [""] * len(objects)
     for i, (kind, part, children) in enumerate(graph):
         known = [objects[c] for c in children]
         for k, child in enumerate(children):
-            if not found[child]:
-                if i == 0:
-                    found[child] = names[k] if k < len(names) else ""
-                else:
-                    found[child] = _path(found[i], kind.step(part, k, known))
-    return [path.removeprefix("**") for path in found]
+            if i == 0:
+                path = names[k] if k < len(names) else ""
+            else:
+                path = _path(found[i], kind.step(part, k, known))
+            found[child] = found[child] or path
+            yield path.removeprefix("**"), child
 
 
 def _path(above: str, step: str) -> str:

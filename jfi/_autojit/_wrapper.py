@@ -245,7 +245,7 @@ def _connect(wrapper: types.FunctionType, calls: Calls) -> types.FunctionType:
         wrapper.__kwdefaults__ = calls.fn.__kwdefaults__
     methods = (cache_info, clear_cache, explain, lower, trace, eval_shape)
     names = ("__wrapped__", AutojitMark.ATTRIBUTE, *(m.__name__ for m in methods))
-    since = cache_info(calls)
+    since = _Since(cache_info(calls), calls.history.times_cleared)
     wrapper.__dict__.update({m.__name__: _Method(calls, m, since) for m in methods})
     wrapper.__dict__[AutojitMark.ATTRIBUTE] = AutojitMark(
         wrapper.__code__, template, _Filler(calls.given), frozenset(names)
@@ -322,7 +322,7 @@ class _Method:
     """A method of what `autojit` returns, which is a function."""
 
     def __init__(
-        self, calls: Calls, function: Callable[..., Any], since: CacheInfo
+        self, calls: Calls, function: Callable[..., Any], since: _Since
     ) -> None:
         self.calls, self._function, self._since = calls, function, since
         self._fn = calls.fn  # which `calls` may not keep alive
@@ -342,15 +342,20 @@ class _Method:
 register_kind(_Method, EmptyKind())
 
 
-_NOTHING = CacheInfo(0, 0)
+class _Since(NamedTuple):
+    """What was compiled, and how often it was forgotten, before a wrapper was made."""
+
+    info: CacheInfo
+    times_cleared: int
 
 
-def cache_info(calls: Calls, since: CacheInfo = _NOTHING) -> CacheInfo:
+def cache_info(calls: Calls, since: _Since | None = None) -> CacheInfo:
     """How often the function was traced, and for how many sets of settings."""
     now = CacheInfo(calls.history.traces, len(calls.programs))
-    if now.traces < since.traces:  # the cache was cleared
+    if since is None or since.times_cleared != calls.history.times_cleared:
         return now
-    return CacheInfo(now.traces - since.traces, max(now[1] - since[1], 0))
+    before = since.info
+    return CacheInfo(now.traces - before.traces, max(now[1] - before[1], 0))
 
 
 def clear_cache(calls: Calls) -> None:
@@ -358,7 +363,7 @@ def clear_cache(calls: Calls) -> None:
     calls.clear()
 
 
-def explain(calls: Calls, since: CacheInfo) -> Explanation:
+def explain(calls: Calls, since: _Since) -> Explanation:
     """Why each compilation happened; it prints as a table."""
     return calls.history.explanation(cache_info(calls, since).traces)
 

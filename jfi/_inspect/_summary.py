@@ -11,10 +11,9 @@ import numpy as np
 from .._autojit._graphs import paths
 from .._autojit._modes import Mode
 from .._autojit._opening import open_values
+from .._tables import aligned, html_table
 from .._values import has_dtype, is_tracer
 from ._amounts import of_bytes
-from ._html import html_table
-from ._text import Table, aligned
 
 
 class ArrayRow(NamedTuple):
@@ -69,8 +68,8 @@ class Summary(NamedTuple):
         return "\n".join(lines if self.arrays else lines[:1])
 
     def _repr_html_(self) -> str:
-        table = Table("", _COLUMNS, _cells(self))
-        return f"<div><b>{escape(_headline(self))}</b>{html_table(table)}</div>"
+        table = html_table(_COLUMNS, _cells(self))
+        return f"<div><b>{escape(_headline(self))}</b>{table}</div>"
 
 
 def summary(tree: object) -> Summary:

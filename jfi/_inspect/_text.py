@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._optional._packages import require
+from .._tables import aligned
 from ._amounts import of_bytes, of_lines, of_number
 from ._rows import Event
 
@@ -170,18 +171,6 @@ def plain(report: "Inspection") -> str:
     if report.hints:
         lines += ["", *(f"  * {hint}" for hint in report.hints)]
     return "\n".join(lines)
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Rows as lines: the first and the last column are words, others numbers."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    last = len(widths) - 1
-    for row in rows:
-        cells = (
-            cell.ljust(width) if k in (0, last) else cell.rjust(width)
-            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        yield "  ".join(cells).rstrip()
 
 
 def rich(report: "Inspection") -> Any:

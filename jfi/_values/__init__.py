@@ -45,6 +45,7 @@ from ._keys import (
 )
 from ._naming import (
     argument_names as argument_names,
+    function_label as function_label,
     function_name as function_name,
     path_name as path_name,
     refuse_no_function as refuse_no_function,

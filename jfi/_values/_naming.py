@@ -2,7 +2,10 @@
 
 import functools
 import inspect
+import os
+import re
 from collections.abc import Callable, Mapping, Sequence
+from types import CodeType
 from typing import Any
 
 import jax
@@ -25,6 +28,37 @@ def function_name(fn: object) -> str:
         fn = fn.func
     name = getattr(fn, "__name__", None)
     return name if isinstance(name, str) else type(fn).__name__
+
+
+def function_label(fn: object) -> str:
+    """What to call a function where several of one name would be mixed up.
+
+    >>> function_label(len), function_label(lambda x: x)
+    ('len()', 'lambda at ...')
+    """
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    code = getattr(fn, "__code__", None)
+    if not isinstance(code, CodeType) or code.co_name != "<lambda>":
+        return f"{function_name(fn)}()"
+    return f"lambda at {line_label(code.co_filename, code.co_firstlineno)}"
+
+
+def line_label(file: str, line: int) -> str:
+    """A line in a few words.
+
+    >>> line_label("a/b.py", 3), line_label("<ipython-input-2-0f>", 3)
+    ('b.py:3', 'cell 2, line 3')
+    """
+    cell = re.match(r"<ipython-input-(\d+)-", file)
+    if cell is not None:
+        return f"cell {cell[1]}, line {line}"
+    if _CELL.search(file):
+        return f"a cell, line {line}"
+    return f"{os.path.basename(file)}:{line}"
+
+
+_CELL = re.compile(r"[/\\]ipykernel_\d+[/\\]\d+\.py$")  # kernels have no better name
 
 
 def refuse_no_function(

@@ -1,0 +1,64 @@
+"""What to write so that a function is compiled less often."""
+
+import re
+from collections.abc import Collection, Sequence
+
+from ._descriptions import Difference
+
+
+def remedy_of_growth(function: str, path: str | None) -> str:
+    """The line to write for a list that has one more item at each call."""
+    _, dot, attribute = str(path).rpartition(".")
+    if dot and attribute.isidentifier():
+        return (
+            f'If {function} does not use it, write @autojit(unused="{attribute}"); '
+            f"if it does, keep its length the same: {path} = jnp.zeros(1000)"
+        )
+    return f"Keep its length the same, or make it an array: jnp.asarray({path})"
+
+
+def remedy(
+    changes: Sequence[Difference],
+    parameters: Collection[str],
+    settings: Collection[str],
+) -> str:
+    """The lines to write for values that change often.
+
+    Args:
+        changes: What changed lately.
+        parameters: Those of the function.
+        settings: The parameters that the user has named `static` or `frozen`.
+    """
+    if not changes:
+        return "Call it with the same settings."
+    return "\n".join(
+        dict.fromkeys(_remedy(c, parameters, settings) for c in changes[:3])
+    )
+
+
+def _remedy(
+    change: Difference, parameters: Collection[str], settings: Collection[str]
+) -> str:
+    path, before, after = change
+    (root,) = re.findall(r"^\w+", path) or [""]
+    if root in settings:
+        return (
+            f'If it is data, leave out "{root}" in static= and frozen=; else call it '
+            f"with fewer different values of {path}."
+        )
+    if "[" in before and "[" in after and " " not in before:
+        return f"Keep its shape and dtype the same: pad {path} to a fixed shape."
+    numbers = [text.partition(" ")[0] for text in (before, after)]
+    if numbers == ["float", "float"]:
+        return (
+            f"Python code needs its value, as in `if {path} > 0`. Write jnp.where or "
+            f"jnp.cond, or call it with fewer different values of {path}."
+        )
+    if not set(numbers) <= {"int", "float"}:
+        return f"Call it with fewer different values of {path}."
+    if path in parameters:
+        return (
+            f'If it is data, write @autojit(traced="{path}"), or pass an array: '
+            f"{path}=jnp.asarray({path})"
+        )
+    return f"If it is data, make it an array: {path} = jnp.asarray({path})"
