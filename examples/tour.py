@@ -182,13 +182,13 @@ def save_picture(
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(2, 10, figsize=(12, 3.2))
+    figure, axes = plt.subplots(2, 10, figsize=(11, 2.8), layout="constrained")
     for i, (top, bottom) in enumerate(axes.T):
         top.imshow(images[i].reshape(8, 8), cmap="gray_r")
         color = "green" if before[i] == labels[i] else "red"
         top.set_title(f"{before[i]}", color=color)
         bottom.imshow(changed[i].reshape(8, 8), cmap="gray_r")
-        bottom.set_title(f"{after[i]} after {steps[i]} steps", fontsize=7)
+        bottom.set_title(f"{after[i]} after {steps[i]} steps", fontsize=9)
         top.axis("off")
         bottom.axis("off")
     figure.suptitle("Predictions, and what it takes to change them")

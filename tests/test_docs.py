@@ -15,6 +15,8 @@ from jfi import _errors
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+HABITS = re.compile(r"^\| you write \| here \| to unlearn \|$", re.MULTILINE)
+CODE = re.compile(r"`([^`]+)`")
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
@@ -29,6 +31,7 @@ def run_page(text, name):
         else:
             # Blank lines before the code: a traceback shows the line of the page.
             exec(compile("\n" * line + block, name, "exec"), names)
+    return names
 
 
 def run_doctest(block, names, name, line):
@@ -40,20 +43,56 @@ def run_doctest(block, names, name, line):
     assert not runner.failures, "".join(report)
 
 
+# What lines of another library in a table of habits find; without it they don't run.
+THEIRS = {
+    "coming_from_numpy": """
+import pickle, timeit, numpy as np, scipy.spatial
+x, rows, f = np.array(x), np.ones((4, 3)), np.tanh""",
+    "coming_from_pytorch": """
+import torch, torch.nn.functional as F
+x, w = torch.ones(8, 3), torch.tensor([1.0, 2.0])""",
+    "coming_from_jax": "key = jax.random.key(0)",
+}
+
+
+def run_habits(text, names, theirs):
+    """Run the rows of tables of habits: their line, and the one to write here."""
+    other = dict(names)
+    if theirs is not None:
+        exec(theirs, other)
+    for line in text.splitlines():
+        cells = line.split("|")[1:-1]
+        if len(cells) != 3 or not HABITS.search(text[: text.index(line)]):
+            continue
+        for code in CODE.findall(cells[1]):
+            exec(compile(code, line, "exec"), names)
+        for code in CODE.findall(cells[0]) if theirs is not None else ():
+            exec(compile(code, line, "exec"), other)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_page(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = page.read_text()
     for package in ("torch", "distributed"):
-        if re.search(f"^(import|from) {package}", text, re.MULTILINE):
+        known = text + THEIRS.get(page.stem, "")
+        if re.search(f"^(import|from) {package}", known, re.MULTILINE):
             pytest.importorskip(package)
     if BLOCK.search(text):
-        run_page(text, str(page))
+        names = run_page(text, str(page))
+        run_habits(text, names, THEIRS.get(page.stem))
 
 
 def test_a_wrong_result_is_seen():
     with pytest.raises(AssertionError, match="Expected"):
         run_page("```python\n>>> 1 + 1\n3\n```\n", "page")
+
+
+@pytest.mark.parametrize("row", ["| `1` | `1 / 0` | |", "| `1 / 0` | `1` | |"])
+def test_a_failing_habit_is_seen(row):
+    table = f"| you write | here | to unlearn |\n| --- | --- | --- |\n{row}\n"
+    with pytest.raises(ZeroDivisionError):
+        run_habits(table, {}, "")
 
 
 def test_a_failing_block_is_seen():

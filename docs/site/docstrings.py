@@ -1,6 +1,7 @@
 """How the site reads the docstrings of jfi; mkdocs.yml names this file."""
 
 import importlib
+import inspect
 import re
 from typing import Any
 
@@ -24,7 +25,8 @@ class Docstrings(griffe.Extension):
             # The site is made of source text, where decorators have added nothing yet.
             module, _dot, name = obj.path.rpartition(".")
             function = getattr(importlib.import_module(module), name, None)
-            obj.docstring.value = function.__doc__ or obj.docstring.value
+            # Python 3.11 keeps the indentation, which makes code of prose.
+            obj.docstring.value = inspect.getdoc(function) or obj.docstring.value
         # Without a fence, Markdown makes three quotations of `>>>`.
         fenced = r"\1```pycon\n\g<0>\n\1```"
         obj.docstring.value = EXAMPLE.sub(fenced, obj.docstring.value)
@@ -32,4 +34,5 @@ class Docstrings(griffe.Extension):
     def on_function(self, *, func: griffe.Function, **_: Any) -> None:
         """The body behind overloads often takes `**options`, which has no types."""
         if func.overloads:
-            func.parameters = func.overloads[0].parameters
+            first = func.overloads[0]
+            func.parameters, func.returns = first.parameters, first.returns
