@@ -7,7 +7,7 @@ from html import escape
 # Colors are those of the notebook, light or dark: only opacities are given.
 _WORD = "opacity:.6; padding:0 1em 0 0; text-align:left; vertical-align:top"
 _NUMBER = "padding:0 1em 0 0; text-align:right; font-variant-numeric:tabular-nums"
-_TEXT = "text-align:left; white-space:pre-wrap"
+_TEXT = "text-align:left; white-space:pre-wrap; font-family:monospace"
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -37,6 +37,11 @@ def html_facts(headline: str, facts: Iterable[tuple[str, str]]) -> str:
     """A headline, and lines of a word and what there is to say; all is escaped."""
     rows = (_row("td", (_WORD, _TEXT), map(escape, fact)) for fact in facts)
     return f"<div><b>{escape(headline)}</b><table>{''.join(rows)}</table></div>"
+
+
+def html_values(headline: str, values: Iterable[tuple[str, object]]) -> str:
+    """A headline, and values by name, as Python prints them; all is escaped."""
+    return html_facts(headline, ((name, repr(value)) for name, value in values))
 
 
 def _row(tag: str, styles: Sequence[str], cells: Iterable[str]) -> str:

@@ -20,6 +20,7 @@ from typing import (
 )
 
 from .._advice import hide_frames, hiding_frames
+from .._jit import _shown as shown
 from .._jit._per_function import PerFunction, options_key
 from .._values import WeakIdentity, function_name, is_named
 from ._ahead import Lowered, eval_shape, lower, trace
@@ -243,7 +244,10 @@ def _connect(wrapper: types.FunctionType, calls: Calls) -> types.FunctionType:
         # The same objects: what is changed in them is seen.
         wrapper.__defaults__ = calls.fn.__defaults__
         wrapper.__kwdefaults__ = calls.fn.__kwdefaults__
-    methods = (cache_info, clear_cache, explain, lower, trace, eval_shape)
+    methods = (
+        cache_info, clear_cache, explain, lower, trace, eval_shape, _repr_html_,
+        _repr_mimebundle_,
+    )  # fmt: skip
     names = ("__wrapped__", AutojitMark.ATTRIBUTE, *(m.__name__ for m in methods))
     since = _Since(cache_info(calls), calls.history.times_cleared)
     wrapper.__dict__.update({m.__name__: _Method(calls, m, since) for m in methods})
@@ -329,7 +333,7 @@ class _Method:
         functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._function in (cache_info, explain):
+        if self._function in (cache_info, explain, _repr_html_, _repr_mimebundle_):
             # Of what this wrapper compiled, and not others of the same function.
             return self._function(self.calls, self._since, *args, **kwargs)
         try:
@@ -366,6 +370,18 @@ def clear_cache(calls: Calls) -> None:
 def explain(calls: Calls, since: _Since) -> Explanation:
     """Why each compilation happened; it prints as a table."""
     return calls.history.explanation(cache_info(calls, since).traces)
+
+
+def _repr_html_(calls: Calls, since: _Since) -> str:
+    found = explain(calls, since)
+    last = [("last time because of", found[-1].cause)] if len(found) > 1 else []
+    return shown.html("autojit", calls.fn, shown.times(len(found)), last)
+
+
+def _repr_mimebundle_(calls: Calls, since: _Since, **_: Any) -> dict[str, str]:
+    often = shown.times(cache_info(calls, since).traces)
+    line = shown.text("autojit", calls.fn, often)
+    return shown.bundle(line, _repr_html_(calls, since))
 
 
 class _Filler:

@@ -12,6 +12,7 @@ from .._jax_internals import XLA_ERRORS, raise_original
 from .._random.traced import FoundDraws
 from .._values import mark_static, refuse_no_function
 from ._compiled import Body, Compiled as Compiled, referable
+from ._shown import bundle, html, text, times
 
 
 OPTIONS = "_jfi_jit_options"
@@ -86,21 +87,32 @@ def jit(
             hide_frames(error)
             raise
 
-    _attach(jitted, found, options)
+    _attach(jitted, fun, found, options)
     # As of jax.jit: what it captured is a constant of what it compiled, also inside
     # autojit, which would else run it with a clone of `program`.
     return mark_static(jitted)
 
 
 def _attach(
-    jitted: Any, found: "Callable[[], Compiled]", options: Mapping[str, Any]
+    jitted: Any,
+    fun: Callable[..., Any],
+    found: "Callable[[], Compiled]",
+    options: Mapping[str, Any],
 ) -> None:
-    """Give it the attributes of what `jax.jit` returns."""
+    """Give it the attributes of what `jax.jit` returns, and those for notebooks.
+
+    None of them holds `jitted`: what that captured goes when it goes.
+    """
 
     def ahead(name: str) -> Callable[..., Any]:
         return hiding_frames(lambda *args, **kwargs: found().ahead(name, args, kwargs))
 
+    def shown(form: Callable[..., str]) -> str:
+        return form("jit", fun, times(found().cache_size()))
+
     attributes = {
+        "_repr_html_": lambda: shown(html),
+        "_repr_mimebundle_": lambda **_: bundle(shown(text), shown(html)),
         **{name: ahead(name) for name in ("lower", "trace", "eval_shape")},
         "clear_cache": lambda: found().clear_cache(),
         "_cache_size": lambda: found().cache_size(),

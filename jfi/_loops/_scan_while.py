@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from .._advice import hiding_frames
 from .._errors import LoopError
+from .._tables import html_values
 from . import _bounded
 from ._programs import run_loop
 from ._traced_loop import checked_max_steps
@@ -30,6 +31,9 @@ class ScanWhileResult(NamedTuple, Generic[CarryT, YT]):
     carry: CarryT
     ys: YT
     length: jax.Array
+
+    def _repr_html_(self) -> str:
+        return html_values("ScanWhileResult", self._asdict().items())
 
     @property
     def mask(self) -> jax.Array:

@@ -8,6 +8,7 @@ from typing import Concatenate, Final, ParamSpec, TypeVar
 import jax
 
 from .._errors import RandomError
+from .._tables import html_facts
 from . import numpy_style as _numpy_random, torch_style as _torch_random
 from ._seeding import RngState, checked_seed, restart, set_state, state_of
 from ._streams import Stream, using
@@ -75,6 +76,16 @@ class OwnStream:
         except RandomError:  # inside a transformation nobody knows how far it is
             return f"<{name} of {self.stream.impl} keys>"
         return f"<{name} of key {state['key']}, {state['count']} drawn>"
+
+    def _repr_html_(self) -> str:
+        try:
+            state = self.get_rng_state()
+        except RandomError:
+            facts = [("keys", self.stream.impl)]
+        else:
+            drawn = f"{state['count']} draws"
+            facts = [("key", str(state["key"])), ("stands after", drawn)]
+        return html_facts(type(self).__name__, facts)
 
     def __getstate__(self) -> RngState:
         return self.get_rng_state()

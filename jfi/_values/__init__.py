@@ -47,6 +47,7 @@ from ._naming import (
     argument_names as argument_names,
     function_label as function_label,
     function_name as function_name,
+    line_label as line_label,
     path_name as path_name,
     refuse_no_function as refuse_no_function,
 )

@@ -1,8 +1,11 @@
 """What searches return: results of one shape, with places that may be empty."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
+
+from ..._tables import html_values
+from ..._values import is_array, is_tracer
 
 
 class Neighbors(NamedTuple):
@@ -20,6 +23,9 @@ class Neighbors(NamedTuple):
     distances: jax.Array
     mask: jax.Array
 
+    def _repr_html_(self) -> str:
+        return html_values(_headline("Neighbors", self), self._asdict().items())
+
 
 class Pairs(NamedTuple):
     """The pairs of points within a distance: `max_pairs` places, sorted by index.
@@ -34,3 +40,18 @@ class Pairs(NamedTuple):
     indices: jax.Array
     distances: jax.Array
     mask: jax.Array
+
+    def _repr_html_(self) -> str:
+        return html_values(_headline("Pairs", self), self._asdict().items())
+
+
+def _headline(name: str, found: Any) -> str:
+    """How many places of a result are used; some may be missing if all of them are."""
+    mask = found.mask
+    if not is_array(mask) or is_tracer(mask) or not mask.shape:
+        return name
+    used, places = int(mask.sum()), mask.shape[-1]
+    text = f"{name}: {used} in {mask.size} places"
+    if places and bool(mask.all(-1).any()):
+        text += "; where all places are used, there may be more"
+    return text

@@ -1,0 +1,65 @@
+"""How notebooks show compiled functions.
+
+What `jit` and `autojit` return are plain functions, since a callable object costs each
+call more; `repr` of a function is Python's own. Notebooks look at attributes of the
+function.
+"""
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .._tables import html_facts
+from .._values import function_name, line_label
+
+
+def text(tool: str, fn: Callable[..., Any], how_often: str) -> str:
+    """A compiled function in a line.
+
+    >>> text("jit", inspect.unwrap, "compiled once")
+    '<jit of unwrap(func, *, stop=None), inspect.py:...: compiled once>'
+    """
+    place = _place(fn)
+    where = f", {place}" if place else ""
+    return f"<{tool} of {_signature(fn)}{where}: {how_often}>"
+
+
+def html(
+    tool: str,
+    fn: Callable[..., Any],
+    how_often: str,
+    facts: Sequence[tuple[str, str]] = (),
+) -> str:
+    """The same for a notebook.
+
+    Args:
+        tool: What compiles it.
+        fn: The user's function.
+        how_often: How often it was compiled.
+        facts: What else there is to say.
+    """
+    known = [("function", _signature(fn)), ("from", _place(fn)), ("so far", how_often)]
+    return html_facts(tool, [*(fact for fact in known if fact[1]), *facts])
+
+
+def times(n: int) -> str:
+    """How often something was compiled."""
+    return "not compiled yet" if n == 0 else f"compiled {n} time{'s' * (n != 1)}"
+
+
+def bundle(text: str, html: str) -> dict[str, str]:
+    """What IPython asks for."""
+    return {"text/plain": text, "text/html": html}
+
+
+def _signature(fn: Callable[..., Any]) -> str:
+    try:
+        return f"{function_name(fn)}{inspect.signature(fn)}"
+    except (TypeError, ValueError):  # some builtins have none
+        return f"{function_name(fn)}(...)"
+
+
+def _place(fn: Callable[..., Any]) -> str:
+    plain = inspect.unwrap(getattr(fn, "__func__", fn))
+    code = getattr(plain, "__code__", None)
+    return "" if code is None else line_label(code.co_filename, code.co_firstlineno)
