@@ -262,16 +262,12 @@ else:
     from jax.numpy import __array_api_version__, __array_namespace_info__
 
     from ._advice._missing_names import explained as _explained
-    from ._dispatch._names import functions_of as _functions_of
+    from ._dispatch._names import homes_of as _homes_of
     from ._jax_internals import (
         deprecated_numpy as _deprecations,
         from_numpy as _jax_numpy,
     )
     from ._optional._packages import attach as _attach
-
-    _MADE = _functions_of("")
-    for _name in _MADE:
-        del globals()[_name]  # jax.numpy's own: jfi's is made on first use
 
     __getattr__, __dir__ = _attach(
         __name__,
@@ -298,6 +294,7 @@ else:
             "cache_report": "_persistent",
             "checkpoint": "_loops",
             "cond": "_loops",
+            "detach": "_torch_names",
             "enable_cache": "_persistent",
             "fori_loop": "_loops",
             "from_haiku": "_foreign._haiku",
@@ -342,7 +339,7 @@ else:
             "vmap_automatically": "_batching",
             "while_loop": "_loops",
             "zero_cotangent": "_derivatives",
-            **dict.fromkeys(_MADE, "_dispatch._numpy_functions"),
+            **_homes_of("", globals()),
             **dict.fromkeys(
                 """bernoulli choice dropout make_random_key make_random_keys multinomial
                 next_key normal poisson rand rand_like randint randint_like randn
@@ -351,10 +348,10 @@ else:
             ),
             **dict.fromkeys(
                 """bmm cat cdist cho_factor cholesky_solve chunk clamp cross_entropy
-                detach flatten gather gelu index_select item log_softmax logsumexp
+                flatten gather gelu index_select item log_softmax logsumexp
                 lu_factor lu_solve masked_fill mse_loss norm one_hot permute relu
                 scatter sigmoid softmax t tensor to_numpy topk unsqueeze""".split(),
-                "_torch_names",
+                "_dispatch._torch_functions",
             ),
         },
         _explained(__name__, _jax_numpy),

@@ -22,25 +22,20 @@ if _typing.TYPE_CHECKING:
     )
 else:
     from ._advice._missing_names import explained as _explained
-    from ._dispatch._names import functions_of as _functions_of
+    from ._dispatch._names import homes_of as _homes_of
     from ._optional._packages import attach as _attach
-
-    _MADE = _functions_of("linalg")
-    for _name in _MADE:
-        del globals()[_name]  # JAX's own: jfi's is made on first use
 
     __getattr__, __dir__ = _attach(
         __name__,
         {
-            **dict.fromkeys(_MADE, "_dispatch._linalg_functions"),
+            **_homes_of("linalg", globals()),
             **dict.fromkeys(
                 """block_diag cho_factor cholesky_solve lu_factor lu_solve matrix_exp
                 solve_triangular""".split(),
-                "_torch_names",
+                "_dispatch._torch_functions",
             ),
-            **dict.fromkeys(
-                "expm householder_product lu".split(), "_arrays._linalg_names"
-            ),
+            **dict.fromkeys(["expm", "lu"], "_dispatch._scipy_linalg_functions"),
+            "householder_product": "_arrays._linalg_names",
         },
         _explained(__name__),
     )

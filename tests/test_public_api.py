@@ -135,8 +135,8 @@ import jfi.nn, jfi.fft, jfi.random
 from jfi.scipy.linalg import cho_factor
 import jax, jax.scipy.linalg
 assert norm.__wrapped__ is jax.numpy.linalg.norm
-assert jfi.nn.relu is jax.nn.relu and jfi.nn.initializers.zeros
-assert cho_factor is jax.scipy.linalg.cho_factor
+assert jfi.nn.relu.__wrapped__ is jax.nn.relu and jfi.nn.initializers.zeros
+assert cho_factor.__wrapped__ is jax.scipy.linalg.cho_factor
 """
     run_python(code)
 

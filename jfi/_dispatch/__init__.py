@@ -5,5 +5,6 @@ writes; `_words` are PyTorch's words for their parameters. A call whose argument
 plain arrays (`_custom`) goes to `_calls`, which asks rules (`_rules`), methods of the
 classes and libraries, and else makes plain arrays (`_materialising`). `_overriding`
 swaps functions; `_retracing` keeps compiled functions up to date with all of that.
-`_custom_array` is the base class for arrays of one's own.
+`_meanings` has the names that mean a function of another one. `_custom_array` is the
+base class for arrays of one's own.
 """

@@ -14,6 +14,7 @@ import numpy as np
 from ._custom import customs, is_quax, is_sparse, rules_for
 from ._materialising import densified
 from ._retracing import note
+from ._words import both
 from ._written import NOT_GIVEN
 
 
@@ -24,11 +25,16 @@ class Function:
         name: Its name in jfi: "exp", "linalg.det".
         rule: The name that its rules have: that of "absolute" is "abs".
         names: The global variables of its wrapper.
+        meant: Makes the call that it means for custom arrays, if that is one of
+            another function; that may return NotImplemented.
+        spellings: NumPy's words for parameters that PyTorch has named.
     """
 
     def __init__(self, name: str, rule: str, parameters: Sequence[Parameter]) -> None:
         self.name, self.rule = name, rule
         self.names: dict[str, Any] = {}
+        self.meant: Callable[..., Any] | None = None
+        self.spellings: Mapping[str, str] = {}
         self._parameters = parameters
         kinds = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
         self._positional = [p for p in parameters if p.kind in kinds]
@@ -61,11 +67,20 @@ class Function:
         if self._any_number:
             return args, {k: v for k, v in named.items() if not self._is_default(k, v)}
         names = [p.name for p in self._positional[: len(args)]]
+        named = self._in_one_spelling(names, named)
         given = {**dict(zip(names, args, strict=False)), **named}
         fits = len(args) == len(names) and len(given) == len(args) + len(named)
         if not fits or not given.keys() <= self._defaults.keys():
             return args, dict(named)
         return self._canonical(given)
+
+    def _in_one_spelling(
+        self, taken: Sequence[str], named: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        for word, target in self.spellings.items():
+            if word in named and (target in named or target in taken):
+                both(self.name, word, target)
+        return {self.spellings.get(word, word): x for word, x in named.items()}
 
     def _canonical(
         self, given: Mapping[str, Any]
@@ -118,6 +133,10 @@ def dispatched(
         args: The arguments of the canonical call.
         named: Those by keyword.
     """
+    if function.meant is not None:
+        answer = function.meant(*args, **named)
+        if answer is not NotImplemented:
+            return answer
     types = tuple(map(type, found))
     note(types, function.rule)
     tried: list[Any] = []

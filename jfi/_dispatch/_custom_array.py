@@ -1,5 +1,7 @@
 """A base class for arrays of one's own."""
 
+import operator
+import types
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar, TypeVar
 
@@ -7,11 +9,12 @@ import jax
 import numpy as np
 from jax.tree_util import GetAttrKey
 
-from .._values import is_array, is_scalar
+from .._values import attributes_of, is_array, is_scalar, slots
+from ._attributes import Places, derived
 from ._calls import dispatched
 from ._for_numpy import answer_function, answer_ufunc
 from ._materialising import densified, materialise
-from ._namespace import GETITEM, wrapped
+from ._namespace import OPERATIONS, wrapped
 from ._operators import Operators
 
 
@@ -51,6 +54,7 @@ class CustomArray(Operators):
 
     __jfi_rules__: ClassVar[dict[str, Any]] = {}
     _jfi_data_fields: ClassVar[tuple[str, ...] | None] = None
+    _jfi_slots: ClassVar[dict[str, types.MemberDescriptorType]] = {}
 
     def __init_subclass__(
         cls,
@@ -62,6 +66,11 @@ class CustomArray(Operators):
         super().__init_subclass__(**named)
         if data_fields is not None:
             cls._jfi_data_fields = tuple(sorted(data_fields))
+        cls._jfi_slots = slots(cls)
+        if "__eq__" not in vars(cls):
+            # A dataclass writes an `__eq__` of its own where there is none: it would
+            # compare tuples of arrays.
+            cls.__eq__ = cls.__eq__
         if pytree:
             jax.tree_util.register_pytree_with_keys_class(cls)
 
@@ -77,7 +86,7 @@ class CustomArray(Operators):
 
     def tree_flatten(self) -> tuple[tuple[Any, ...], _Structure]:
         """The data, and the names and settings."""
-        own = vars(self)
+        own = self._attributes()
         names = own.get(_DATA) or self._data_names()
         settings = tuple(
             (name, own[name]) for name in sorted(own) if name not in (*names, _DATA)
@@ -94,24 +103,29 @@ class CustomArray(Operators):
         own = vars(new)
         own.update(settings)
         own.update(zip(names, children, strict=True))
+        for name in cls._jfi_slots.keys() & own.keys():
+            cls._jfi_slots[name].__set__(new, own.pop(name))
         if new._data_names() != names:
             own[_DATA] = names
         return new
 
+    def _attributes(self) -> dict[str, Any]:
+        return attributes_of(self) if self._jfi_slots else vars(self)
+
     def _data_names(self) -> tuple[str, ...]:
-        declared = self._jfi_data_fields
+        declared, own = self._jfi_data_fields, self._attributes()
         if declared is not None:
-            return tuple(name for name in declared if name in vars(self))
-        return tuple(sorted(n for n, x in vars(self).items() if _holds_data(x)))
+            return tuple(name for name in declared if name in own)
+        return tuple(sorted(n for n, x in own.items() if _holds_data(x)))
 
     # ------------------------------------------------------------- what it looks like
 
-    @property
+    @derived
     def shape(self) -> tuple[int, ...]:
         """The shape of the plain array; override it where it is known at once."""
         return tuple(self._abstract().shape)
 
-    @property
+    @derived
     def dtype(self) -> Any:
         """The dtype of the plain array; override it where it is known at once."""
         return self._abstract().dtype
@@ -120,28 +134,53 @@ class CustomArray(Operators):
         found: jax.ShapeDtypeStruct = jax.eval_shape(lambda: materialise(self))
         return found
 
-    @property
+    @derived
     def ndim(self) -> int:
         """The number of dimensions."""
         return len(self.shape)
 
-    @property
+    @derived
     def size(self) -> int:
         """The number of elements."""
         return int(np.prod(self.shape))
 
-    @property
+    @derived
+    def at(self) -> Places:
+        """`x.at[index].set(values)`: a new array, as with arrays of JAX."""
+        return Places(self)
+
+    @derived
+    def itemsize(self) -> int:
+        """The bytes of one element."""
+        return int(self.dtype.itemsize)
+
+    @derived
+    def nbytes(self) -> int:
+        """The bytes of the plain array."""
+        return self.size * self.itemsize
+
+    @derived
+    def real(self) -> Any:
+        """`jnp.real` of this array."""
+        return wrapped("real")(self)
+
+    @derived
+    def imag(self) -> Any:
+        """`jnp.imag` of this array."""
+        return wrapped("imag")(self)
+
+    @derived
     def T(self) -> Any:  # noqa: N802 - NumPy's name
         """`jnp.transpose` of this array."""
         return wrapped("transpose")(self)
 
-    @property
+    @derived
     def mT(self) -> Any:  # noqa: N802 - NumPy's name
         """`jnp.matrix_transpose` of this array."""
         return wrapped("matrix_transpose")(self)
 
     def __repr__(self) -> str:
-        own = ((k, v) for k, v in sorted(vars(self).items()) if k != _DATA)
+        own = ((k, v) for k, v in sorted(self._attributes().items()) if k != _DATA)
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in own)})"
 
     def __len__(self) -> int:
@@ -156,7 +195,7 @@ class CustomArray(Operators):
         return (self[k] for k in range(len(self)))
 
     def __getitem__(self, index: Any) -> Any:
-        return dispatched(GETITEM, [self], (self, index), {})
+        return dispatched(OPERATIONS["getitem"], [self], (self, index), {})
 
     def __bool__(self) -> bool:
         return bool(materialise(self))
@@ -166,6 +205,9 @@ class CustomArray(Operators):
 
     def __float__(self) -> float:
         return float(materialise(self))
+
+    def __index__(self) -> int:
+        return operator.index(materialise(self))
 
     def __complex__(self) -> complex:
         return complex(materialise(self))

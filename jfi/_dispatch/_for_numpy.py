@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ._names import PLACES, functions_of
+from ._names import PLACES, functions_of, qualified
 from ._namespace import wrapped
 
 
@@ -31,9 +31,10 @@ def answer_ufunc(
         named = {"axis": 0, **named}
     elif method != "__call__":
         return NotImplemented
-    if name is None or name not in functions_of(""):
-        return NotImplemented
-    return wrapped(name)(*inputs, **named)
+    for place in ("", "scipy.special"):
+        if name in functions_of(place):
+            return wrapped(qualified(place, name))(*inputs, **named)
+    return NotImplemented
 
 
 def answer_function(func: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -44,4 +45,4 @@ def answer_function(func: Any, args: tuple[Any, ...], named: dict[str, Any]) -> 
         return NotImplemented
     if named.pop("out", None) is not None:
         return NotImplemented
-    return wrapped(f"{place}.{name}" if place else name)(*args, **named)
+    return wrapped(qualified(place, name))(*args, **named)

@@ -21,7 +21,9 @@ _POLICIES = ("allow", "warn", "error")
 POLICY = "__jfi_materialise__"
 
 # Who calls these asks for a plain array, or for what costs nothing.
-_ASKED_FOR = frozenset(("array", "asarray", "ndim", "shape", "size", "result_type"))
+_ASKED_FOR = frozenset(
+    "array asarray item ndim result_type shape size tensor to_numpy".split()
+)
 _METHODS = ("__jfi_array__", "__jax_array__", "materialise", "todense")
 _policy: contextvars.ContextVar[Policy | None]
 _policy = contextvars.ContextVar("on_materialise", default=None)
@@ -140,8 +142,17 @@ def _permit(name: str, x: Any) -> None:
             f"{name}() has no rule for a {cls.__name__}, and making it a plain array "
             f"is not allowed here. Write the rule: "
             f"jnp.register_function({cls.__name__}, {name!r}, rule). Or make the plain "
-            f"array yourself: jnp.{name}(jnp.materialise(x))."
+            f"array yourself: {_call(name)}."
         )
+
+
+def _call(name: str) -> str:
+    """A function or operation with the plain array."""
+    if name == "getitem":
+        return "jnp.materialise(x)[...]"
+    if name.startswith("at."):
+        return f"jnp.materialise(x).at[...]{name[2:]}(...)"
+    return f"jnp.{name}(jnp.materialise(x))"
 
 
 def _tell(name: str, x: Any, dense: Any) -> None:

@@ -14,7 +14,8 @@ import jax.numpy as jnp
 from .._arrays import _conversion
 from ._calls import Function, as_called, by_values
 from ._custom import all_known, known, listed, wrappers
-from ._names import OWN, PLACES, rule_name
+from ._meanings import MEANINGS
+from ._names import OWN, PLACES, TORCH, file_of, rule_name
 from ._words import both, refuse, several
 from ._written import NOT_GIVEN, written, written_for_any, written_for_ufunc
 
@@ -33,11 +34,15 @@ _OF_UFUNCS = """accumulate at identity nargs nin nout outer reduce
 def plain_function(name: str) -> _Wrapped | None:
     """The function behind a name such as "linalg.det"; None if there is none."""
     place, _, own = name.rpartition(".")
-    if place not in PLACES:
+    home: Any
+    if name in TORCH:
+        home = importlib.import_module(".._torch_names", __package__)
+    elif place not in PLACES:
         return None
-    home: Any = importlib.import_module(PLACES[place])
-    if not place and own in OWN:
+    elif not place and own in OWN:
         home = _conversion
+    else:
+        home = importlib.import_module(PLACES[place])
     found: _Wrapped | None = getattr(home, own, None)
     return found if callable(found) and not isinstance(found, type) else None
 
@@ -59,6 +64,8 @@ def _make(name: str) -> _Wrapped:
     signature = inspect.signature(plain)
     parameters = list(signature.parameters.values())
     function = Function(name, rule_name(name), parameters)
+    function.meant = _by_meaning(name)
+    function.spellings = getattr(plain, "numpy_spellings", {})
     names: dict[str, Any] = {
         "__name__": "jfi",
         "_": NOT_GIVEN,
@@ -74,13 +81,15 @@ def _make(name: str) -> _Wrapped:
         "plain": plain,
         "refuse": refuse,
         "several": several,
+        "type_of": type,
     }
     if isinstance(plain, jnp.ufunc):
         text = written_for_ufunc(own, plain.nin)
     elif any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
         text = written_for_any(own)
     else:
-        text = written(own, "" if place else own, parameters, names)
+        words_of = "" if place or name in TORCH else own
+        text = written(own, words_of, parameters, names)
     exec(compile(text, _FILE.format(name), "exec"), names)
     made: _Wrapped = names[own]
     function.names = names
@@ -90,9 +99,25 @@ def _make(name: str) -> _Wrapped:
     if isinstance(plain, jnp.ufunc):
         vars(made).update({name: getattr(plain, name) for name in _OF_UFUNCS})
     # Where pickle finds it, and doctest nothing.
-    made.__module__ = f"{__package__}._{place or 'numpy'}_functions"
+    file = "_torch_functions" if name in TORCH else file_of(place)
+    made.__module__ = f"{__package__}.{file}"
     made.__qualname__ = own
     return made
+
+
+def _by_meaning(name: str) -> _Wrapped | None:
+    """What calls the function of another name that a name means, if it does."""
+    if name not in MEANINGS:
+        return None
+    target, arguments = MEANINGS[name]
+
+    def call(*args: Any, **named: Any) -> Any:
+        found = arguments(*args, **named)
+        return (
+            NotImplemented if found is None else wrapped(target)(*found[0], **found[1])
+        )
+
+    return call
 
 
 _lock = threading.RLock()
@@ -100,8 +125,27 @@ _made: dict[str, _Wrapped] = {}
 #: What is behind each wrapper that was made.
 functions: dict[_Wrapped, Function] = {}
 
-#: `x[index]` of a custom array.
-GETITEM = Function(
-    "getitem", "getitem", list(inspect.signature(operator.getitem).parameters.values())
-)
-GETITEM.names = {"plain": operator.getitem, "original": operator.getitem}
+
+def _operation(name: str, plain: _Wrapped) -> Function:
+    parameters = list(inspect.signature(plain).parameters.values())
+    made = Function(name, name, parameters)
+    made.names = {"plain": plain, "original": plain}
+    return made
+
+
+def _update(method: str) -> Function:
+    def plain(x: Any, index: Any, *values: Any, **named: Any) -> Any:
+        return getattr(x.at[index], method)(*values, **named)
+
+    return _operation(f"at.{method}", plain)
+
+
+#: What custom arrays answer that is no function: `x[index]`, `x.at[index].set(y)`.
+OPERATIONS: dict[str, Function] = {
+    "getitem": _operation("getitem", operator.getitem),
+    **{
+        f"at.{method}": _update(method)
+        for method in """add apply divide get max min mul multiply power set
+        subtract""".split()
+    },
+}

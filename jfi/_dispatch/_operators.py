@@ -57,6 +57,9 @@ class Operators:
     def __invert__(self) -> Any:
         return wrapped("invert")(self)
 
+    def __round__(self, digits: int = 0) -> Any:
+        return wrapped("round")(self, digits)
+
     def __add__(self, other: Any) -> Any:
         return _binary("add", self, other)
 
@@ -157,6 +160,10 @@ class Operators:
         """`jnp.argmin` of this array."""
         return wrapped("argmin")(self, *args, **named)
 
+    def argpartition(self, *args: Any, **named: Any) -> Any:
+        """`jnp.argpartition` of this array."""
+        return wrapped("argpartition")(self, *args, **named)
+
     def argsort(self, *args: Any, **named: Any) -> Any:
         """`jnp.argsort` of this array."""
         return wrapped("argsort")(self, *args, **named)
@@ -169,9 +176,17 @@ class Operators:
         """`jnp.clip` of this array."""
         return wrapped("clip")(self, *args, **named)
 
+    def compress(self, *args: Any, **named: Any) -> Any:
+        """`jnp.compress` of this array."""
+        return wrapped("compress")(self, *args, **named)
+
     def conj(self, *args: Any, **named: Any) -> Any:
         """`jnp.conj` of this array."""
         return wrapped("conj")(self, *args, **named)
+
+    def conjugate(self, *args: Any, **named: Any) -> Any:
+        """`jnp.conjugate` of this array."""
+        return wrapped("conjugate")(self, *args, **named)
 
     def cumprod(self, *args: Any, **named: Any) -> Any:
         """`jnp.cumprod` of this array."""
@@ -181,9 +196,21 @@ class Operators:
         """`jnp.cumsum` of this array."""
         return wrapped("cumsum")(self, *args, **named)
 
+    def diagonal(self, *args: Any, **named: Any) -> Any:
+        """`jnp.diagonal` of this array."""
+        return wrapped("diagonal")(self, *args, **named)
+
     def dot(self, *args: Any, **named: Any) -> Any:
         """`jnp.dot` of this array."""
         return wrapped("dot")(self, *args, **named)
+
+    def flatten(self, order: str = "C") -> Any:
+        """`jnp.ravel` of this array."""
+        return wrapped("ravel")(self, order)
+
+    def item(self, *args: int) -> Any:
+        """The one element, or that at an index, as a number of Python."""
+        return wrapped("asarray")(self).item(*args)
 
     def max(self, *args: Any, **named: Any) -> Any:
         """`jnp.max` of this array."""
@@ -197,9 +224,17 @@ class Operators:
         """`jnp.min` of this array."""
         return wrapped("min")(self, *args, **named)
 
+    def nonzero(self, *args: Any, **named: Any) -> Any:
+        """`jnp.nonzero` of this array."""
+        return wrapped("nonzero")(self, *args, **named)
+
     def prod(self, *args: Any, **named: Any) -> Any:
         """`jnp.prod` of this array."""
         return wrapped("prod")(self, *args, **named)
+
+    def ptp(self, *args: Any, **named: Any) -> Any:
+        """`jnp.ptp` of this array."""
+        return wrapped("ptp")(self, *args, **named)
 
     def ravel(self, *args: Any, **named: Any) -> Any:
         """`jnp.ravel` of this array."""
@@ -212,6 +247,10 @@ class Operators:
     def round(self, *args: Any, **named: Any) -> Any:
         """`jnp.round` of this array."""
         return wrapped("round")(self, *args, **named)
+
+    def searchsorted(self, *args: Any, **named: Any) -> Any:
+        """`jnp.searchsorted` of this array."""
+        return wrapped("searchsorted")(self, *args, **named)
 
     def sort(self, *args: Any, **named: Any) -> Any:
         """`jnp.sort` of this array."""
@@ -236,6 +275,10 @@ class Operators:
     def take(self, *args: Any, **named: Any) -> Any:
         """`jnp.take` of this array."""
         return wrapped("take")(self, *args, **named)
+
+    def tolist(self) -> Any:
+        """The elements in nested lists."""
+        return wrapped("asarray")(self).tolist()
 
     def trace(self, *args: Any, **named: Any) -> Any:
         """`jnp.trace` of this array."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 from ._calls import Function
+from ._namespace import OPERATIONS
 from ._retracing import settings
 from ._rules import function_of
 
@@ -51,7 +52,7 @@ def override(
     function = function_of(fn)
     if not callable(new):
         raise TypeError(f"override() got {new!r} as the new function, not a function.")
-    if not isinstance(function, Function):
+    if function.name in OPERATIONS:
         raise ValueError(
             f"override() got {fn!r}, which is no function but an operation."
         )

@@ -2,7 +2,7 @@
 
 import builtins
 import difflib
-import importlib
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
@@ -13,14 +13,12 @@ from jax.core import Tracer
 from ._calls import Function
 from ._custom import make_rules, rules_for
 from ._materialising import densified
-from ._names import PLACES, functions_of
-from ._namespace import functions, wrapped
+from ._names import PLACES, TORCH, functions_of, is_wrapped, qualified
+from ._namespace import OPERATIONS, functions, wrapped
 from ._retracing import rule_changes
 
 
 Rule = TypeVar("Rule", bound=Callable[..., Any])
-#: What is no function of the namespace, and has rules as if it were.
-_OPERATIONS = ("getitem",)
 
 
 @overload
@@ -56,7 +54,8 @@ def register_function(
     Args:
         cls: The class; its subclasses follow the rule, too.
         fn: A function of jfi, `jax.numpy` or NumPy, or its name: "linalg.det". The
-            name "getitem" stands for `x[...]` of a `CustomArray`.
+            name "getitem" stands for `x[...]` of a `CustomArray`, "at.set" for
+            `x.at[...].set(values)`.
         rule: Gets the arguments; it may return NotImplemented, and the next rule is
             asked. Without it, this is a decorator.
         wrap: Whether `rule` makes the rule from the one before.
@@ -73,9 +72,8 @@ def register_function(
     if rule is None:
         return lambda later: register_function(cls, fn, later, wrap=wrap)
     new = rule(_rule_before(cls, function)) if wrap else rule
-    name = function if isinstance(function, str) else function.rule
-    make_rules(cls)[name] = new
-    rule_changes(cls, name)
+    make_rules(cls)[function.rule] = new
+    rule_changes(cls, function.rule)
     return rule
 
 
@@ -128,14 +126,11 @@ def _refuse_plain(cls: Any) -> None:
 _ARRAYS = ("jax", "numpy")
 
 
-def _rule_before(cls: type, function: Function | str) -> Callable[..., Any]:
+def _rule_before(cls: type, function: Function) -> Callable[..., Any]:
     """The rule in force, or the function on plain arrays."""
-    name = function if isinstance(function, str) else function.rule
-    for rule in rules_for(cls, name):
+    for rule in rules_for(cls, function.rule):
         found: Callable[..., Any] = rule
         return found
-    if isinstance(function, str):
-        raise ValueError(f"There is no rule of {function!r} to wrap.")
 
     def on_plain_arrays(*args: Any, **named: Any) -> Any:
         args, named = densified(function.name, args, named)
@@ -144,13 +139,12 @@ def _rule_before(cls: type, function: Function | str) -> Callable[..., Any]:
     return on_plain_arrays
 
 
-def function_of(fn: Callable[..., Any] | str) -> Function | str:
-    """The function of jfi that is meant; or the name of an operation."""
+def function_of(fn: Callable[..., Any] | str) -> Function:
+    """The function of jfi that is meant, or the operation."""
     name = fn if isinstance(fn, str) else _name_of(fn)
-    if name in _OPERATIONS:
-        return name
-    place, _, own = (name or "").rpartition(".")
-    if name and place in PLACES and own in functions_of(place):
+    if name in OPERATIONS:
+        return OPERATIONS[name]
+    if name and is_wrapped(name):
         return functions[wrapped(name)]
     raise ValueError(
         f"jfi has no function {fn if isinstance(fn, str) else repr(fn)} that takes "
@@ -170,17 +164,14 @@ def _name_of(fn: Any) -> str | None:
         return known.name
     own = getattr(fn, "__name__", "")
     for place in PLACES:
-        for module in (PLACES[place], PLACES[place].replace("jax.", "")):
-            if getattr(importlib.import_module(module), own, None) is fn:
-                return f"{place}.{own}" if place else own
+        for module in (PLACES[place], PLACES[place].removeprefix("jax.")):
+            if getattr(sys.modules.get(module), own, None) is fn:
+                return qualified(place, own)
     return None
 
 
 def _nearest(name: str) -> str:
-    names = [
-        f"{place}.{own}" if place else own
-        for place in PLACES
-        for own in functions_of(place)
-    ]
+    names = [qualified(place, own) for place in PLACES for own in functions_of(place)]
+    names += [*TORCH, *OPERATIONS]
     near = difflib.get_close_matches(name, names, 1)
     return f" Did you mean {near[0]!r}?" if near else ""

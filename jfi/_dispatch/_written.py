@@ -8,21 +8,24 @@ Python packs and unpacks the keywords. One that names each parameter costs 2 %, 
 wrappers are written as text. For `jax.numpy.exp` it reads:
 
     def exp(x, /):
-        if not (x.__class__ is array or type(x) in known):
+        if not (x.__class__ is array or type_of(x) in known):
             return by_values(function, (x,))
         return plain(x)
 
 `array` is the class of JAX's arrays, as soon as one was seen. `known` has all types
-that no rule can be for: arrays, tracers, Python's numbers. For `jax.numpy.cumsum`,
+that no rule can be for: arrays, tracers, Python's numbers. `type_of` is `type`, which
+is the name of a parameter of some functions. For `jax.numpy.cumsum`,
 compiled by JAX, it reads:
 
     def cumsum(a, axis=_, dtype=None, out=None, *, dim=_):
         if dim is not _:
             if axis is not _: both("cumsum", "dim", "axis")
-            axis = dim if type(dim) is int else several("cumsum", dim)
-        if (a.__class__ is array or type(a) in known) and dtype is None and out is None:
+            axis = dim if type_of(dim) is int else several("cumsum", dim)
+        if (a.__class__ is array or type_of(a) in known) and dtype is None and (
+            out is None
+        ):
             return plain(a) if axis is _ else plain(a, axis=axis)
-        if not (a.__class__ is array or type(a) in known):
+        if not (a.__class__ is array or type_of(a) in known):
             return by_values(function, (a, axis, dtype, out))
         return plain(a, **given(axis=axis, dtype=dtype, out=out))
 
@@ -64,7 +67,9 @@ def written(
     optional = [p for p in parameters if p.default is not p.empty]
     if words_of in WORDS:
         lines = _with_words(words_of, parameters, names)
-    elif is_compiled and any(map(_is_better_passed_on, optional)):
+    elif hasattr(names["plain"], "numpy_spellings") or (
+        is_compiled and any(map(_is_better_passed_on, optional))
+    ):
         lines = _with_the_rest(name, parameters)
     elif is_compiled and optional:
         names["given"] = _without_defaults(parameters, [])
@@ -83,8 +88,8 @@ def written_for_any(name: str) -> str:
     lines = [
         f"def {name}(*args, **named):",
         *(refusal if name in WORDS else []),
-        "if all_known(map(type, args)) and "
-        "(not named or all_known(map(type, named.values()))):",
+        "if all_known(map(type_of, args)) and "
+        "(not named or all_known(map(type_of, named.values()))):",
         "    return plain(*args, **named)",
         "return as_called(function, args, named)",
     ]
@@ -114,7 +119,7 @@ def _with_words(
     watched = [p.name for p in parameters if p.name in targets] + divisors
     lines = _head(name, parameters, watched, list(words)) + _refusal(name, divisors)
     for word, target in ({} if name in MEANS_ELSE else words).items():
-        meant = f"{word} if type({word}) is int else several({name!r}, {word})"
+        meant = f"{word} if type_of({word}) is int else several({name!r}, {word})"
         lines += [
             f"if {word} is not _:",
             f"    if {target} is not _: both({name!r}, {word!r}, {target!r})",
@@ -140,7 +145,9 @@ def _is_better_passed_on(parameter: Parameter) -> bool:
 
 def _with_the_rest(name: str, parameters: list[Parameter]) -> list[str]:
     """Lines of a wrapper that passes optional parameters on as they came."""
-    required = [p for p in parameters if p.default is p.empty]
+    required = [
+        p for p in parameters if p.default is p.empty and p.kind is not p.KEYWORD_ONLY
+    ]
     call = ", ".join(p.name for p in required)
     positional_only = [p for p in required if p.kind is p.POSITIONAL_ONLY]
     head = [p.name for p in required]
@@ -149,8 +156,8 @@ def _with_the_rest(name: str, parameters: list[Parameter]) -> list[str]:
     rest = f"{call}, *rest, **named" if call else "*rest, **named"
     known = [_is_known(p) for p in required if is_data(p)]
     alone = " and ".join([*known, "not rest and not named"])
-    known += ["(not rest or all_known(map(type, rest)))"]
-    known += ["(not named or all_known(map(type, named.values())))"]
+    known += ["(not rest or all_known(map(type_of, rest)))"]
+    known += ["(not named or all_known(map(type_of, named.values())))"]
     return [
         f"def {name}({', '.join([*head, '*rest', '**named'])}):",
         *([f"if {alone}: return plain({call})"] if call else []),
@@ -168,7 +175,10 @@ def is_data(parameter: Parameter) -> bool:
 
 
 # Parameters of jax.numpy that take arrays, and whose annotations don't say so.
-_UNTOLD = frozenset(["a", "b", "condition", "object", "x", "y", "keys", "operands"])
+_UNTOLD = frozenset(
+    """a b c condition d data e keys k lhs m n object operands p q rhs v x y
+    z""".split()
+)
 
 
 def _is_known(parameter: Parameter) -> str:
@@ -177,7 +187,7 @@ def _is_known(parameter: Parameter) -> str:
     several = any(word in text for word in ("Sequence", "list", "tuple"))
     known = _is_array(name)
     if several or "Array" not in text:  # or anything, as for jax.numpy.array
-        known += f" or type({name}) in listed and all_known(map(type, {name}))"
+        known += f" or type_of({name}) in listed and all_known(map(type_of, {name}))"
     if parameter.default is None:
         known = f"{name} is None or {known}"
     return f"({known})"
@@ -185,7 +195,7 @@ def _is_known(parameter: Parameter) -> str:
 
 def _is_array(name: str) -> str:
     # The class of arrays first: it spares the look into the set, and a call of `type`.
-    return f"({name}.__class__ is array or type({name}) in known)"
+    return f"({name}.__class__ is array or type_of({name}) in known)"
 
 
 def _look(parameters: list[Parameter]) -> list[str]:

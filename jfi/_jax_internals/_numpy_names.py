@@ -1,5 +1,6 @@
 """Names that a module of JAX gives on demand: those that are deprecated there."""
 
+import inspect
 import warnings
 from collections.abc import Callable
 from types import ModuleType
@@ -30,10 +31,19 @@ def on_demand(
             message = f"module {ours!r} has no attribute {name!r}"
             raise AttributeError(message, name=name) from error
         for warning in told:  # Python shows deprecations of the user's own lines
-            warnings.warn(str(warning.message), warning.category, stacklevel=2)
+            message = str(warning.message)
+            warnings.warn(message, warning.category, stacklevel=_user_level())
         return value
 
     return get
+
+
+def _user_level() -> int:
+    """The `stacklevel` of the first frame outside of jfi."""
+    frame, level = inspect.currentframe(), 0
+    while frame and frame.f_globals.get("__name__", "").startswith("jfi."):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 from_numpy = on_demand("jfi", jnp)

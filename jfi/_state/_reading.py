@@ -12,10 +12,9 @@ import numpy as np
 
 from .._autojit.kinds._objects import new
 from .._errors import StateError
-from .._values import is_array, slots
+from .._values import attributes_of, is_array, slots
 from ._arrays import form, form_in_file, restored
 from ._kinds import PLAIN, full_name, is_code, name_of, same_name
-from ._writing import attributes_of
 
 
 ABSENT: Any = object()  # there is no value like it

@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 from .._errors import StateError
-from .._values import is_tracer, own_attributes, slots
+from .._values import attributes_of, is_tracer
 from ._arrays import stored
 from ._kinds import (
     CONSTANTS,
@@ -129,15 +129,6 @@ class Writer:
             [self.record(key, path), self.record(value, f"{path}[{key!r}]")]
             for key, value in dict.items(x)
         ]
-
-
-def attributes_of(x: object) -> dict[str, Any]:
-    """The attributes of an object, those in slots, too."""
-    found = dict(own_attributes(x))
-    for name, slot in slots(type(x)).items():
-        if name != "__weakref__" and hasattr(x, name):
-            found[name] = slot.__get__(x)
-    return found
 
 
 def _number(x: Any) -> dict[str, Any]:

@@ -43,6 +43,8 @@ def numpy_spellings(**torch_names: str) -> Callable[[Callable[P, R]], Callable[P
                 kwargs[name] = kwargs[numpy_name]
             return function(*args, **kwargs)
 
+        # Custom arrays' rules get PyTorch's word alone, as the function does.
+        vars(with_both)["numpy_spellings"] = torch_names
         return with_both
 
     return decorate

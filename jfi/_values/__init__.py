@@ -15,6 +15,7 @@ from ._bytecode import (
 )
 from ._classes import (
     STATIC_MARK as STATIC_MARK,
+    attributes_of as attributes_of,
     is_marked_pytree as is_marked_pytree,
     is_marked_static as is_marked_static,
     mark_static as mark_static,

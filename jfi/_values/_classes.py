@@ -36,6 +36,15 @@ def slots(cls: type) -> dict[str, types.MemberDescriptorType]:
     }
 
 
+def attributes_of(x: object) -> dict[str, Any]:
+    """The attributes of an object, those in slots, too."""
+    found = dict(own_attributes(x))
+    for name, slot in slots(type(x)).items():
+        if name != "__weakref__" and hasattr(x, name):
+            found[name] = slot.__get__(x)
+    return found
+
+
 # On a class of jfi: its instances pass through `autojit` as they are. On a function:
 # see `mark_static`.
 STATIC_MARK = "__jfi_static__"

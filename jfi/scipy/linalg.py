@@ -22,6 +22,7 @@ else:
     import jax.scipy.linalg as _theirs
 
     from .._advice._missing_names import explained as _explained
+    from .._dispatch._names import homes_of as _homes_of
     from .._jax_internals import on_demand as _on_demand
     from .._optional._packages import attach as _attach
 
@@ -41,6 +42,9 @@ else:
     }
     __getattr__, __dir__ = _attach(
         __name__,
-        {name: f"._foreign.solvers.{home}" for name, home in _HOMES.items()},
+        {
+            **_homes_of("scipy.linalg", globals()),
+            **{name: f"._foreign.solvers.{home}" for name, home in _HOMES.items()},
+        },
         _on_demand(__name__, _theirs, _explained(__name__)),
     )
