@@ -401,8 +401,13 @@ def test_numpy_functions_reach_the_rules():
     np.testing.assert_array_equal(M @ D, M @ DENSE)
     np.testing.assert_array_equal(np.asarray(D), DENSE)
     assert np.array(D, "float64").dtype == np.float64
-    with pytest.raises(TypeError):
-        np.add(D, D, out=M.copy())
+    m = M.copy()
+    m += Diagonal(D.diagonal)
+    np.testing.assert_array_equal(m, M + DENSE)
+    with pytest.raises(TypeError, match="returned NotImplemented"):
+        np.add(D, M, out=Diagonal(D.diagonal))
+    with pytest.raises(TypeError, match="Cannot cast"):
+        np.add(D, M, out=M.astype(int))
 
 
 def assert_same(ours, theirs):

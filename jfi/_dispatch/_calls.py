@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from ._custom import customs, is_quax, is_sparse, rules_for
-from ._materialising import densified
+from ._materialising import densified, is_conversion
 from ._retracing import note
 from ._words import both
 from ._written import NOT_GIVEN
@@ -258,6 +258,8 @@ def _of_libraries(
     function: Function, found: list[Any], args: tuple[Any, ...], named: dict[str, Any]
 ) -> Any:
     """What a library with rules for JAX's operations answers for its own arrays."""
+    if is_conversion(function.name):
+        return NotImplemented  # who asks for a plain array gets one
     if all(is_quax(type(value)) for value in found):
         quax: Any = sys.modules["quax"]
         return quax.quaxify(function.plain)(*args, **named)

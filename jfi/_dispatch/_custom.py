@@ -126,7 +126,11 @@ def is_sparse(cls: type) -> bool:
     return sparse is not None and issubclass(cls, sparse.JAXSparse)
 
 
-def customs(values: Iterable[Any], depth: int = 2) -> list[Any]:
+#: How far lists in lists are looked through: as many dimensions as NumPy has.
+DEPTH = 64
+
+
+def customs(values: Iterable[Any], depth: int = DEPTH) -> list[Any]:
     """The custom arrays among values, one of each class.
 
     They come from left to right, those of a derived class before those of its base, and

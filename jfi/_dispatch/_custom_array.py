@@ -70,7 +70,7 @@ class CustomArray(Operators):
         if "__eq__" not in vars(cls):
             # A dataclass writes an `__eq__` of its own where there is none: it would
             # compare tuples of arrays.
-            cls.__eq__ = cls.__eq__
+            cls.__eq__ = cls.__eq__  # type: ignore[method-assign]
         if pytree:
             jax.tree_util.register_pytree_with_keys_class(cls)
 
@@ -196,6 +196,15 @@ class CustomArray(Operators):
 
     def __getitem__(self, index: Any) -> Any:
         return dispatched(OPERATIONS["getitem"], [self], (self, index), {})
+
+    def __setitem__(self, index: Any, values: Any) -> None:
+        raise TypeError(
+            f"a {type(self).__name__} can't be written into, as arrays of JAX can't. "
+            f"Write x = x.at[{index!r}].set(values)."
+        )
+
+    def __format__(self, spec: str) -> str:
+        return format(materialise(self), spec) if spec else str(self)
 
     def __bool__(self) -> bool:
         return bool(materialise(self))

@@ -23,8 +23,8 @@ def answer_ufunc(
     ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], named: dict[str, Any]
 ) -> Any:
     """The answer of `__array_ufunc__`."""
-    if named.pop("out", None) is not None:
-        return NotImplemented
+    if "out" in named:
+        return _written(ufunc, method, inputs, named)
     name: str | None = ufunc.__name__
     if method == "reduce":
         name = _REDUCTIONS.get(ufunc.__name__)
@@ -34,6 +34,21 @@ def answer_ufunc(
     for place in ("", "scipy.special"):
         if name in functions_of(place):
             return wrapped(qualified(place, name))(*inputs, **named)
+    return NotImplemented
+
+
+def _written(
+    ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], named: dict[str, Any]
+) -> Any:
+    """The answer where it is to be written into an array: `m += x` of NumPy's `m`."""
+    (out, *more) = named["out"]
+    rest = {name: value for name, value in named.items() if name != "out"}
+    if more or not isinstance(out, np.ndarray):
+        return NotImplemented
+    answer = answer_ufunc(ufunc, method, inputs, rest)
+    if answer is not NotImplemented:
+        np.copyto(out, np.asarray(answer), casting="same_kind")
+        return out
     return NotImplemented
 
 

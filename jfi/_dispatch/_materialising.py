@@ -11,7 +11,7 @@ import jax
 
 from .._errors import MaterialiseError, MaterialiseWarning
 from .._values import user_level
-from ._custom import is_custom, is_of_library, known, takes_part
+from ._custom import DEPTH, is_custom, is_of_library, known, takes_part
 from ._retracing import settings
 
 
@@ -21,9 +21,8 @@ _POLICIES = ("allow", "warn", "error")
 POLICY = "__jfi_materialise__"
 
 # Who calls these asks for a plain array, or for what costs nothing.
-_ASKED_FOR = frozenset(
-    "array asarray item ndim result_type shape size tensor to_numpy".split()
-)
+_CONVERSIONS = frozenset("array asarray item tensor to_numpy".split())
+_ASKED_FOR = _CONVERSIONS | frozenset("ndim result_type shape size".split())
 _METHODS = ("__jfi_array__", "__jax_array__", "materialise", "todense")
 _policy: contextvars.ContextVar[Policy | None]
 _policy = contextvars.ContextVar("on_materialise", default=None)
@@ -106,7 +105,7 @@ def densified(
     )
 
 
-def _dense(name: str, x: Any, depth: int = 2) -> Any:
+def _dense(name: str, x: Any, depth: int = DEPTH) -> Any:
     cls = type(x)
     if cls in known:
         return x
@@ -123,6 +122,11 @@ def _dense(name: str, x: Any, depth: int = 2) -> Any:
         parts = [_dense(name, value, depth - 1) for value in x]
         return cls(*parts) if hasattr(cls, "_fields") else cls(parts)
     return x
+
+
+def is_conversion(name: str) -> bool:
+    """Whether a function is there to make a plain array."""
+    return name in _CONVERSIONS
 
 
 def policy_of(cls: type, name: str) -> str:
