@@ -6,6 +6,7 @@ import doctest
 import re
 from pathlib import Path
 
+import jax
 import pytest
 
 import jfi
@@ -141,3 +142,34 @@ def texts_of_jfi():
 def test_a_text_of_the_page_is_in_the_code(text):
     pattern = re.compile(".*".join(map(re.escape, text.split("..."))), re.DOTALL)
     assert any(map(pattern.search, texts_of_jfi()))
+
+
+# ------------------------------------------------------------ the pages of functions
+
+
+def own_names():
+    """The names that jfi adds to `jax.numpy`, and those of its own in `jfi.scipy`."""
+    for name in jfi.__all__:
+        value = getattr(jfi, name)
+        own = getattr(value, "__module__", "").startswith("jfi")
+        error = isinstance(value, type) and issubclass(value, (Exception, Warning))
+        if own and not error and not hasattr(jax.numpy, name):
+            yield name
+    for path in (ROOT / "jfi" / "scipy").rglob("*.py"):
+        module = path.relative_to(ROOT / "jfi").with_suffix("").parts
+        module = ".".join(part for part in module if part != "__init__")
+        for block in OF_FOREIGN.findall(path.read_text()):
+            yield from (f"{module}.{name}" for name in AGAIN.findall(block))
+
+
+OF_FOREIGN = re.compile(r"^ *from \.+_foreign\S+ import (\([^)]*|.*)", re.MULTILINE)
+AGAIN = re.compile(r"(\w+) as \1\b")
+
+
+def test_each_name_has_its_place_among_the_functions():
+    text = "".join(path.read_text() for path in (ROOT / "docs" / "api").glob("*.md"))
+    documented = re.findall(r"^::: jfi\.(?:linalg\.)?(\S+)$", text, re.MULTILINE)
+    in_words = re.findall(r"`(\w+)`", text)
+    names = {*own_names()}
+    assert len(names) > 150
+    assert names - {*documented, *in_words} == set()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from harness import Case, ratios
+from harness import Case, keep, line_of, ratios
 from rich.console import Console
 from rich.table import Table
 
@@ -66,8 +66,11 @@ def cell(ratio: float, missed: bool | None = None) -> str:
 
 def report(results: Iterable[tuple[Row, dict[str, float]]]) -> None:
     """Print the table and exit with 1 if a limit is missed or a case fails."""
+    results = list(results)
+    title = "autojit (medians of interleaved ratios)"
+    keep(title, [line_of(row, found) for row, found in results if found])
     columns = ("jfi / base", "limit", f"{EQUINOX} / base", f"{NNX} / base", FACTOR)
-    table = Table("case", *columns, title="autojit (medians of interleaved ratios)")
+    table = Table("case", *columns, title=title)
     failed = False
     for row, found in results:
         ours, theirs, of_nnx = (found.get(k, math.nan) for k in ("jfi", EQUINOX, NNX))

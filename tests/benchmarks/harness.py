@@ -1,13 +1,18 @@
 """Ratios measured interleaved in one process, a table of them, and an exit code.
 
+JFI_TABLES names a file that gets each table as a line of JSON: `write_costs.py` makes
+the page of costs from it.
+
 A ratio is the median over the rounds of the ratios within a round: see
 `jfi._timing._rounds`.
 """
 
+import json
+import os
 import statistics
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
 
 from rich.console import Console
 from rich.table import Table
@@ -51,8 +56,40 @@ def ratios(
     return {name: statistics.median(values) for name, values in seen.items()}
 
 
+@dataclass
+class Line:
+    """One line of a table as it is published.
+
+    Attributes:
+        name: What was measured.
+        ratio: jfi's time to that of the base.
+        limit: The largest allowed ratio, None for none.
+        others: The ratios of other ways to the base.
+    """
+
+    name: str
+    ratio: float
+    limit: float | None
+    others: dict[str, float]
+
+
+def keep(title: str, lines: Sequence[Line]) -> None:
+    """Write a table for the page of costs, if one is being made."""
+    if path := os.environ.get("JFI_TABLES"):
+        table = {"title": title, "lines": [asdict(line) for line in lines]}
+        with open(path, "a") as file:
+            file.write(json.dumps(table) + "\n")
+
+
+def line_of(case: Case, found: dict[str, float]) -> Line:
+    """What is published of a case."""
+    others = {name: found[name] for name in case.others if name in found}
+    return Line(case.name, found["jfi"], case.limit, others)
+
+
 def report(title: str, results: list[tuple[Case, dict[str, float]]]) -> None:
-    """Print the table and exit with 1 if a limit is missed."""
+    """Print the table, keep it, and exit with 1 if a limit is missed."""
+    keep(title, [line_of(case, found) for case, found in results])
     others = list(dict.fromkeys(name for case, _ in results for name in case.others))
     table = Table("case", "jfi / base", "limit", *others, title=title)
     missed = False
