@@ -245,8 +245,7 @@ def _connect(wrapper: types.FunctionType, calls: Calls) -> types.FunctionType:
         wrapper.__defaults__ = calls.fn.__defaults__
         wrapper.__kwdefaults__ = calls.fn.__kwdefaults__
     methods = (
-        cache_info, clear_cache, explain, lower, trace, eval_shape, _repr_html_,
-        _repr_mimebundle_,
+        cache_info, clear_cache, explain, lower, trace, eval_shape, _repr_html_
     )  # fmt: skip
     names = ("__wrapped__", AutojitMark.ATTRIBUTE, *(m.__name__ for m in methods))
     since = _Since(cache_info(calls), calls.history.times_cleared)
@@ -333,7 +332,7 @@ class _Method:
         functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._function in (cache_info, explain, _repr_html_, _repr_mimebundle_):
+        if self._function in (cache_info, explain, _repr_html_):
             # Of what this wrapper compiled, and not others of the same function.
             return self._function(self.calls, self._since, *args, **kwargs)
         try:
@@ -376,12 +375,6 @@ def _repr_html_(calls: Calls, since: _Since) -> str:
     found = explain(calls, since)
     last = [("last time because of", found[-1].cause)] if len(found) > 1 else []
     return shown.html("autojit", calls.fn, shown.times(len(found)), last)
-
-
-def _repr_mimebundle_(calls: Calls, since: _Since, **_: Any) -> dict[str, str]:
-    often = shown.times(cache_info(calls, since).traces)
-    line = shown.text("autojit", calls.fn, often)
-    return shown.bundle(line, _repr_html_(calls, since))
 
 
 class _Filler:

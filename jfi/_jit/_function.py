@@ -12,7 +12,7 @@ from .._jax_internals import XLA_ERRORS, raise_original
 from .._random.traced import FoundDraws
 from .._values import mark_static, refuse_no_function
 from ._compiled import Body, Compiled as Compiled, referable
-from ._shown import bundle, html, text, times
+from ._shown import html, times
 
 
 OPTIONS = "_jfi_jit_options"
@@ -107,12 +107,8 @@ def _attach(
     def ahead(name: str) -> Callable[..., Any]:
         return hiding_frames(lambda *args, **kwargs: found().ahead(name, args, kwargs))
 
-    def shown(form: Callable[..., str]) -> str:
-        return form("jit", fun, times(found().cache_size()))
-
     attributes = {
-        "_repr_html_": lambda: shown(html),
-        "_repr_mimebundle_": lambda **_: bundle(shown(text), shown(html)),
+        "_repr_html_": lambda: html("jit", fun, times(found().cache_size())),
         **{name: ahead(name) for name in ("lower", "trace", "eval_shape")},
         "clear_cache": lambda: found().clear_cache(),
         "_cache_size": lambda: found().cache_size(),

@@ -13,24 +13,16 @@ from .._tables import html_facts
 from .._values import function_name, line_label
 
 
-def text(tool: str, fn: Callable[..., Any], how_often: str) -> str:
-    """A compiled function in a line.
-
-    >>> text("jit", inspect.unwrap, "compiled once")
-    '<jit of unwrap(func, *, stop=None), inspect.py:...: compiled once>'
-    """
-    place = _place(fn)
-    where = f", {place}" if place else ""
-    return f"<{tool} of {_signature(fn)}{where}: {how_often}>"
-
-
 def html(
     tool: str,
     fn: Callable[..., Any],
     how_often: str,
     facts: Sequence[tuple[str, str]] = (),
 ) -> str:
-    """The same for a notebook.
+    """A compiled function in a notebook.
+
+    >>> "unwrap(func, *, stop=None)" in html("jit", inspect.unwrap, times(1))
+    True
 
     Args:
         tool: What compiles it.
@@ -45,11 +37,6 @@ def html(
 def times(n: int) -> str:
     """How often something was compiled."""
     return "not compiled yet" if n == 0 else f"compiled {n} time{'s' * (n != 1)}"
-
-
-def bundle(text: str, html: str) -> dict[str, str]:
-    """What IPython asks for."""
-    return {"text/plain": text, "text/html": html}
 
 
 def _signature(fn: Callable[..., Any]) -> str:
