@@ -110,7 +110,43 @@ def test_a_batch_is_one_call_where_the_function_is_elementwise(jit):
     close(found, {"a": ROWS[None] ** 2 + np.asarray(y)[:, None, None], "b": b})
 
 
+def test_what_a_batch_does_may_change_from_call_to_call():
+    normalise = False
+    f = jnp.from_numpy(lambda x: x / x.sum() if normalise else 2 * x)
+    run = jax.jit(jax.vmap(f))
+    close(run(ROWS), 2 * ROWS)
+    normalise = True
+    close(run(ROWS), ROWS / ROWS.sum(1, keepdims=True))
+
+
+def test_integer_arguments_are_refused_not_cut():
+    with pytest.raises(CallbackError, match="got the integer 1099511627776"):
+        jnp.from_numpy(np.sort)(np.array([2**40]))
+
+
+def test_the_structure_of_a_result_is_that_which_jax_was_told():
+    f = jnp.from_numpy(lambda x: {"up": x} if x >= 0 else {"down": x})
+    assert f(-1.0).keys() == {"down"}
+    compiled = jnp.jit(f)
+    assert compiled(1.0).keys() == {"up"}
+    with pytest.raises(CallbackError, match=r"returned .*down.* where .*up.* inferred"):
+        compiled(-1.0)
+
+
+def _asks_for_class(x):
+    return np.sin(x / x.sum() if isinstance(x, np.ndarray) else x)
+
+
+def _catches(x):
+    try:
+        return x / x.max()
+    except Exception:  # as code that takes anything does
+        return x
+
+
 NOT_ELEMENTWISE = {
+    "class": _asks_for_class,
+    "catches": _catches,
     "sum": lambda x: x / x.sum(),
     "branch": lambda x: x if (x > 3).any() else -x,
     "axis": lambda x: np.sort(-x, axis=0),

@@ -777,6 +777,32 @@ def test_threads():
         close(results[i], ((value, gradient), value))
 
 
+def test_integers_that_do_not_fit_are_refused_not_cut():
+    f = from_torch(lambda x: x.long() * 2**20)
+    close(f(np.array([3, -3])), [3 * 2**20, -3 * 2**20])
+    for run in (f, jfi.jit(f)):
+        with pytest.raises(
+            CallbackError, match=r"returned the integer .* fit into int3"
+        ):
+            run(jnp.array([2**12]))
+    for x in (np.array([2**40]), torch.tensor([2**40])):
+        with pytest.raises(CallbackError, match="got the integer 1099511627776"):
+            f(x)
+
+
+def test_writes_that_begin_later_are_refused():
+    in_place = False
+    f = from_torch(lambda x: x.mul_(2) if in_place else x * 2)
+    compiled = jfi.jit(f)
+    x = jnp.ones(3)
+    assert compiled(x)[0] == f(x)[0] == 2
+    in_place = True
+    assert f(x)[0] == 2  # on a copy
+    assert x[0] == 1
+    with pytest.raises(CallbackError, match="written into an argument, and wrote into"):
+        compiled(x + 1)
+
+
 def test_functions_are_not_kept_alive():
     def make():
         big = torch.zeros(1000)

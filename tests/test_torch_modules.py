@@ -3,6 +3,7 @@
 import copy
 import pickle
 import threading
+import warnings
 
 import jax
 import jax.numpy as jnp
@@ -284,6 +285,38 @@ def test_what_a_module_keeps():
 def test_modules_without_shapes_are_refused():
     with pytest.raises(CallbackError, match="Call it once with PyTorch"):
         from_torch(nn.LazyLinear(3))
+
+
+def test_modules_with_constants():
+    class Scaled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scales = torch.tensor([1.0, 2.0, 3.0])
+
+        def forward(self, x):
+            return x * self.scales
+
+    net = from_torch(Scaled())
+    for run in (net, jax.jit(net)):
+        close(run(jnp.ones(3)), [1, 2, 3])
+
+
+def test_attributes_that_share_memory_with_parameters_are_refused():
+    net = nn.Linear(2, 2)
+    net.first_row = net.weight[:1]
+    with pytest.raises(CallbackError, match=r"self.first_row, .* memory of weight"):
+        from_torch(net)
+    normed = nn.utils.spectral_norm(nn.Linear(3, 1)).eval()  # its hook makes it anew
+    close(from_torch(normed)(values()), normed(tensor(values())))
+
+
+def test_modules_of_torch_jit_are_refused_and_work_as_constants():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        net = torch.jit.script(nn.Linear(3, 1))
+    with pytest.raises(CallbackError, match=r"from_torch\(lambda x: module\(x\)\)"):
+        from_torch(net)
+    close(from_torch(lambda x: net(x))(values()), net(tensor(values())))
 
 
 def test_batches_of_modules():

@@ -146,9 +146,18 @@ def checked(
 
 
 def narrowed(
-    value: NDArray[Any], name: str, dtype: np.dtype[Any] | None = None
+    value: NDArray[Any],
+    name: str,
+    dtype: np.dtype[Any] | None = None,
+    verb: str = "returned",
 ) -> NDArray[Any]:
     """A value in the dtype that JAX gives it.
+
+    Args:
+        value: Any array.
+        name: What the user calls the function, for messages.
+        dtype: That of JAX.
+        verb: What the function did with the value, for messages.
 
     Raises:
         CallbackError: It has an integer that does not fit: it is not cut.
@@ -161,7 +170,7 @@ def narrowed(
         least, most = int(value.min()), int(value.max())
         if least < bounds.min or most > bounds.max:
             message = (
-                f"{name} returned the integer {most if most > bounds.max else least}, "
+                f"{name} {verb} the integer {most if most > bounds.max else least}, "
                 f"which does not fit into {dtype}. Allow 64-bit types: "
                 'jnp.set_default_dtype("float64").'
             )

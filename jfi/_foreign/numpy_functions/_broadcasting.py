@@ -1,9 +1,9 @@
 """One call of a NumPy function for a whole batch, where that is right.
 
 A function computes element by element if all it does to its arguments are NumPy's
-universal functions (`np.sin`, `+`, `np.where`). Then leading axes change nothing. This
-is proved by a run on a `_Probe`, which knows no values, no shape, and refuses all else:
-so there is no other way that the code could take.
+universal functions (`np.sin`, `+`, `np.where`). Then leading axes change nothing. Each
+batch proves it of its own run: the function gets a `_Probe` for each argument, which
+hides values and shape, and refuses all else. Then the rows run one after the other.
 
 Things that don't work, and why:
 
@@ -11,63 +11,99 @@ Things that don't work, and why:
   may depend on values: `if (x > 0).any()` is right for the rows that were compared, and
   wrong for the next. It is done where the user says that the function broadcasts.
 - Watching shapes. `x / x.sum()` of a batch has the shape of a batch.
+- One proof for all batches. `x / x.sum() if settings.normalise else x` is another
+  function when the settings change.
+- Counting a call without exceptions as a proof: the function may catch the refusal.
 """
 
 import collections
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import jax
 import numpy as np
 from numpy.typing import NDArray
 
 from ..._errors import CallbackError
-from ..host import Broadcast, HostFunction, Result, Spec
+from ..host import Broadcast, HostFunction, Result, RowByRow, Spec
+
+
+if TYPE_CHECKING:
+    from ._calls import NumpyCall
 
 
 class _NotElementwiseError(Exception):
-    """The probe was used for something else."""
+    """A probe was used for something else."""
+
+
+class _Proof:
+    """What one run of a function on probes has shown."""
+
+    refused = False
 
 
 class _Probe(np.lib.mixins.NDArrayOperatorsMixin):
-    """Stands for an array of unknown values and shape."""
+    """Stands for an array, and lets a function see neither its values nor its shape."""
 
     __array_priority__ = 1000.0
+
+    def __init__(self, array: NDArray[Any], proof: _Proof) -> None:
+        # Under names that no attribute of an array has: all others are refused.
+        self.hidden_array, self._proof = array, proof
+
+    # So that `isinstance(x, np.ndarray)` says what it says of a row.
+    __class__ = property(lambda _: np.ndarray)  # pyright: ignore[reportIncompatibleMethodOverride]
 
     def __array_ufunc__(
         self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any
     ) -> Any:
-        plain = all(isinstance(x, _Probe) or np.ndim(x) == 0 for x in inputs)
-        allowed = method == "__call__" and ufunc.signature is None and not kwargs
-        if not (plain and allowed):
-            raise _NotElementwiseError
-        results = tuple(_Probe() for _ in range(ufunc.nout))
-        return results[0] if ufunc.nout == 1 else results
+        if method != "__call__" or ufunc.signature is not None or kwargs:
+            self._refuse()
+        return self._compute(ufunc, inputs)
 
     def __array_function__(
         self, func: Any, types: Any, args: Sequence[Any], kwargs: Any
     ) -> Any:
-        plain = all(isinstance(x, _Probe) or np.ndim(x) == 0 for x in args)
-        if func is np.where and len(args) == 3 and plain and not kwargs:
-            return _Probe()
-        raise _NotElementwiseError
+        if func is not np.where or len(args) != 3 or kwargs:
+            self._refuse()
+        return self._compute(func, args)
+
+    def _compute(self, func: Any, inputs: Sequence[Any]) -> Any:
+        if not all(type(x) is _Probe or np.ndim(x) == 0 for x in inputs):
+            self._refuse()
+        found = func(*(x.hidden_array if type(x) is _Probe else x for x in inputs))
+        if type(found) is tuple:
+            return tuple(_Probe(array, self._proof) for array in found)
+        return _Probe(found, self._proof)
 
     def _refuse(self, *_: Any, **__: Any) -> Any:
+        self._proof.refused = True
         raise _NotElementwiseError
 
     __bool__ = __float__ = __int__ = __complex__ = __index__ = __len__ = _refuse
     __iter__ = __getitem__ = __setitem__ = __array__ = __contains__ = _refuse
     __iadd__ = __isub__ = __imul__ = __itruediv__ = __ipow__ = _refuse
-    __getattr__ = _refuse
+    __repr__ = __str__ = __format__ = __getattr__ = _refuse
 
 
-def is_elementwise(fn: Callable[..., Any], arguments: int) -> bool:
-    """Whether a function of some arrays is proved to compute element by element."""
+def elementwise(
+    fn: Callable[..., Any], arrays: Sequence[NDArray[Any]]
+) -> tuple[list[NDArray[Any]], Any] | None:
+    """Run a function on arrays that may have any leading axes.
+
+    Returns:
+        The leaves of its result and their structure. None: this run is not proved to
+        have computed element by element.
+    """
+    proof = _Proof()
     try:
-        result = fn(*(_Probe() for _ in range(arguments)))
-    except Exception:  # whatever it says to a probe
-        return False
-    return all(isinstance(leaf, _Probe) for leaf in jax.tree.leaves(result))
+        result = fn(*(_Probe(array, proof) for array in arrays))
+    except Exception:  # whatever it says to a probe; to a row it says what is wrong
+        return None
+    leaves, tree = jax.tree.flatten(result)
+    if proof.refused or any(type(leaf) is not _Probe for leaf in leaves):
+        return None
+    return [np.asarray(leaf.hidden_array) for leaf in leaves], tree
 
 
 class ElementwiseBatch(Broadcast):
@@ -75,6 +111,7 @@ class ElementwiseBatch(Broadcast):
 
     def __init__(self, row: HostFunction, is_batched: tuple[bool, ...]) -> None:
         super().__init__(row, is_batched)
+        self._call = cast("NumpyCall", self.function)
         self._shapes: dict[Shapes, list[tuple[int, ...]]] = {}
 
     def results(self, *specs: Spec) -> Sequence[Spec | Result]:
@@ -94,7 +131,9 @@ class ElementwiseBatch(Broadcast):
         aligned = [
             array.reshape(_aligned(array.shape, batch, most)) for array, _ in pairs
         ]
-        values = self.function.run(*aligned)
+        values = self._call.run_elementwise(aligned)
+        if values is None:
+            return RowByRow(self.row, self.is_batched).run(*arguments)
         return [
             np.broadcast_to(value, _aligned(shape, batch, most)).reshape(shape)
             for value, shape in zip(values, wanted, strict=True)

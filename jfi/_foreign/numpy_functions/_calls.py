@@ -24,7 +24,7 @@ from ..host import (
     results_of,
     signature,
 )
-from ._broadcasting import CheckedBatch, ElementwiseBatch, is_elementwise
+from ._broadcasting import CheckedBatch, ElementwiseBatch, elementwise
 from ._rules import Rules
 
 
@@ -79,11 +79,24 @@ class NumpyCall(HostFunction):
     def run(self, *arguments: NDArray[Any]) -> list[NDArray[Any]]:
         """See `HostFunction.run`."""
         counts = _counts(arguments)
-        values = flat_result(self._told(arguments), self.name)[0]
+        values, tree = flat_result(self._told(arguments), self.name)
+        self._refuse_other_tree(tree, arguments)
         if not self.may_write:
             values = [_own(value, arguments) for value in values]
             self._refuse_kept(arguments, counts)
         return values
+
+    def run_elementwise(
+        self, arguments: Sequence[NDArray[Any]]
+    ) -> list[NDArray[Any]] | None:
+        """Run it on arrays with any leading axes; None: it needs the rows."""
+        counts = _counts(arguments)
+        found = elementwise(self.on_arrays, arguments)
+        if found is None or _counts(arguments) != counts:
+            return None
+        values, tree = found
+        self._refuse_other_tree(tree, arguments)
+        return [_own(value, arguments) for value in values]
 
     def run_eagerly(
         self, arguments: Sequence[NDArray[Any]]
@@ -105,6 +118,7 @@ class NumpyCall(HostFunction):
             values, tree = flat_result(self._told(views), self.name)
         if self._out is not None:
             self._compare(values, arguments)
+            self._refuse_other_tree(tree, arguments)
         return [narrowed(value, self.name) for value in values], tree
 
     def _told(self, arguments: Sequence[NDArray[Any]]) -> Any:
@@ -123,6 +137,12 @@ class NumpyCall(HostFunction):
         forms = [(v.shape, canonical(v.dtype)) for v in values]
         if forms != [(r.shape, r.dtype) for r in results]:
             mismatch(self.name, [describe(v.shape, v.dtype) for v in values], results)
+
+    def _refuse_other_tree(self, tree: Any, arguments: Sequence[Any]) -> None:
+        known = self._outcomes.get(_shapes(arguments))
+        # A batch has shapes of its own, and the structure of the rows.
+        trees = [known[0]] if known else [found for found, _ in self._outcomes.values()]
+        refuse_other_tree(tree, trees, self.name)
 
     def _refuse_kept(
         self, arguments: Sequence[NDArray[Any]], counts: list[int]
@@ -201,8 +221,8 @@ class NumpyCall(HostFunction):
 
     def is_elementwise(self) -> bool:
         """Whether it is proved to compute element by element."""
-        arguments = sum(self.rest.is_taken)
-        prove = lambda: is_elementwise(self.on_arrays, arguments)
+        samples = [np.zeros(())] * sum(self.rest.is_taken)
+        prove = lambda: elementwise(self.on_arrays, samples) is not None
         return self.derived("elementwise", prove)
 
     def derivative(
@@ -220,6 +240,21 @@ def flat_result(result: Any, name: str) -> tuple[list[NDArray[Any]], Any]:
     """
     leaves, tree = jax.tree.flatten(result)
     return [_leaf(leaf, name) for leaf in leaves], tree
+
+
+def refuse_other_tree(tree: Any, trees: Sequence[Any], name: str) -> None:
+    """Refuse a result that is built in another way than JAX was told.
+
+    Raises:
+        CallbackError: Its structure is not among those that are known, if any is.
+    """
+    if not trees or tree in trees:
+        return
+    message = (
+        f"{name} returned {tree}, where {trees[0]} was declared or inferred before. "
+        "Return the same containers, dict keys and None each time, whatever the values."
+    )
+    raise CallbackError(message)
 
 
 def _leaf(leaf: Any, name: str) -> NDArray[Any]:

@@ -10,7 +10,7 @@ from jax.experimental import io_callback
 from ..._errors import CallbackError
 from ..._jax_internals import note_host_call, recorded
 from ..host import Spec, checked, results_as
-from ._calls import NumpyCall, flat_result
+from ._calls import NumpyCall, flat_result, refuse_other_tree
 
 
 def call_in_order(call: NumpyCall, arguments: Sequence[jax.Array]) -> Any:
@@ -29,10 +29,13 @@ def call_in_order(call: NumpyCall, arguments: Sequence[jax.Array]) -> Any:
     def on_host(*arrays: Any) -> list[Any]:
         try:
             copies = [np.array(array) for array in arrays]
-            values = flat_result(call.on_arrays(*copies), call.name)[0]
+            values, found = flat_result(call.on_arrays(*copies), call.name)
             if values and not results:
                 raise CallbackError(_UNDECLARED.format(name=call.name))
-            return list(checked(values, results, call.name))
+            found_arrays = list(checked(values, results, call.name))
+            if results:
+                refuse_other_tree(found, [tree], call.name)
+            return found_arrays
         except BaseException as error:
             raise recorded(error) from error
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..._advice import hide_frames
 from ..._errors import CallbackError
 from ..._values import Constant, Rest, function_name, number_key, partition
-from ..host import SHARED_BYTES, call_host, canonical, runs_now, to_jax
+from ..host import SHARED_BYTES, call_host, narrowed, runs_now, to_jax
 from ._calls import NumpyCall
 from ._ordered import call_in_order
 from ._rules import Rules
@@ -177,7 +177,8 @@ class _NumpyFunction:
             raise
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        leaves, rest = partition((args, kwargs), becomes_array)
+        found, rest = partition((args, kwargs), becomes_array)
+        leaves = [_in_jax(leaf, self._name) for leaf in found]
         call = self._call_of(rest)
         if runs_now(leaves) and not (call.writes_out and any(map(_is_large, leaves))):
             arrays = [_numpy(leaf) for leaf in leaves]
@@ -231,7 +232,14 @@ def _is_large(leaf: Any) -> bool:
     return bool(leaf.nbytes >= SHARED_BYTES)
 
 
-def _numpy(leaf: Any) -> NDArray[Any]:
+def _in_jax(leaf: Any, name: str) -> Any:
+    """An argument in the dtype that JAX gives it."""
+    if isinstance(leaf, jax.Array):
+        return leaf
+    return narrowed(np.asarray(leaf), name, verb="got")
+
+
+def _numpy(leaf: jax.Array | NDArray[Any]) -> NDArray[Any]:
     if isinstance(leaf, jax.Array):
         if jnp.issubdtype(leaf.dtype, jax.dtypes.extended):
             message = (
@@ -240,7 +248,7 @@ def _numpy(leaf: Any) -> NDArray[Any]:
             )
             raise CallbackError(message)
         return np.asarray(leaf)
-    return np.asarray(leaf, canonical(leaf.dtype))
+    return leaf
 
 
 _NUMBERS = (int, float, complex, np.number, np.bool_)

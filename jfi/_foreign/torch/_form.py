@@ -11,7 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._jax_internals import uncommitted
-from ..host import SHARED_BYTES, Form, Result, Spec, describe, from_numpy, mismatch
+from ..host import (
+    SHARED_BYTES,
+    Form,
+    Result,
+    Spec,
+    describe,
+    from_numpy,
+    mismatch,
+    narrowed,
+)
 from ._tensors import numpy_dtype
 
 
@@ -174,7 +183,7 @@ def check(values: Sequence[Any], specs: Sequence[Result], name: str) -> None:
     """Refuse tensors that are not as declared.
 
     Raises:
-        CallbackError: They are not.
+        CallbackError: They are not, or an integer does not fit into JAX's dtype.
     """
     fits = len(values) == len(specs)
     for value, spec in zip(values, specs, strict=False):
@@ -182,6 +191,8 @@ def check(values: Sequence[Any], specs: Sequence[Result], name: str) -> None:
         # One after the other, as this is on the way of every small call.
         if value.shape != spec.shape or dtype not in (spec.dtype, spec.declared):
             fits = False
+        elif dtype != spec.dtype and dtype.kind in "iu":
+            narrowed(value.numpy(), name)  # refuses to cut
     if not fits:
         got = [describe(tuple(v.shape), numpy_dtype(v.dtype, name)) for v in values]
         mismatch(name, got, specs)

@@ -35,7 +35,9 @@ class TorchModule:
     _form: Form
 
     def __init__(self, module: "torch.nn.Module") -> None:
+        _refuse_scripted(module)
         _refuse_lazy(module)
+        _refuse_aliases(module)
         skeleton = Skeleton(module)
         name = skeleton.name
         self.params = _arrays(module.named_parameters(), name)
@@ -216,3 +218,48 @@ def _refuse_lazy(module: "torch.nn.Module") -> None:
             "from_torch(module)."
         )
         raise CallbackError(message)
+
+
+def _refuse_scripted(module: "torch.nn.Module") -> None:
+    import torch
+
+    if any(isinstance(part, torch.jit.ScriptModule) for part in module.modules()):
+        message = (
+            f"{type(module).__name__}() is compiled by torch.jit, which fixes its "
+            "parameters. Pass the module that it was made of; or a function, "
+            "from_torch(lambda x: module(x)), for which the parameters are constants."
+        )
+        raise CallbackError(message)
+
+
+def _refuse_aliases(module: "torch.nn.Module") -> None:
+    """Refuse attributes that would not follow when parameters get other values."""
+    import torch
+
+    named = (*module.named_parameters(), *module.named_buffers())
+    registered = {id(tensor) for _, tensor in named}
+    name_of = {place: name for name, tensor in named if (place := _memory(tensor))}
+    for part in module.modules():
+        hooks = vars(part)["_forward_pre_hooks"].values()
+        # What spectral_norm() puts there, its hook makes anew before each call.
+        made_anew = {getattr(hook, "name", None) for hook in hooks}
+        for key, value in vars(part).items():
+            is_tensor = isinstance(value, torch.Tensor) and id(value) not in registered
+            if not is_tensor or key in made_anew or _memory(value) not in name_of:
+                continue
+            message = (
+                f"{type(part).__name__}() keeps self.{key}, which has the memory of "
+                f"{name_of[_memory(value)]}. JAX arrays share no memory, so it would "
+                "keep the old values. Compute it in forward(), or register a tensor "
+                "of its own: self.register_buffer(name, tensor.detach().clone())."
+            )
+            raise CallbackError(message)
+
+
+def _memory(tensor: "torch.Tensor") -> int:
+    """Where the memory of a tensor begins, the same for its views; 0 for none."""
+    import torch
+
+    if tensor.layout is not torch.strided:
+        return 0
+    return tensor.untyped_storage().data_ptr()

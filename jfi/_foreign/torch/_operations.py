@@ -84,9 +84,19 @@ class Operation(TensorFunction):
         return [t.clone() if k in self._copied else t for k, t in enumerate(tensors)]
 
     def checked(
-        self, run: Callable[..., Result], tensors: Sequence["torch.Tensor"]
+        self,
+        run: Callable[..., Result],
+        tensors: Sequence["torch.Tensor"],
+        *,
+        copied: bool = False,
     ) -> Result:
-        """Run this operation, or what is derived from it, and look at what it did."""
+        """Run this operation, or what is derived from it, and look at what it did.
+
+        Args:
+            run: What to run.
+            tensors: Its arguments.
+            copied: Whether they are copies, into which it may write.
+        """
         import torch
 
         if not self.proven:
@@ -96,11 +106,12 @@ class Operation(TensorFunction):
         state = None if self.draws else _random_state()
         versions = self._versions()
         if torch.is_grad_enabled():  # as it is in XLA's threads
-            results = run(*tensors)
+            results = self._run(run, tensors, copied)
         else:
             with recording():
                 # Those from inference mode, if the caller is in it, have no graph.
-                results = run(*(t.clone() if t.is_inference() else t for t in tensors))
+                safe = [t.clone() if t.is_inference() else t for t in tensors]
+                results = self._run(run, safe, copied)
         drawn = state is not None and state != _random_state()
         if drawn or versions != self._versions():
             # It may have been another thread: watched, it is told for sure.
@@ -109,6 +120,25 @@ class Operation(TensorFunction):
             except DrawsNowError:
                 _set_random_state(state)
                 raise
+        return results
+
+    def _run(
+        self,
+        run: Callable[..., Result],
+        tensors: Sequence["torch.Tensor"],
+        copied: bool,
+    ) -> Result:
+        if copied:
+            return run(*tensors)
+        versions = [tensor._version for tensor in tensors]  # noqa: SLF001
+        results = run(*tensors)
+        if versions != [tensor._version for tensor in tensors]:  # noqa: SLF001
+            message = (
+                f"{self.name} has written into an argument, and wrote into none when "
+                "jfi first looked at it: an array of JAX is changed. Let it write into "
+                "a copy: x = x.clone()."
+            )
+            raise CallbackError(message)
         return results
 
     def _versions(self) -> list[int]:

@@ -15,7 +15,7 @@ from ._host_function import TorchHostFunction
 from ._inference import Findings, findings_of, look_at, watched
 from ._operations import DrawsNowError, Operation
 from ._results import checked_leaf, flat_result
-from ._tensors import numpy_dtype
+from ._tensors import numpy_dtype, refuse_to_cut
 
 
 class Signature:
@@ -108,13 +108,17 @@ class Signature:
     def _run_now(self, operation: Operation, arrays: Sequence[jax.Array]) -> Any:
         given = [*self._key(operation), *arrays]
         tensors = [TORCH.view(array, array) for array in given]
-        if operation is self._seen:
+        copied = operation is self._seen
+        if copied:
             tensors = [tensor.clone() for tensor in tensors]
-        return self._as_jax(operation.checked(operation.call, tensors), arrays)
+        result = operation.checked(operation.call, tensors, copied=copied)
+        return self._as_jax(result, arrays)
 
     def _as_jax(self, result: Any, arrays: Sequence[jax.Array]) -> Any:
         leaves, tree = flat_result(result)
         tensors = [checked_leaf(leaf, self._name).detach() for leaf in leaves]
+        for tensor in tensors:
+            refuse_to_cut(tensor, self._name)
         specs = [_canonical_spec(tensor, self._name) for tensor in tensors]
         del result, leaves  # they are users of the memory that JAX may take over
         return jax.tree.unflatten(tree, to_jax(tensors, specs, device_of(arrays)))

@@ -6,6 +6,7 @@ import uuid
 import weakref
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from ..._errors import CallbackError
@@ -106,7 +107,11 @@ class Form:
         return f"<{self.skeleton.name} {self.skeleton.uid[:6]} in {mode} mode>"
 
     def _copy(self) -> "_Copy":
-        return _Copy(copy.deepcopy(self.skeleton.module), self.training)
+        # In a thread of its own, where nobody watches: to copy a tensor that is an
+        # attribute is to write into memory, which `Watch` refuses a function.
+        with ThreadPoolExecutor(1) as unwatched:
+            copied = unwatched.submit(copy.deepcopy, self.skeleton.module).result()
+        return _Copy(copied, self.training)
 
     def _run(self, updates: bool, *args: Any, **kwargs: Any) -> Any:
         try:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._errors import CallbackError
+from ..host import canonical, narrowed
 
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ def to_array(leaf: Any, name: str) -> jax.Array:
     if isinstance(leaf, jax.Array):
         array = leaf
     else:
-        array = jnp.asarray(to_numpy(leaf, name) if _is_tensor(leaf) else leaf)
+        values = to_numpy(leaf, name) if _is_tensor(leaf) else leaf
+        array = jnp.asarray(narrowed(values, name, verb="got"))
     torch_dtype(array.dtype, name)
     return array
 
@@ -100,3 +102,10 @@ def numpy_dtype(dtype: "torch.dtype", name: str) -> np.dtype[Any]:
 def spec_of(tensor: "torch.Tensor", name: str) -> jax.ShapeDtypeStruct:
     """The shape of a tensor and the NumPy form of its dtype."""
     return jax.ShapeDtypeStruct(tuple(tensor.shape), numpy_dtype(tensor.dtype, name))
+
+
+def refuse_to_cut(tensor: "torch.Tensor", name: str) -> None:
+    """Refuse integers that don't fit into the dtype that JAX gives them."""
+    dtype = numpy_dtype(tensor.dtype, name)
+    if dtype.kind in "iu" and dtype != canonical(dtype):
+        narrowed(tensor.numpy(), name)
