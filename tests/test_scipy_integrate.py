@@ -173,3 +173,11 @@ def test_what_is_refused_says_what_to_write():
         integrate.quad(lambda x: jnp.stack([x, x]), 0.0, 1.0)
     with pytest.raises(SolverError, match="complex64"):
         integrate.quad(lambda x: 1j * x, 0.0, 1.0)
+
+
+@only_x64
+def test_the_point_of_a_derivative_may_be_a_number_of_python(x64):
+    integral = lambda a: integrate.quad(lambda x, a: jnp.exp(-a * x), 0.0, a, (a,))[0]
+    slope = jax.grad(integral)(2.0)  # of (1 - exp(-a * a)) / a
+    expected = 2 * np.exp(-4.0) - (1 - np.exp(-4.0)) / 4
+    np.testing.assert_allclose(slope, expected, rtol=1e-8)

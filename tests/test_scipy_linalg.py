@@ -109,3 +109,12 @@ def test_a_float32_product_is_symmetric_enough():
 def test_stacks_of_matrices_are_refused():
     with pytest.raises(SolverError, match=r"jfi\.vmap"):
         linalg.solve_continuous_lyapunov(jnp.ones((2, 3, 3)), jnp.ones((2, 3, 3)))
+
+
+def test_integers_are_computed_in_the_precision_of_the_world(x64):
+    a, q = np.array([[2, 1], [1, 3]]), np.array([[1, 0], [0, 1]])
+    found = linalg.solve_continuous_lyapunov(a, q), linalg.logm(a)
+    expected = scipy.linalg.solve_continuous_lyapunov(a, q), scipy.linalg.logm(a)
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours.dtype == (jnp.float64 if x64 else jnp.float32)
+        np.testing.assert_allclose(ours, theirs, **close(x64))

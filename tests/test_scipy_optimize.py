@@ -417,3 +417,10 @@ REFUSED = [
 def test_what_is_refused_says_what_to_write(call, words):
     with pytest.raises(SolverError, match=words):
         call()
+
+
+def test_integers_are_where_a_search_begins_in_the_precision_of_the_world(x64):
+    dtype = jnp.float64 if x64 else jnp.float32
+    root = optimize.brentq(lambda x: 3 * x - 1, 0, 1)
+    assert root.dtype == dtype
+    np.testing.assert_allclose(root, 1 / 3, rtol=1e-12 if x64 else 1e-6)

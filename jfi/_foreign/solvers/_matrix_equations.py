@@ -19,6 +19,7 @@ import jax.scipy.linalg
 
 from ..._errors import SolverError
 from ._matrix_calls import call_scipy
+from ._options import precise_dtype
 
 
 def solve_sylvester(
@@ -214,7 +215,7 @@ def _h(matrix: jax.Array) -> jax.Array:
 
 def _promoted(*matrices: Any) -> list[jax.Array]:
     arrays = [jnp.asarray(m) for m in matrices]
-    dtype = jnp.result_type(*arrays, jnp.float32)
+    dtype = precise_dtype(*arrays)
     for array in arrays:
         if array.ndim != 2:
             message = (

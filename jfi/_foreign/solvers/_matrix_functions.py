@@ -16,6 +16,7 @@ import jax.scipy.linalg
 
 from ._matrix_calls import call_scipy
 from ._matrix_equations import solve_sylvester
+from ._options import precise_dtype
 
 
 def logm(A: Any) -> jax.Array:  # noqa: N803
@@ -130,4 +131,4 @@ def _power_rule(primals: Any, tangents: Any) -> Any:
 
 def _square(matrix: Any) -> jax.Array:
     array = jnp.asarray(matrix)
-    return array.astype(jnp.result_type(array, jnp.float32))
+    return array.astype(precise_dtype(array))

@@ -32,7 +32,8 @@ def replaced(
     new, start = list(consts), 0
     for place in places:
         old = consts[place]
-        part = vector[start : start + old.size]
-        new[place] = part.reshape(old.shape).astype(old.dtype)
-        start += old.size
+        size, shape = jnp.size(old), jnp.shape(old)  # JAX hands on numbers, too
+        part = vector[start : start + size]
+        new[place] = part.reshape(shape).astype(old.dtype)
+        start += size
     return new

@@ -62,7 +62,15 @@ def real_array(value: Any, name: str) -> jax.Array:
         raise SolverError(message)
     if array.dtype in (jnp.float32, jnp.float64):
         return array
-    return array.astype(jnp.result_type(array.dtype, jnp.float32, float))
+    return array.astype(precise_dtype(array))
+
+
+def precise_dtype(*arrays: Any) -> Any:
+    """The dtype of all, of at least 32 bits; for integers the float that JAX creates.
+
+    `result_type(integers, float32)` is float32 where 64-bit types are on, too.
+    """
+    return jnp.result_type(jnp.result_type(*arrays, float), jnp.float32)
 
 
 def tolerance(dtype: Any) -> float:

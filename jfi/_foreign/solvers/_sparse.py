@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ..._errors import SolverError
 from .._host_calls import host_call, runs_now
+from ._options import precise_dtype
 
 
 class Coordinates(NamedTuple):
@@ -132,7 +133,7 @@ def spsolve(A: Any, b: Any, permc_spec: str | None = None) -> jax.Array:  # noqa
             f"shape {right.shape}. Pass shapes (n, n) and (n,) or (n, k)."
         )
         raise SolverError(message)
-    dtype = jnp.result_type(matrix.values, right, jnp.float32)
+    dtype = precise_dtype(matrix.values, right)
     matrix = matrix._replace(values=matrix.values.astype(dtype))
     right = right.astype(dtype)
     if runs_now([*matrix[:3], right]):
