@@ -71,7 +71,10 @@ ADDED = {
         percentile_filter prewitt rank_filter sobel uniform_filter
         uniform_filter1d""".split()
     ),
-    "jax.scipy.integrate": {"IvpResult", "QuadResult", "quad", "solve_ivp"},
+    "jax.scipy.integrate": {
+        "IvpResult", "IvpSolution", "QuadResult", "cumulative_trapezoid", "odeint",
+        "quad", "simpson", "solve_ivp",
+    },
     "jax.scipy.sparse.linalg": {
         "LinearOperator", "aslinearoperator", "factorized", "spsolve",
     },

@@ -8,9 +8,15 @@ from jax.scipy.integrate import *  # pyright: ignore[reportWildcardImportFromLib
 if _typing.TYPE_CHECKING:
     from .._foreign.solvers._initial_values import (
         IvpResult as IvpResult,
+        IvpSolution as IvpSolution,
+        odeint as odeint,
         solve_ivp as solve_ivp,
     )
     from .._foreign.solvers._quadrature import QuadResult as QuadResult, quad as quad
+    from .._foreign.solvers._sampled import (
+        cumulative_trapezoid as cumulative_trapezoid,
+        simpson as simpson,
+    )
 else:
     import jax.scipy.integrate as _theirs
 
@@ -20,8 +26,12 @@ else:
 
     _HOMES = {
         "IvpResult": "_initial_values",
+        "IvpSolution": "_initial_values",
         "QuadResult": "_quadrature",
+        "cumulative_trapezoid": "_sampled",
+        "odeint": "_initial_values",
         "quad": "_quadrature",
+        "simpson": "_sampled",
         "solve_ivp": "_initial_values",
     }
     __getattr__, __dir__ = _attach(

@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from ..._advice import hiding_frames
 from ..._errors import SolverError
 from ._options import real_array
 from ._scalar_roots import root_scalar
@@ -19,6 +20,7 @@ _RTOL = 8.881784197001252e-16  # SciPy's, as is the other
 _XTOL = 2e-12
 
 
+@hiding_frames
 def bisect(
     f: Callable[..., Any], a: Any, b: Any, args: Any = (), xtol: float = _XTOL,
     rtol: float = _RTOL, maxiter: int = 100,
@@ -52,6 +54,7 @@ def bisect(
     return _between("bisect", f, a, b, args, xtol, rtol, maxiter)
 
 
+@hiding_frames
 def brenth(
     f: Callable[..., Any], a: Any, b: Any, args: Any = (), xtol: float = _XTOL,
     rtol: float = _RTOL, maxiter: int = 100,
@@ -81,6 +84,7 @@ def brenth(
     return _between("brenth", f, a, b, args, xtol, rtol, maxiter)
 
 
+@hiding_frames
 def ridder(
     f: Callable[..., Any], a: Any, b: Any, args: Any = (), xtol: float = _XTOL,
     rtol: float = _RTOL, maxiter: int = 100,
@@ -110,6 +114,7 @@ def ridder(
     return _between("ridder", f, a, b, args, xtol, rtol, maxiter)
 
 
+@hiding_frames
 def toms748(
     f: Callable[..., Any], a: Any, b: Any, args: Any = (), k: int = 1,
     xtol: float = _XTOL, rtol: float = _RTOL, maxiter: int = 100,
@@ -140,6 +145,7 @@ def toms748(
     return _between("toms748", f, a, b, args, xtol, rtol, maxiter, {"k": k})
 
 
+@hiding_frames
 def newton(
     func: Callable[..., Any], x0: Any, args: Any = (), tol: float | None = None,
     maxiter: int = 50, x1: Any = None, rtol: float | None = None,

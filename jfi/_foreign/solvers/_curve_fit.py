@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..._advice import hiding_frames
 from ..._errors import SolverError
 from ._hoisting import HoistedFunction, evaluated, hoisted
 from ._least_squares import least_squares
@@ -26,6 +27,7 @@ class CurveFitResult(NamedTuple):
     pcov: jax.Array
 
 
+@hiding_frames
 def curve_fit(
     f: Callable[..., Any],
     xdata: Any,

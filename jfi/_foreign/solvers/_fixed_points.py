@@ -8,12 +8,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..._advice import hiding_frames
 from ._driving import Asked, drive
 from ._hoisting import HoistedFunction, hoisted
 from ._implicit import implicit
 from ._options import bound, real_array, refuse_method
 
 
+@hiding_frames
 def fixed_point(
     func: Callable[..., Any],
     x0: Any,

@@ -1,33 +1,55 @@
-"""Ordinary differential equations: `scipy.integrate.solve_ivp`.
+"""Ordinary differential equations: `scipy.integrate.solve_ivp`, and `odeint`."""
 
-Derivatives are forward sensitivities: the derivative of the state with respect to all
-that is asked for is integrated along with the state. It costs the time of as many
-copies of the equation as there are numbers to differentiate by, and has every order,
-forward and reverse.
-
-References:
-    E. Hairer, S. Nørsett, G. Wanner, Solving Ordinary Differential Equations I, I.14.
-"""
-
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from ..._advice import hiding_frames
 from ..._errors import SolverError
-from ._driving import Asked, drive
-from ._hoisting import Derived, HoistedFunction, hoisted
-from ._implicit import no_tangent
-from ._moving import as_vector, is_moving, moving, replaced
-from ._options import Options, bound, frozen, real_array, refuse_method
+from ._events import Events, PathWithEvents, traced_events
+from ._hoisting import HoistedFunction, hoisted
+from ._options import bound, frozen, real_array, refuse_method
+from ._paths import EXPLICIT, Given, Ivp, Path, value_of
 
 
-EXPLICIT = ("RK45", "RK23", "DOP853")
 METHODS = (*EXPLICIT, "Radau", "BDF", "LSODA")
+
+
+@jax.tree_util.register_pytree_node_class
+class IvpSolution:
+    """The state at any time: what `solve_ivp(..., dense_output=True).sol` is.
+
+    Each call solves the equation again, up to the times asked for. It is a pytree, and
+    so an argument and a result of compiled functions.
+    """
+
+    def __init__(self, given: Given, path: Path, shape: tuple[int, ...]) -> None:
+        self._given, self._path, self._shape = given, path, shape
+
+    def __call__(self, t: Any) -> jax.Array:
+        """The state at some times.
+
+        Args:
+            t: Times, in any shape and order.
+
+        Returns:
+            `(*y0.shape, *t.shape)` states, with derivatives; NaN outside of `t_span`
+            and after an event that ended the path.
+        """
+        times = jnp.asarray(t, self._given.state.dtype)
+        states = self._path(self._given._replace(times=times.ravel()))[0]
+        return states.T.reshape(*self._shape, *times.shape)
+
+    def tree_flatten(self) -> tuple[tuple[Given], tuple[Path, tuple[int, ...]]]:
+        """Its numbers, and what is static."""
+        return (self._given,), (self._path, self._shape)
+
+    @classmethod
+    def tree_unflatten(cls, static: Any, given: Any) -> "IvpSolution":
+        """The opposite of `tree_flatten`."""
+        return cls(*given, *static)
 
 
 class IvpResult(NamedTuple):
@@ -40,6 +62,10 @@ class IvpResult(NamedTuple):
         success: Boolean: the solver reached the end.
         status: SciPy's status as an integer.
         nfev: How often the solver asked for the right-hand side.
+        t_events: For each event the `(places,)` times at which it happened, NaN behind;
+            None without events. They have derivatives.
+        y_events: For each event the `(places, *y0.shape)` states then.
+        sol: `IvpSolution`, the state at any time, with `dense_output=True`.
     """
 
     t: jax.Array
@@ -47,6 +73,9 @@ class IvpResult(NamedTuple):
     success: jax.Array
     status: jax.Array
     nfev: jax.Array
+    t_events: tuple[jax.Array, ...] | None = None
+    y_events: tuple[jax.Array, ...] | None = None
+    sol: IvpSolution | None = None
 
 
 @hiding_frames
@@ -56,7 +85,10 @@ def solve_ivp(
     y0: Any,
     method: str = "RK45",
     t_eval: Any = None,
+    dense_output: bool = False,
+    events: Any = None,
     *,
+    max_events: int = 16,
     args: Any = (),
     rtol: float = 1e-3,
     atol: float = 1e-6,
@@ -89,6 +121,12 @@ def solve_ivp(
         method: "RK45", "RK23", "DOP853", "Radau", "BDF" or "LSODA", as in SciPy.
         t_eval: `(times,)` array: the times of which the state is returned. It is
             needed: the number of SciPy's own steps is no shape that JAX could know.
+        dense_output: Whether the result has `sol`, a function of time.
+        events: `event(t, y, *args)` or several, each of which returns a number that is
+            zero when it happens. As in SciPy, `event.terminal = True` ends the path,
+            `event.direction = -1` counts falling zeros only.
+        max_events: How many times there is a place for in `t_events`, for each event
+            that does not end the path. More are an error.
         args: More arguments of `fun`, of any type that JAX takes.
         rtol: As in SciPy.
         atol: As in SciPy, a number.
@@ -99,7 +137,7 @@ def solve_ivp(
 
     Raises:
         SolverError: No `t_eval`, an unknown method, or a right-hand side of another
-            shape than the state.
+            shape than the state; more events than `max_events`.
         ValueError: SciPy's, on times outside of `t_span`.
     """
     refuse_method(method, METHODS, "solve_ivp")
@@ -112,9 +150,75 @@ def solve_ivp(
     state = real_array(y0, "y0 of solve_ivp()")
     start, stop = (jnp.asarray(t, state.dtype).reshape(()) for t in t_span)
     times = jnp.asarray(t_eval, state.dtype)
-    point = jax.ShapeDtypeStruct((1 + state.size,), state.dtype)
+    function, consts = _traced(bound(fun, args), state)
+    given = Given(consts, start, stop, state.ravel(), times)
+    solver = Ivp(method, rtol, atol, frozen(options))
+    if events is not None:
+        called = lambda event: bound(event, args)
+        seen = traced_events(events, called, state.shape, state.dtype, max_events)
+        return _with_events(solver, function, given, seen, state.shape, dense_output)
+    path = Path(solver, value_of, function)
+    y, success, status, nfev = path(given)
+    y = y.T.reshape(*state.shape, times.size)
+    result = IvpResult(times, y, success, status, nfev)
+    return (
+        result._replace(sol=_solution(path, given, state)) if dense_output else result
+    )
 
-    called = bound(fun, args)
+
+@hiding_frames
+def odeint(
+    func: Callable[..., Any],
+    y0: Any,
+    t: Any,
+    args: Any = (),
+    *,
+    rtol: float | None = None,
+    atol: float | None = None,
+    tfirst: bool = False,
+) -> jax.Array:
+    """Integrate `dy/dt = func(y, t)`: `scipy.integrate.odeint` for JAX functions.
+
+    It is `solve_ivp` with the method "LSODA", and has its derivatives.
+
+    Example:
+        >>> import jfi as jnp
+        >>> decay = lambda y, t, rate: -rate * y
+        >>> times = jnp.array([0.0, 1.0, 2.0])
+        >>> jnp.scipy.integrate.odeint(decay, 1.0, times, args=(0.5,))[:, 0].tolist()
+        [1.0, 0.6065, 0.3679]
+
+    Args:
+        func: `func(y, t, *args)` of a `(n,)` array and a number, returns an array like
+            `y`, or a list of numbers.
+        y0: `(n,)` real array: the state at the first time.
+        t: `(times,)` times; the first one is that of `y0`.
+        args: More arguments of `func`, of any type that JAX takes.
+        rtol: As in SciPy. None: 1.49e-8 for float64, 1e-6 for float32.
+        atol: See `rtol`.
+        tfirst: Whether it is `func(t, y, *args)`.
+
+    Returns:
+        `(times, n)` states. NaN after the time at which the solver gave up.
+
+    Raises:
+        SolverError: A right-hand side of another shape than the state.
+    """
+    state = jnp.atleast_1d(real_array(y0, "y0 of odeint()"))
+    times = jnp.asarray(t, state.dtype)
+    called = bound((lambda y, t, *more: func(t, y, *more)) if tfirst else func, args)
+    function, consts = _traced(lambda t, y: called(y, t), state)
+    finest = 1.49e-8 if state.dtype == jnp.float64 else 1e-6
+    rtol, atol = (finest if tol is None else tol for tol in (rtol, atol))
+    solver = Ivp("LSODA", rtol, atol, (), any_times=True)
+    given = Given(consts, times[0], times[-1], state, times)
+    return Path(solver, value_of, function)(given)[0]
+
+
+def _traced(
+    called: Callable[..., Any], state: jax.Array
+) -> tuple[HoistedFunction, list[Any]]:
+    """The right-hand side as a function of `(t, *y)`, and what it captured."""
 
     def slope(point: jax.Array) -> jax.Array:
         y = point[1:].reshape(state.shape)
@@ -124,172 +228,47 @@ def solve_ivp(
         value = jnp.asarray(value)
         if value.size != state.size:
             message = (
-                f"solve_ivp() got a fun that returns shape {value.shape} for a state "
+                f"the solver got a fun that returns shape {value.shape} for a state "
                 f"of shape {state.shape}. Return the derivative of each number in it."
             )
             raise SolverError(message)
         return jnp.ravel(value).astype(state.dtype)
 
-    traced = hoisted(slope, point)
-    solver = _Ivp(method, rtol, atol, frozen(options))
-    path = _Path(solver, _value, traced.function)
-    given = _Given(traced.consts, start, stop, state.ravel(), times)
-    y, success, status, nfev = path(given)
-    shape = (*state.shape, times.size)
-    return IvpResult(times, y.T.reshape(shape), success, status, nfev)
+    traced = hoisted(slope, jax.ShapeDtypeStruct((1 + state.size,), state.dtype))
+    return traced.function, traced.consts
 
 
-class _Given(NamedTuple):
-    """All that a path depends on; `state` is that of the time `start`."""
+def _solution(path: Path, given: Given, state: jax.Array) -> IvpSolution:
+    import dataclasses
 
-    consts: list[Any]
-    start: Any
-    stop: Any
-    state: Any
-    times: Any
+    solver = dataclasses.replace(path.solver, any_times=True)
+    return IvpSolution(given, dataclasses.replace(path, solver=solver), state.shape)
 
 
-@dataclass(frozen=True)
-class _Path:
-    """The solution of `dy/dt = derive(function, consts, (t, y))`."""
-
-    solver: "_Ivp"
-    derive: Derived
-    function: HoistedFunction
-
-    def __call__(self, given: _Given) -> list[jax.Array]:
-        """`(times, n)` states, success, status and the number of calls."""
-        solved = jax.custom_jvp(self._solved)
-        solved.defjvp(self._rule, symbolic_zeros=True)
-        path: list[jax.Array] = solved(given)
-        return path
-
-    def _solved(self, given: _Given) -> list[jax.Array]:
-        size, dtype = given.state.size, given.state.dtype
-        point = jax.ShapeDtypeStruct((1 + size,), dtype)
-        integer = jax.ShapeDtypeStruct((), jnp.int32)
-        states = jax.ShapeDtypeStruct((given.times.size, size), dtype)
-        specs = [states, jax.ShapeDtypeStruct((), jnp.bool_), integer, integer]
-        asked = [
-            Asked(self.derive, self.function),
-            Asked(_Jacobian(self.derive), self.function),
-        ]
-        captured = [given.consts, given.consts]
-        return drive(self.solver, asked, captured, point, list(given[1:]), specs)
-
-    def _rule(self, primals: Any, tangents: Any) -> Any:
-        given, moved = _Given(*primals[0]), _Given(*tangents[0])
-        states, *rest = self(given)
-        dtype, size = states.dtype, given.state.size
-        change = jnp.zeros_like(states)
-
-        def slope(time: jax.Array, state: jax.Array) -> jax.Array:
-            point = jnp.concatenate([time[None], state])
-            value: jax.Array = self.derive(self.function, given.consts, point)
-            return value
-
-        places = moving(moved.consts)
-        starts, directions = [], []
-        if is_moving(moved.state):
-            starts.append(jnp.eye(size, dtype=dtype))
-            directions.append(moved.state)
-        if is_moving(moved.start):  # a later start at this state leaves out a part
-            starts.append(-slope(given.start, given.state)[None])
-            directions.append(moved.start[None])
-        if places:
-            directions.append(as_vector([moved.consts[k] for k in places], dtype))
-            starts.append(jnp.zeros((directions[-1].size, size), dtype))
-        if starts:
-            first = jnp.concatenate(starts)
-            count = first.shape[0]
-            along = _Along(self.derive, places, size, count)
-            begin = jnp.concatenate([given.state, first.ravel()])
-            whole = _Path(self.solver, along, self.function)
-            extended = whole(given._replace(state=begin))[0][:, size:]
-            slopes = extended.reshape(-1, count, size)
-            change += jnp.einsum("tks,k->ts", slopes, jnp.concatenate(directions))
-        if is_moving(moved.times):
-            change += jax.vmap(slope)(given.times, states) * moved.times[:, None]
-        return [states, *rest], [change, *map(no_tangent, rest)]
-
-
-@dataclass(frozen=True)
-class _Along:
-    """The right-hand side of a state and of its derivatives in some directions.
-
-    The last directions are those of the constants at `places`.
-    """
-
-    derive: Derived
-    places: tuple[int, ...]
-    size: int
-    directions: int
-
-    def __call__(
-        self, function: HoistedFunction, consts: Any, point: jax.Array
-    ) -> jax.Array:
-        time, state = point[:1], point[1 : 1 + self.size]
-        slopes = point[1 + self.size :].reshape(self.directions, self.size)
-        moved = as_vector([consts[k] for k in self.places] or [time[:0]], point.dtype)
-
-        def slope(state: jax.Array, moved: jax.Array) -> Any:
-            new = replaced(consts, self.places, moved)
-            return self.derive(function, new, jnp.concatenate([time, state]))
-
-        value, along = jax.linearize(slope, state, moved)
-        of_consts = jnp.eye(self.directions, moved.size, moved.size - self.directions)
-        changes = jax.vmap(along)(slopes, of_consts.astype(point.dtype))
-        return jnp.concatenate([value, changes.ravel()])
-
-
-@dataclass(frozen=True)
-class _Jacobian:
-    """The derivative of a right-hand side with respect to the state."""
-
-    derive: Derived
-
-    def __call__(
-        self, function: HoistedFunction, consts: Any, point: jax.Array
-    ) -> jax.Array:
-        slope = lambda y: self.derive(function, consts, jnp.concatenate([point[:1], y]))
-        jacobian: jax.Array = jax.jacfwd(slope)(point[1:])
-        return jacobian
-
-
-@dataclass(frozen=True)
-class _Ivp:
-    """`scipy.integrate.solve_ivp` with these settings, as a solver to drive."""
-
-    method: str
-    rtol: float
-    atol: float
-    options: Options
-
-    def __call__(
-        self, ask: Callable[..., Any], start: Any, stop: Any, state: Any, times: Any
-    ) -> Sequence[Any]:
-        from scipy import integrate
-
-        size = state.size
-        options = dict(self.options)
-        if self.method not in EXPLICIT:
-            options["jac"] = lambda t, y: ask(1, [t, *y]).reshape(size, size)
-        found = integrate.solve_ivp(
-            lambda t, y: ask(0, [t, *y]),
-            (float(start), float(stop)),
-            state,
-            method=self.method,
-            t_eval=times,
-            rtol=self.rtol,
-            atol=self.atol,
-            **options,
-        )
-        states = np.full((times.size, size), np.nan)
-        if found.y is not None and len(found.t):
-            states[: len(found.t)] = np.asarray(found.y).T
-        return states, found.success, found.status, found.nfev
-
-
-def _value(function: HoistedFunction, consts: Any, point: jax.Array) -> jax.Array:
-    value: jax.Array = function(consts, point)[0]
-    return value
+def _with_events(
+    solver: Ivp,
+    function: HoistedFunction,
+    given: Given,
+    events: Events,
+    shape: tuple[int, ...],
+    dense_output: bool,
+) -> IvpResult:
+    path = PathWithEvents(solver, function, events.functions, events.kinds)
+    found = path(given, events.consts)
+    t_events, y_events, begin = [], [], 0
+    for kind in events.kinds:
+        rows = slice(begin, begin + kind.places)
+        t_events.append(found.times[rows])
+        y_events.append(found.at[rows].reshape(kind.places, *shape))
+        begin += kind.places
+    y = found.states.T.reshape(*shape, given.times.size)
+    result = IvpResult(
+        given.times, y, found.success, found.status, found.nfev, tuple(t_events),
+        tuple(y_events),
+    )  # fmt: skip
+    if not dense_output:
+        return result
+    far = jnp.nanmax(jnp.abs(found.times - given.start))
+    end = given.start + jnp.sign(given.stop - given.start) * far
+    until = given._replace(stop=jnp.where(found.status == 1, end, given.stop))
+    return result._replace(sol=IvpSolution(until, path.plain(), shape))

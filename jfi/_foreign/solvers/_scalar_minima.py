@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..._advice import hiding_frames
 from ..._errors import SolverError
 from ._driving import Asked, drive
 from ._hoisting import HoistedFunction, evaluated, hoisted
@@ -33,6 +34,7 @@ class MinimizeScalarResult(NamedTuple):
     nit: jax.Array
 
 
+@hiding_frames
 def minimize_scalar(
     fun: Callable[..., Any],
     bracket: Any = None,
