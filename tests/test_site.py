@@ -114,6 +114,13 @@ def test_examples_of_docstrings_are_code(site):
     assert text.count("language-pycon") > 15
 
 
+def test_functions_are_referred_to_and_refer_to_each_other(pages):
+    guide, functions = pages[BASE + "batching/"], pages[BASE + "api/compiling/"]
+    assert "../api/compiling/#jfi.vmap_automatically" in guide.links
+    assert "#jfi.vmap_automatically" in functions.links
+    assert "jfi.vmap_automatically" in functions.ids
+
+
 # ------------------------------------------------------------------ in a browser
 
 

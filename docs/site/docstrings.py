@@ -10,7 +10,9 @@ import griffe
 
 # From `>>>` to the next empty line, as doctest reads it.
 EXAMPLE = re.compile(r"^( *)>>> .*(?:\n.*\S.*)*", re.MULTILINE)
-COMPLETED = ("jfi._arrays.", "jfi._random.")
+# Objects that are called: source text has their help at their classes.
+CALLED = "jfi._foreign.jaxify._registry.jaxify"
+COMPLETED = ("jfi._arrays.", "jfi._random.", CALLED)
 
 
 class Docstrings(griffe.Extension):
@@ -18,15 +20,17 @@ class Docstrings(griffe.Extension):
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Complete and fence a docstring."""
+        module, _dot, name = obj.path.rpartition(".")
+        if obj.path == CALLED:
+            obj.docstring = griffe.Docstring("", parent=obj)
         if obj.docstring is None:
             return
         of_module = obj.parent is not None and obj.parent.is_module
-        if obj.is_function and of_module and obj.path.startswith(COMPLETED):
+        if not obj.is_class and of_module and obj.path.startswith(COMPLETED):
             # The site is made of source text, where decorators have added nothing yet.
-            module, _dot, name = obj.path.rpartition(".")
-            function = getattr(importlib.import_module(module), name, None)
+            value = getattr(importlib.import_module(module), name, None)
             # Python 3.11 keeps the indentation, which makes code of prose.
-            obj.docstring.value = inspect.getdoc(function) or obj.docstring.value
+            obj.docstring.value = inspect.getdoc(value) or obj.docstring.value
         # Without a fence, Markdown makes three quotations of `>>>`.
         fenced = r"\1```pycon\n\g<0>\n\1```"
         obj.docstring.value = EXAMPLE.sub(fenced, obj.docstring.value)
