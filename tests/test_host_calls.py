@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from jfi import CallbackError
+from jfi import CallbackError, _jax_internals
 from jfi._foreign.host import (
     GivenFunction,
     HostFunction,
@@ -529,3 +529,17 @@ print(np.asarray(jax.jit(jax.grad(lambda y: run(x, y).sum()))(y)).tolist())
     lines = output_of(code, env=env).splitlines()
     product = str([k * (1.0 + k % 2) for k in range(8)])
     assert lines == [product, product, "[12.0, 16.0]"]
+
+
+def test_calls_through_trees_of_jax_give_the_same():
+    def both(x, y):
+        specs = [jax.ShapeDtypeStruct((2,), x.dtype), jax.ShapeDtypeStruct((), y.dtype)]
+        swapped = lambda x, y: [x[::-1], y + 1]
+        return host_call(swapped, specs, x, y, name="both")
+
+    x, y = jnp.array([1.0, 2.0]), jnp.array(3)
+    flat = jax.jit(both)(x, y)
+    with _jax_internals.without("flat_buffer_calls"):
+        in_trees = jax.jit(lambda x, y: both(x, y))(x, y)
+    for found in (flat, in_trees):
+        assert [one.tolist() for one in found] == [[2.0, 1.0], 4]

@@ -223,6 +223,23 @@ def test_numbers_are_told_apart_by_type_and_value():
         assert run(x)[0] == np.copysign(1.0, number)
 
 
+@pytest.mark.parametrize("error", [TypeError, AttributeError])
+def test_a_function_that_fails_on_a_number_runs_once(error):
+    calls = []
+
+    @functools.wraps(torch.add)  # which also copies __module__
+    def fails(x, number):
+        calls.append(number)
+        if isinstance(number, float):
+            raise error("its own")
+        return x
+
+    with pytest.raises(error, match="its own") as caught:
+        from_torch(fails)(jnp.ones(2), 1.5)
+    assert calls == [1.5]
+    assert "pass jnp.asarray(1.5)" in caught.value.__notes__[0]
+
+
 def test_objects_are_passed_on():
     class Config:
         def __init__(self, width):

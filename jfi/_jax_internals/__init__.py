@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import jax
 
 from ._batch_tracers import is_batched as is_batched
+from ._buffer_calls import called_on_buffers as called_on_buffers
 from ._call_stack import (
     call_around as call_around,
     condition_draws as condition_draws,

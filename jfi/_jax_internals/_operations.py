@@ -1,7 +1,7 @@
 """Operations of jfi's own, with a rule for everything that JAX does.
 
 By `jax.extend.core.Primitive` and the tables of `jax.interpreters`, which JAX documents
-as unstable: this module is their only user.
+as unstable: this module and `_buffer_calls` are their only users.
 """
 
 from collections.abc import Callable

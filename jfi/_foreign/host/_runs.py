@@ -27,9 +27,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jax.experimental.buffer_callback import buffer_callback
 
-from ..._jax_internals import at_top_level, note_host_call, recorded
+from ..._jax_internals import (
+    at_top_level,
+    called_on_buffers,
+    note_host_call,
+    recorded,
+)
 from ._forms import (
     NUMPY,
     SHARED_BYTES,
@@ -118,9 +122,10 @@ def staged(
 
     fills = _fills(function, declared)
 
-    def on_buffers(_: object, out: Sequence[Any], *buffers: Any) -> None:
+    def on_buffers(_: object, *buffers: Any) -> tuple[()]:
         try:
-            views = list(map(form.view, buffers, given))
+            views = list(map(form.view, buffers, given))  # as many as there are specs
+            out = buffers[len(given) :]
             if copies:
                 views = list(map(form.copy, views))
             if fills:
@@ -130,6 +135,7 @@ def staged(
         except BaseException as error:
             # XLA knows of no exceptions: `original` finds this one by its number.
             raise recorded(error) from error
+        return ()
 
     def on_host(*arrays: Any) -> Any:
         try:
@@ -144,7 +150,7 @@ def staged(
             raise recorded(error) from error
 
     if in_place:
-        called: Callable[..., Any] = buffer_callback(on_buffers, declared)
+        called: Callable[..., Any] = called_on_buffers(on_buffers, declared)
         if len(declared) == 1:
             return called
         return lambda *arrays: jax.lax.optimization_barrier(called(*arrays))

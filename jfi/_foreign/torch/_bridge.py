@@ -53,9 +53,9 @@ def from_torch(function: Any) -> Any:
         A function of the same arguments; for a module a tree that can be called.
         Arrays (JAX, NumPy, tensors) become CPU tensors of the same dtype, int32
         becomes int64, PyTorch's index type. A number is passed on as it is, or as a
-        tensor where PyTorch takes no number. Everything else (strings, None, dtypes,
-        modules) is passed on as it is. Tensors and NumPy arrays in the result become
-        JAX arrays.
+        tensor where a function of PyTorch's own takes no number. Everything else
+        (strings, None, dtypes, modules) is passed on as it is. Tensors and NumPy
+        arrays in the result become JAX arrays.
 
     Raises:
         MissingDependencyError: PyTorch is not installed.

@@ -6,6 +6,7 @@ import types
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -44,42 +45,55 @@ class TorchFunction:
         functools.update_wrapper(self, function, updated=())
         self._function, self._on_trial = function, on_trial
         self._on_written = on_written
+        self._is_torchs = _is_torchs(function)
         of_class = type(function).__name__
         self._name = name or f"{getattr(function, '__name__', of_class)}()"
         self._cached_signature = functools.lru_cache(maxsize=256)(
-            lambda constant, specs: self._signature(constant.value, specs)
+            lambda constant, specs: self._signature(
+                constant.value, specs, is_torchs=self._is_torchs
+            )
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            if any(map(_is_number, args)):
-                return self._call_with_numbers(args, kwargs)
-            return self._call(args, kwargs)
+            return self._call_or_explain(args, kwargs)
         except Exception as error:
             hide_frames(error)
             raise
 
-    def _call_with_numbers(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    def _call_or_explain(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         try:
             return self._call(args, kwargs)
         except (TypeError, AttributeError) as error:
+            numbers = [x for x in args if _is_number(x)]
+            if not numbers:
+                raise
+            if not self._runs_only_torch(args, kwargs):
+                # Not again: code of the user's would do twice what it does.
+                note = _PASSED_ON.format(name=self._name, number=numbers[0])
+                error.add_note(note)
+                raise
             # torch.exp(1.0) takes no number, and F.dropout(x, 0.5) no tensor. Under jit
             # a number is a tensor anyway.
-            tensors = [jnp.asarray(x) if _is_number(x) else x for x in args]
+            tensors = tuple(jnp.asarray(x) if _is_number(x) else x for x in args)
             try:
                 return self._call(tensors, kwargs)
             except Exception:
                 raise error from None
 
-    def _call(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        leaves, rest = partition((tuple(args), kwargs), becomes_tensor)
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        leaves, rest = partition((args, kwargs), becomes_tensor)
         arrays = [to_array(leaf, self._name) for leaf in leaves]
         specs = tuple([Spec(array.shape, array.dtype) for array in arrays])
         # Objects may change, and equal ones may differ: no signature outlives a call.
         if not all(map(_is_value, rest.others)):
-            return self._signature(rest, specs)(arrays)
+            return self._signature(rest, specs, is_torchs=False)(arrays)
         key = (rest.structure, rest.is_taken, tuple(map(_key_of, rest.others)))
         return self._cached_signature(Constant(key, rest), specs)(arrays)
+
+    def _runs_only_torch(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        _, rest = partition((args, kwargs), becomes_tensor)
+        return self._is_torchs and all(map(_is_value, rest.others))
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -90,8 +104,15 @@ class TorchFunction:
     def __repr__(self) -> str:
         return f"from_torch({self._function!r})"
 
-    def _signature(self, rest: Rest, specs: Sequence[Spec]) -> Signature:
+    def _signature(
+        self, rest: Rest, specs: Sequence[Spec], *, is_torchs: bool
+    ) -> Signature:
+        tensors_alone = jax.tree.structure((rest.is_taken, {}))
+
         def of_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
+            if all(rest.is_taken) and rest.structure == tensors_alone:
+                return function
+
             def on_tensors(*tensors: "torch.Tensor") -> Any:
                 args, kwargs = rest.filled(tensors)
                 return function(*args, **kwargs)
@@ -101,10 +122,32 @@ class TorchFunction:
         make = self._on_trial
         on_trial = None if make is None else lambda: of_tensors(make())
         function = of_tensors(self._function)
-        return Signature(self._name, function, specs, on_trial, self._on_written)
+        given = (self._name, function, specs, on_trial, self._on_written)
+        return Signature(*given, is_torchs=is_torchs)
 
 
 _NUMBERS = (int, float, complex, np.number, np.bool_)
+
+
+_PASSED_ON = (
+    "jfi passes a number on as it is, here {number!r} to {name}. "
+    "If the function takes no number, pass jnp.asarray({number!r})."
+)
+
+
+def _is_torchs(function: object) -> bool:
+    """Whether a function is PyTorch's own: of no closure, and bound to no object.
+
+    Given tensors and numbers it runs no code of the user's, and reads no variables.
+    """
+    if isinstance(function, types.BuiltinFunctionType):
+        module = function.__module__ or ""
+    elif isinstance(function, types.FunctionType) and function.__closure__ is None:
+        # Not `__module__`, which `functools.wraps(torch.add)` copies.
+        module = function.__globals__.get("__name__", "")
+    else:
+        return False
+    return module.partition(".")[0] == "torch"
 
 
 def _is_number(argument: object) -> bool:

@@ -1,9 +1,8 @@
 """Tensors in the memory of JAX arrays, and JAX arrays in the memory of tensors."""
 
-import contextlib
 import functools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -122,14 +121,15 @@ def _users_alone() -> int | None:
     """
     import torch
 
-    with contextlib.suppress(Exception):
-        tensor = torch.empty(1)
+    tensor = torch.empty(1)
+    try:
         alone = _users(tensor)
-        other = tensor.detach()
-        if _users(other) > alone:
-            del tensor
-            return alone if _users(other) == alone else None
-    return None
+    except (AttributeError, KeyError, TypeError):  # another PyTorch: other names
+        return None
+    other = tensor.detach()
+    shared = _users(other)
+    del tensor
+    return alone if shared > alone == _users(other) else None
 
 
 def _fresh(tensor: "torch.Tensor") -> "torch.Tensor":
@@ -139,14 +139,11 @@ def _fresh(tensor: "torch.Tensor") -> "torch.Tensor":
 
 
 def _in_memory_of(array: NDArray[Any]) -> "torch.Tensor":
-    import torch
-
-    _warn_once()
     if array.dtype.kind != "V":
-        return torch.from_numpy(array)
+        return _from_numpy()(array)
     # bfloat16 and its like are no dtypes of NumPy's: they cross as integers.
     bits = array.view(f"int{8 * array.dtype.itemsize}")
-    return torch.from_numpy(bits).view(_same_dtype(array.dtype))
+    return _from_numpy()(bits).view(_same_dtype(array.dtype))
 
 
 def _as_numpy(tensor: "torch.Tensor", dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -160,8 +157,11 @@ def _as_numpy(tensor: "torch.Tensor", dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 @functools.cache
-def _warn_once() -> None:
-    """PyTorch warns once in a process of memory that must not be written: JAX's."""
+def _from_numpy() -> "Callable[[NDArray[Any]], torch.Tensor]":
+    """`torch.from_numpy`, silent from here on.
+
+    It warns once in a process of memory that must not be written: JAX's is such.
+    """
     import torch
 
     read_only = np.zeros(1)
@@ -169,6 +169,7 @@ def _warn_once() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.from_numpy(read_only)
+    return torch.from_numpy
 
 
 @functools.cache

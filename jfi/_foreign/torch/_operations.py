@@ -1,5 +1,6 @@
 """A function of the user's, for arguments of known shapes, and its checked runs."""
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -32,6 +33,13 @@ class Operation(TensorFunction):
         draws: It takes a key.
         tree: The structure of its results.
         proven: It does the same for all values, so that its runs are not watched.
+
+    Args:
+        name: What the user calls it, for messages.
+        function: Takes tensors, returns any tree of them.
+        findings: What is known of it.
+        n: How many tensors it takes.
+        is_torchs: All of it is PyTorch's code, which reads no variables.
     """
 
     def __init__(
@@ -40,6 +48,8 @@ class Operation(TensorFunction):
         function: Callable[..., Any],
         findings: Findings,
         n: int,
+        *,
+        is_torchs: bool = False,
     ) -> None:
         inexact = tuple(jnp.issubdtype(r.dtype, jnp.inexact) for r in findings.results)
         super().__init__(name, inexact, stops_gradients=findings.stops_gradients)
@@ -47,6 +57,7 @@ class Operation(TensorFunction):
         self._results = findings.results
         self.draws, self.tree = findings.draws, findings.tree
         self.proven = findings.proven
+        self._can_differ = not (self.proven and is_torchs)
         # A function that is not proven is given copies of all, whatever it does.
         self._copied = findings.written if self.proven else range(n)
 
@@ -97,21 +108,17 @@ class Operation(TensorFunction):
             tensors: Its arguments.
             copied: Whether they are copies, into which it may write.
         """
-        import torch
-
         if not self.proven:
             return self._watched(run, tensors)
         # What is proven may still read Python's variables: a module that is back in
         # training draws, or writes its statistics. This look costs two microseconds.
+        if not self._can_differ:
+            return _with_graphs(run, tensors)
         state = None if self.draws else _random_state()
         versions = self._versions()
-        if torch.is_grad_enabled():  # as it is in XLA's threads
-            results = self._run(run, tensors, copied)
-        else:
-            with recording():
-                # Those from inference mode, if the caller is in it, have no graph.
-                safe = [t.clone() if t.is_inference() else t for t in tensors]
-                results = self._run(run, safe, copied)
+        if not copied:
+            run = functools.partial(self._without_writes, run)
+        results = _with_graphs(run, tensors)
         drawn = state is not None and state != _random_state()
         if drawn or versions != self._versions():
             # It may have been another thread: watched, it is told for sure.
@@ -122,14 +129,9 @@ class Operation(TensorFunction):
                 raise
         return results
 
-    def _run(
-        self,
-        run: Callable[..., Result],
-        tensors: Sequence["torch.Tensor"],
-        copied: bool,
+    def _without_writes(
+        self, run: Callable[..., Result], *tensors: "torch.Tensor"
     ) -> Result:
-        if copied:
-            return run(*tensors)
         versions = [tensor._version for tensor in tensors]  # noqa: SLF001
         results = run(*tensors)
         if versions != [tensor._version for tensor in tensors]:  # noqa: SLF001
@@ -164,11 +166,28 @@ class Operation(TensorFunction):
         return found
 
 
-def _random_state() -> bytes:
+def _with_graphs(
+    run: Callable[..., Result], tensors: Sequence["torch.Tensor"]
+) -> Result:
     import torch
 
+    if torch.is_grad_enabled():  # as it is in XLA's threads
+        return run(*tensors)
+    with recording():
+        # Those from inference mode, if the caller is in it, have no graph.
+        return run(*(t.clone() if t.is_inference() else t for t in tensors))
+
+
+def _random_state() -> bytes:
     # As bytes: to compare tensors takes four times as long.
-    return torch.default_generator.get_state().numpy().tobytes()
+    return _read_state()().numpy().tobytes()
+
+
+@functools.cache
+def _read_state() -> "Callable[[], torch.Tensor]":
+    import torch
+
+    return torch.default_generator.get_state
 
 
 def _set_random_state(state: bytes | None) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import torch
 
 
-LEAF = jax.tree.structure(0)
+LEAF: Any = jax.tree.structure(0)
 
 
 def is_plain(result: Any) -> bool:
@@ -30,8 +30,10 @@ def flat_result(result: Any) -> tuple[list[Any], Any]:
         return [result], LEAF
     leaves, tree = jax.tree.flatten(result)
     if any(isinstance(leaf, tuple) for leaf in leaves):
-        return jax.tree.flatten(jax.tree.map(_named, result))
-    return leaves, tree
+        leaves, tree = jax.tree.flatten(jax.tree.map(_named, result))
+    # The very same object, for quick looks: what is not plain in the run without values
+    # may be so in all others.
+    return leaves, LEAF if tree == LEAF else tree
 
 
 def _named(leaf: Any) -> Any:

@@ -28,6 +28,7 @@ class Signature:
         on_trial: Makes a copy of the function to run without values and throw away.
             None: there is only the one function.
         on_written: Is told the positions of the arrays that it writes into.
+        is_torchs: All of it is PyTorch's code, which reads no variables.
     """
 
     def __init__(
@@ -37,7 +38,10 @@ class Signature:
         specs: Sequence[Spec],
         on_trial: Callable[[], Callable[..., Any]] | None = None,
         on_written: Callable[[Collection[int]], None] | None = None,
+        *,
+        is_torchs: bool = False,
     ) -> None:
+        self._is_torchs = is_torchs
         self._name, self._function, self._specs = name, function, tuple(specs)
         self._on_trial, self._on_written = on_trial, on_written
         self._seen: Operation | None = None  # what an eager call has shown
@@ -65,7 +69,8 @@ class Signature:
     def _operation(self, findings: Findings) -> Operation:
         if self._on_written is not None:
             self._on_written(findings.written)
-        return Operation(self._name, self._function, findings, len(self._specs))
+        n, is_torchs = len(self._specs), self._is_torchs
+        return Operation(self._name, self._function, findings, n, is_torchs=is_torchs)
 
     def _key(self, operation: Operation) -> list[jax.Array]:
         """The key of an operation that draws, from jfi's stream, as two words."""
