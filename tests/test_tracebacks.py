@@ -122,6 +122,25 @@ def test_functions_that_draw_show_the_same(make):
     assert shown(error_of(lambda: make(drawing)(X))) == ["<lambda>", "drawing", "inner"]
 
 
+class Diagonal(jnp.CustomArray):
+    def __init__(self):
+        self.x = X
+
+    def exp(self):
+        return outer(self.x)
+
+
+jnp.implements(jnp.sin, Diagonal)(outer)
+
+
+def test_rules_of_custom_arrays_show_one_frame_of_jfi_at_most():
+    for call in (lambda: jnp.exp(Diagonal()), lambda: jnp.sin(Diagonal())):
+        frames = traceback.walk_tb(error_of(call).__traceback__)
+        files = [frame.f_code.co_filename for frame, _ in frames]
+        assert sum(file != __file__ for file in files) <= 1
+        assert len(files) <= 6
+
+
 REFUSED = {
     "autojit's option": lambda: jnp.autojit(outer, static="q"),
     "vjp's cotangent": lambda: jnp.vjp(jnp.sin, X)[1]("a"),

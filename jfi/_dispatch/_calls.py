@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from .._advice import hide_frames
 from ._custom import customs, is_quax, is_sparse, rules_for
 from ._materialising import densified, is_conversion
 from ._retracing import note
@@ -107,7 +108,11 @@ def by_values(function: Function, values: tuple[Any, ...]) -> Any:
     found = customs([*args, *named.values()])
     if not found:
         return function.plain(*args, **named)
-    return dispatched(function, found, args, named)
+    try:
+        return dispatched(function, found, args, named)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def as_called(function: Function, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -115,8 +120,12 @@ def as_called(function: Function, args: tuple[Any, ...], named: dict[str, Any]) 
     found = customs([*args, *named.values()])
     if not found:
         return function.plain(*args, **named)
-    args, named = function.call(args, named)
-    return dispatched(function, found, args, named)
+    try:
+        args, named = function.call(args, named)
+        return dispatched(function, found, args, named)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def dispatched(
