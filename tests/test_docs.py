@@ -3,6 +3,7 @@
 import ast
 import builtins
 import doctest
+import linecache
 import re
 from pathlib import Path
 
@@ -24,6 +25,7 @@ OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 def run_page(text, name):
     """Run the blocks one after the other; they share their names."""
     names = {"__name__": "__main__"}
+    linecache.cache[name] = len(text), None, code_of(text), name
     for match in BLOCK.finditer(text):
         block = match.group(1)
         line = text[: match.start(1)].count("\n")
@@ -33,6 +35,17 @@ def run_page(text, name):
             # Blank lines before the code: a traceback shows the line of the page.
             exec(compile("\n" * line + block, name, "exec"), names)
     return names
+
+
+def code_of(text):
+    """The lines of a page, empty where they are not code: errors show their source."""
+    lines = [""] * text.count("\n")
+    for match in BLOCK.finditer(text):
+        if not match.group(1).lstrip().startswith(">>>"):
+            begin = text[: match.start(1)].count("\n")
+            block = match.group(1).splitlines()
+            lines[begin : begin + len(block)] = block
+    return [line + "\n" for line in lines]
 
 
 def run_doctest(block, names, name, line):

@@ -1,15 +1,19 @@
-"""Python's `if`, `while`, `and` ... on a traced value: which line, and what to write.
+"""Common mistakes: which line, and what to write, in the errors that leave jfi's tools.
 
-`_finding` looks up the expression whose truth value Python asked for, `_rewriting`
-writes the code that JAX can trace, `_branches` says both, `_attaching` puts it into the
-error. `_frames` leaves the frames of jfi out of tracebacks.
+`_attaching` puts the advice into an error; `_mistakes` knows which errors are common
+mistakes, and who has the words: `_branches`, `_numbers`, `_sizes`, `_elements`,
+`_shapes`, `_leaks`, `_attributes`. `_finding` looks up the expression that failed,
+`_rewriting` writes branches and loops that JAX can trace, `_wording` has the sentences.
+`_arguments` is for calls of `jit` and `vmap` that don't fit; `_missing_names` for names
+that jfi does not have. `_frames` is where errors leave jfi: it asks for the advice, and
+leaves the frames of jfi out of tracebacks.
 """
 
 from ._attaching import (
     advice as advice,
     attach_advice as attach_advice,
+    attach_axes as attach_axes,
     has_advice as has_advice,
     mark_advised as mark_advised,
-    with_advice as with_advice,
 )
 from ._frames import hide_frames as hide_frames, hiding_frames as hiding_frames

@@ -1,30 +1,73 @@
-"""The error for Python code that asks for the truth of a traced value."""
+"""What jfi adds to the errors that leave its tools."""
 
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import jax
 
+from .._errors import JfiError
 
-@contextmanager
-def with_advice() -> Generator[None]:
-    """Tell the user's line, and what to write, in an error that leaves this block.
 
-    The error keeps its class, and JAX's text below ours.
+def attach_advice(error: BaseException) -> None:
+    """Tell the user's line, and what to write, if the error is a common mistake.
+
+    The error keeps its class. One about traced values, which the function does not have
+    without jfi, begins with the advice, and has JAX's text below. One that plain Python
+    has, too, keeps its text, and the advice is a note.
     """
-    try:
-        yield
-    except jax.errors.TracerBoolConversionError as error:
-        attach_advice(error)
-        raise
+    if not isinstance(error, _CLASSES) or isinstance(error, JfiError):
+        return
+    if has_advice(error):
+        return
+    from ._mistakes import mistake_of  # not needed where nothing goes wrong
 
-
-def attach_advice(error: jax.errors.TracerBoolConversionError) -> None:
-    """Put the user's line, and what to write, in front of JAX's words."""
-    better = None if has_advice(error) else advice(error)
+    mistake = mistake_of(error)
+    if mistake is None:
+        return
+    better = mistake.advise(error)
     mark_advised(error)
+    if better is None:
+        return
+    if mistake.is_of_tracing:
+        _begin_with(error, better)
+    else:
+        _add_note(error, better)
+
+
+def advice(error: BaseException) -> str | None:
+    """The user's line and what to write instead, for an error about traced values.
+
+    None if it is another error, or the line is not found.
+    """
+    from ._mistakes import mistake_of
+
+    mistake = mistake_of(error)
+    is_known = mistake is not None and mistake.is_of_tracing
+    return mistake.advise(error) if mistake is not None and is_known else None
+
+
+def attach_axes(
+    error: Exception, in_axes: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> None:
+    """Tell which `in_axes` fit the arguments, in an error of `jax.vmap` about them."""
+    if isinstance(error, JfiError) or has_advice(error):
+        return
+    from ._arguments import of_axes
+
+    better = of_axes(error, in_axes, args, kwargs)
     if better is not None:
-        error.args = (f"{better}\n\nJAX says: {error}",)
+        mark_advised(error)
+        _begin_with(error, better)
+
+
+def _begin_with(error: BaseException, text: str) -> None:
+    error.args = (f"{text}\n\nJAX says: {error}",)
+
+
+def _add_note(error: BaseException, text: str) -> None:
+    """Add a note right below the text of an error: JAX's own is about the traceback."""
+    error.add_note(text)
+    error.__notes__.insert(0, error.__notes__.pop())
 
 
 def has_advice(error: BaseException) -> bool:
@@ -39,9 +82,9 @@ def mark_advised(error: BaseException) -> None:
 
 _ADVISED = "_jfi_advised"
 
-
-def advice(error: BaseException) -> str | None:
-    """The user's line and what to write instead; None if the line is not found."""
-    from ._branches import advice_for  # not needed where nothing goes wrong
-
-    return advice_for(error)
+# Of all common mistakes. Others, such as what jfi tells itself, are not looked at.
+_CLASSES = (
+    AttributeError, FloatingPointError, IndexError, NotImplementedError, TypeError,
+    ValueError,
+    jax.errors.UnexpectedTracerError,
+)  # fmt: skip

@@ -5,32 +5,24 @@ from typing import Any
 
 from ._finding import Place, find
 from ._rewriting import rewritten
+from ._wording import of_traced, write
 
 
 def advice_for(error: BaseException) -> str | None:
     """The user's line and what to write instead; None if the line is not found."""
-    place = find(error)
+    place = find(error, in_libraries=True)
     if place is None:
         return None
     asked = f"of `{ast.unparse(place.asked)}`" if place.asked is not None else "here"
-    return (
-        f"{_what(place)} in {place.function}() needs the truth value {asked}, which "
-        "is traced: it has no value while JAX traces the function.\n"
-        f"  {place.file}, line {place.line}: {place.text}\n{_instead(place)}"
-    )
-
-
-def _instead(place: Place) -> str:
+    said = of_traced(place, _what(place), f"the truth value {asked}")
     if isinstance(place.owner, ast.Assert):
-        return "Take the assert out, or check what the compiled function returns."
-    lines = rewritten(place)
-    if not lines:
-        return _GENERAL.format(jnp=place.alias)
-    return "Write instead:\n" + "\n".join(f"  {line}" for line in lines.splitlines())
+        instead = "Take the assert out, or check what the compiled function returns."
+        return said + instead
+    return said + write(rewritten(place), _GENERAL.format(jnp=place.alias))
 
 
 _GENERAL = (
-    "Write instead: {jnp}.where(condition, a, b) for a choice of values, "
+    "{jnp}.where(condition, a, b) for a choice of values, "
     "{jnp}.cond(condition, f, g, ...) for a choice of code, {jnp}.while_loop(cond, "
     "body, state) for a loop, {jnp}.logical_and(a, b), {jnp}.logical_or(a, b) and "
     "{jnp}.logical_not(a) for `a and b`, `a or b` and `not a`, {jnp}.maximum(a, b) "

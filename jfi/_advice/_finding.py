@@ -1,6 +1,8 @@
-"""The expression in the user's code whose truth value Python asked for."""
+"""The expression in the user's code that an error came from."""
 
 import ast
+import functools
+import inspect
 import linecache
 import sys
 import traceback
@@ -8,7 +10,7 @@ from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import Any
 
-from .._values import is_user_frame
+from .._values import is_user_code, is_user_frame
 
 
 @dataclass(frozen=True)
@@ -19,48 +21,117 @@ class Place:
         file: The file's name.
         line: The number of the line.
         text: What is written there.
-        function: The function it is in.
-        alias: What jfi is called there.
-        asked: The expression whose truth value was asked for, if the source is known.
-        owner: The statement or expression that asked: an `if`, a `while` ...
+        frame: The call that was there, with its variables.
+        is_direct: Whether it failed here, and not in code of a library called here.
+        node: The expression, or the `x += y`, that failed, if the source is known.
         parents: The node that each node of the file is in.
     """
 
     file: str
     line: int
     text: str
-    function: str
-    alias: str
-    asked: ast.expr | None = None
-    owner: ast.AST | None = None
-    parents: dict[ast.AST, ast.AST] = field(default_factory=dict)
+    frame: FrameType = field(repr=False)
+    is_direct: bool = True
+    node: ast.AST | None = None
+    parents: dict[ast.AST, ast.AST] = field(default_factory=dict, repr=False)
+
+    @property
+    def function(self) -> str:
+        """The function it is in."""
+        return self.frame.f_code.co_name
+
+    @property
+    def within(self) -> str:
+        """Where it is, for a sentence: ` in f()`, or nothing in a script."""
+        return "" if self.function == "<module>" else f" in {self.function}()"
+
+    @property
+    def alias(self) -> str:
+        """The name of jfi in the user's module; `jnp` if it has none."""
+        jfi = sys.modules["jfi"]
+        names = self.frame.f_globals.items()
+        return next((name for name, value in names if value is jfi), "jnp")
+
+    @property
+    def shown(self) -> str:
+        """The line as a line of a message."""
+        return f"  {self.file}, line {self.line}: {self.text}\n"
+
+    @property
+    def asked(self) -> ast.AST | None:
+        """The whole condition that the expression is a part of."""
+        node: Any = self.node
+        if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp)):
+            node = _only_condition(node) or node
+        while isinstance(self.parents.get(node), (ast.BoolOp, ast.UnaryOp)):
+            node = self.parents[node]
+        asked: ast.AST | None = node
+        return asked
+
+    @property
+    def owner(self) -> ast.AST | None:
+        """What asked for the condition: an `if`, a `while` ..."""
+        asked = self.asked
+        return None if asked is None else self.parents.get(asked)
+
+    def value_of(self, node: ast.AST | None) -> Any:
+        """The value of `x` or `self.x` in the call; None for all that runs code."""
+        match node:
+            case ast.Name(name):
+                variables = self.frame.f_locals, self.frame.f_globals
+                found = (names[name] for names in variables if name in names)
+                return next(found, None)
+            case ast.Attribute(of, name):
+                owner = self.value_of(of)
+                if inspect.ismodule(owner):  # some make their names on first use
+                    return getattr(owner, name, None)
+                return getattr(owner, "__dict__", {}).get(name)
+            case _:
+                return None
 
 
-def find(error: BaseException) -> Place | None:
-    """Where the user's code asked for the value that was not there."""
+def find(error: BaseException, *, in_libraries: bool = False) -> Place | None:
+    """Where the user's code was when an error came.
+
+    Args:
+        error: The error, with its traceback.
+        in_libraries: Whether code of installed libraries is as good as the user's own.
+    """
     found: tuple[FrameType, int, int] | None = None
-    entry = error.__traceback__
+    is_direct, entry = True, error.__traceback__
     for frame, line in traceback.walk_tb(error.__traceback__):
         if is_user_frame(frame) and entry is not None:
-            found = frame, line, entry.tb_lasti
+            is_direct = in_libraries or _is_own(frame)
+            found = (frame, line, entry.tb_lasti) if is_direct else found
         entry = entry.tb_next if entry is not None else None
     if found is None:
         return None
     frame, line, instruction = found
     file = frame.f_code.co_filename
     text = linecache.getline(file, line, frame.f_globals).strip()
-    place = Place(file, line, text, frame.f_code.co_name, _alias(frame))
     span = _span(frame.f_code, instruction)
     if span is None or not text:
-        return place
-    asked, owner, parents = _expression(file, frame, span)
-    return Place(file, line, text, place.function, place.alias, asked, owner, parents)
+        return Place(file, line, text, frame, is_direct)
+    parents = _parents("".join(linecache.getlines(file, frame.f_globals)))
+    inside = [node for node in parents if _covers(node, span)]
+    node: Any = inside[-1] if inside else None
+    return Place(file, line, text, frame, is_direct, node, parents)
 
 
-def _alias(frame: FrameType) -> str:
-    """The name of jfi in the user's module; `jnp` if it has none."""
-    jfi = sys.modules["jfi"]
-    return next((n for n, value in frame.f_globals.items() if value is jfi), "jnp")
+def calling() -> Place | None:
+    """Where the user's code has called jfi."""
+    frame = inspect.currentframe()
+    while frame is not None and not is_user_frame(frame):
+        frame = frame.f_back
+    if frame is None:
+        return None
+    file, line = frame.f_code.co_filename, frame.f_lineno
+    text = linecache.getline(file, line, frame.f_globals).strip()
+    return Place(file, line, text, frame)
+
+
+def _is_own(frame: FrameType) -> bool:
+    return is_user_code(str(frame.f_globals.get("__name__", "")), frame.f_code)
 
 
 _Span = tuple[int, int, int, int]  # first line, first column, last line, last column
@@ -76,28 +147,18 @@ def _span(code: CodeType, instruction: int) -> _Span | None:
     return None
 
 
-def _expression(
-    file: str, frame: FrameType, span: _Span
-) -> tuple[ast.expr | None, ast.AST | None, dict[ast.AST, ast.AST]]:
-    """The whole condition around a span of the source, what it is of, and the tree."""
+@functools.lru_cache(maxsize=1)  # batches try functions again and again
+def _parents(source: str) -> dict[ast.AST, ast.AST]:
+    """Each node of a source but the first, from the outside in, and what it is in."""
     try:
-        tree = ast.parse("".join(linecache.getlines(file, frame.f_globals)))
+        tree = ast.parse(source)
     except (SyntaxError, ValueError):
-        return None, None, {}
-    parents = {
+        return {}
+    return {
         child: parent
         for parent in ast.walk(tree)
         for child in ast.iter_child_nodes(parent)
     }
-    inside = [node for node in ast.walk(tree) if _covers(node, span)]
-    if not inside:
-        return None, None, {}
-    node: Any = inside[-1]
-    if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp)):
-        node = _only_condition(node) or node
-    while isinstance(parents.get(node), (ast.BoolOp, ast.UnaryOp)):
-        node = parents[node]
-    return node, parents.get(node), parents
 
 
 def _only_condition(comprehension: ast.expr) -> ast.expr | None:
@@ -121,7 +182,7 @@ def _only_condition(comprehension: ast.expr) -> ast.expr | None:
 
 
 def _covers(node: ast.AST, span: _Span) -> bool:
-    if not isinstance(node, ast.expr):
+    if not isinstance(node, (ast.expr, ast.AugAssign)):
         return False
     first, last = (span[0], span[1]), (span[2], span[3])
     begin = node.lineno, node.col_offset

@@ -1,11 +1,12 @@
-"""Tracebacks without the frames of jfi and JAX: an error shows the user's own lines.
+"""Where errors leave jfi: they get advice, and show the user's own lines alone.
 
 An error of the user's function passes some twenty frames of jfi on its way to the line
 that called it. JAX takes out its own frames below the outermost of its functions; the
 functions of jfi that users call take out those of both, in the way that the option
 `jax_traceback_filtering` says: `JAX_TRACEBACK_FILTERING=off` shows all.
 
-Nothing else of the error changes: the note, or the cause with all frames, is JAX's.
+Beside the advice (`_attaching`) nothing of the error changes: the note, or the cause
+with all frames, is JAX's.
 """
 
 import functools
@@ -15,6 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from .._jax_internals import filtering, is_shown
 from .._values import is_own_frame, is_python_frame
+from ._attaching import attach_advice
 
 
 P = ParamSpec("P")
@@ -22,12 +24,13 @@ R = TypeVar("R")
 
 
 def hide_frames(error: Exception) -> None:
-    """Take the frames of jfi and JAX out of a traceback.
+    """Add the advice on common mistakes, and take jfi's and JAX's frames out.
 
     To be called where a public function of jfi has caught the error, before `raise`,
     which adds no frame: then the error looks as if the user had called the function
     of theirs without jfi.
     """
+    attach_advice(error)
     mode = filtering()
     if mode == "off":
         return

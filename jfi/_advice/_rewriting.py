@@ -1,7 +1,8 @@
 """Code that JAX can trace in place of Python's branches and loops.
 
-Rewritten are an `if` that returns or sets one value, and a `while`. All else gets the
-general text in `_branches`: most other lines need more than the line to be known.
+Rewritten are an `if` that returns or sets one value, a `while`, and a `for` over a
+range. All else gets a general text: most other lines need more than the line to be
+known.
 """
 
 import ast
@@ -145,20 +146,15 @@ def _target_and_value(
             return None, None
 
 
-# ---- while ----
+# ---- while, for ----
 
 
 def _while(node: ast.While, test: str, jnp: str) -> str | None:
-    if node.orelse or _leaves_early(node.body):
-        return None
-    needed = _read_names([node.test])
-    for number, stmt in enumerate(node.body):
-        needed |= _read_names([stmt]) - set(_set_names(node.body[:number]))
-    names = [name for name in _set_names(node.body) if name in needed]
+    names = _carried(node, [node.test])
     if not names:
         return None
     carry = ", ".join(names)
-    body = [line for stmt in node.body for line in ast.unparse(stmt).splitlines()]
+    inner = _lines_of(node.body, carry)
     if len(names) == 1:
         head = [f"def body({carry}):"]
         loop = f"{carry} = {jnp}.while_loop(lambda {carry}: {test}, body, {carry})"
@@ -167,8 +163,49 @@ def _while(node: ast.While, test: str, jnp: str) -> str | None:
         head = ["def cond(state):", opened, f"    return {test}"]
         head += ["def body(state):", opened]
         loop = f"{carry} = {jnp}.while_loop(cond, body, ({carry}))"
-    inner = [f"    {line}" for line in [*body, f"return {carry}"]]
     return "\n".join([*head, *inner, loop])
+
+
+def for_loop(node: ast.AST | None, jnp: str) -> str | None:
+    """The lines for a `for i in range(n)`; None if it is another loop."""
+    match node:
+        case ast.For(ast.Name(i), ast.Call(ast.Name("range"), [*bounds], [])):
+            pass
+        case _:
+            return None
+    names = [name for name in _carried(node, []) if name != i]
+    if not names or len(bounds) > 2:
+        return None
+    carry = ", ".join(names)
+    state = carry if len(names) == 1 else "state"
+    opened = [] if len(names) == 1 else [f"    {carry} = state"]
+    start = carry if len(names) == 1 else f"({carry})"
+    limits = ", ".join(map(ast.unparse, [*([] if bounds[1:] else [_ZERO]), *bounds]))
+    head = [f"def body({i}, {state}):", *opened]
+    loop = f"{carry} = {jnp}.fori_loop({limits}, body, {start})"
+    return "\n".join([*head, *_lines_of(node.body, carry), loop])
+
+
+_ZERO = ast.Constant(0)
+
+
+def _carried(node: ast.While | ast.For, read: Sequence[ast.AST]) -> list[str]:
+    """The variables that one step of a loop leaves to the next; none if it has others.
+
+    Those that the step sets, and that are read before, or by the code `read`.
+    """
+    if node.orelse or _leaves_early(node.body):
+        return []
+    needed = _read_names(read)
+    for number, stmt in enumerate(node.body):
+        needed |= _read_names([stmt]) - set(_set_names(node.body[:number]))
+    return [name for name in _set_names(node.body) if name in needed]
+
+
+def _lines_of(body: Sequence[ast.stmt], carry: str) -> list[str]:
+    """The body of a function that makes one step."""
+    lines = [line for stmt in body for line in ast.unparse(stmt).splitlines()]
+    return [f"    {line}" for line in [*lines, f"return {carry}"]]
 
 
 def _set_names(block: Sequence[ast.stmt]) -> list[str]:

@@ -2,9 +2,7 @@
 
 import functools
 import inspect
-import linecache
 import re
-import traceback
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -13,7 +11,7 @@ from jax.core import Tracer
 
 from .._advice import advice, has_advice, mark_advised
 from .._errors import AutoJitError, JfiError
-from .._values import function_name, is_user_frame
+from .._values import function_name
 from ._graphs import Graph, Opened, paths, place
 from ._keeping import NumbersError
 from ._modes import Mode
@@ -116,6 +114,10 @@ def _named_leaves(error: Exception) -> list[int]:
     """The leaves that JAX's message says it is about."""
     if not isinstance(error, _NEEDS_VALUE):
         return []
+    return _leaves_in(error)
+
+
+def _leaves_in(error: Exception) -> list[int]:
     return sorted({int(i) for i in re.findall(r"leaves\[(\d+)\]", str(error))})
 
 
@@ -152,20 +154,23 @@ def rewrite_for_user(error: Exception, opened: Opened, names: Sequence[str]) -> 
     if of_nnx is not None:
         mark_advised(error)
         error.args = (of_nnx,)
-    if not isinstance(error, _NEEDS_VALUE):
+    better = advice(error)
+    if better is None and not isinstance(error, _NEEDS_VALUE):
         return
-    mark_advised(error)
     nodes = opened.leaf_nodes()
     where = paths(opened.graph, opened.objects, names)
     leaves = {f"leaves[{k}]": where[i] for k, i in enumerate(nodes)}
-    culprits = [where[nodes[k]] for k in _named_leaves(error)]
+    culprits = [where[nodes[k]] for k in _leaves_in(error)]
+    if not culprits and better is not None:
+        return  # who called gets these words alone
     what = f"the value of {' and '.join(culprits)}" if culprits else "a value"
     roots = sorted({re.split(r"[.\[]", path)[0] for path in culprits} & set(names[1:]))
     static = f'@autojit(static="{roots[0]}")' if roots else '@autojit(static="...")'
+    mark_advised(error)
     theirs = re.sub(r"leaves\[\d+\]", lambda m: leaves.get(m[0], m[0]), str(error))
     error.args = (
         f"Python code in {names[0]}() needs {what}, which is data and has no value "
-        f"while the function is compiled.\n{_instead(error)}\n"
+        f"while the function is compiled.\n{better or _GENERAL}\n"
         f"If it is a setting, pass a Python int, bool or float, or write {static}.\n\n"
         f"JAX says: {theirs}",
     )
@@ -180,21 +185,4 @@ def used_after_all(function: str, unused: Iterable[str]) -> AutoJitError:
     )
 
 
-def _instead(error: Exception) -> str:
-    """The user's line, and what to write there."""
-    if isinstance(error, jax.errors.TracerBoolConversionError):
-        better = advice(error)
-        if better is not None:
-            return better
-    return f"{_users_line(error)}For np.f(x), write jnp.f(x)."
-
-
-def _users_line(error: Exception) -> str:
-    """The last line of the user's own code that an error came through."""
-    found = ""
-    for frame, line in traceback.walk_tb(error.__traceback__):
-        if is_user_frame(frame):
-            file = frame.f_code.co_filename
-            text = linecache.getline(file, line).strip()
-            found = f"  {file}, line {line}: {text}\n"
-    return found
+_GENERAL = "For np.f(x), write jnp.f(x)."  # where the user's line is not known

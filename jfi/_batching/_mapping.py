@@ -5,7 +5,6 @@ from typing import Any, Protocol, TypeAlias
 
 import jax
 
-from .._advice import with_advice
 from .._autojit._unasked import refusing_callbacks
 from .._optional._progress import ProgressBar
 from ._choosing import Choice, choose
@@ -79,12 +78,11 @@ class Mapping:
         rows = Rows(fn, arguments, choice, results.arrays)
         guard = refusing_callbacks if compiling else as_it_is
         fits = plan.chunk_size is None or plan.chunk_size >= choice.size
-        with with_advice():
-            if plan.spread is None and fits:
-                out = rows.at_once(plan, plan.out_axes, guard)
-            else:
-                bar = ProgressBar(self._name, plan.tool) if plan.progress else None
-                out = rows.in_parts(plan, bar, guard)
+        if plan.spread is None and fits:
+            out = rows.at_once(plan, plan.out_axes, guard)
+        else:
+            bar = ProgressBar(self._name, plan.tool) if plan.progress else None
+            out = rows.in_parts(plan, bar, guard)
         return results.around(out)
 
     def run_on(
@@ -113,16 +111,13 @@ class Mapping:
         results = Results(self._name, arguments.values)
         rows = Rows(fn, arguments, choice, results.arrays)
         bar = ProgressBar(self._name, plan.tool) if plan.progress else None
-        with with_advice():
-            if not choice.size:
-                return results.around(rows.in_parts(plan, None))
-            # Before the rows draw here: there, streams begin as they are now.
-            batch = pickled_batch(plan, self._name, fn, arguments, choice.axes)
-            shapes, draws_from_object = rows.abstract(plan)
-            jax.eval_shape(lambda out: with_axes(plan, out), shapes)  # or a refusal
-            sent = Sent(
-                self._name, batch, rows.leading(), choice.size, draws_from_object
-            )
-            leaves = cluster.run(sent, plan.chunk_size, bar)
-            out = jax.tree.unflatten(jax.tree.structure(shapes), leaves)
-            return results.around(with_axes(plan, out))
+        if not choice.size:
+            return results.around(rows.in_parts(plan, None))
+        # Before the rows draw here: there, streams begin as they are now.
+        batch = pickled_batch(plan, self._name, fn, arguments, choice.axes)
+        shapes, draws_from_object = rows.abstract(plan)
+        jax.eval_shape(lambda out: with_axes(plan, out), shapes)  # or a refusal
+        sent = Sent(self._name, batch, rows.leading(), choice.size, draws_from_object)
+        leaves = cluster.run(sent, plan.chunk_size, bar)
+        out = jax.tree.unflatten(jax.tree.structure(shapes), leaves)
+        return results.around(with_axes(plan, out))

@@ -7,7 +7,7 @@ from typing import Any
 
 import jax
 
-from .._advice import attach_advice, hide_frames, hiding_frames
+from .._advice import hide_frames, hiding_frames
 from .._jax_internals import XLA_ERRORS, raise_original
 from .._random.traced import FoundDraws
 from .._values import mark_static, refuse_no_function
@@ -56,8 +56,8 @@ def jit(
             if draws is None:
                 return found()(*args, **kwargs)
             return found().run_after(draws, args, kwargs)
-        except _EXPLAINED as error:
-            _explain(error)
+        except XLA_ERRORS as error:
+            raise_original(error)
             raise
         finally:
             if body.calls_host:
@@ -76,8 +76,8 @@ def jit(
                 draws = error
             except _NotFoundYetError:
                 draws = None
-            except _EXPLAINED as error:
-                _explain(error)
+            except XLA_ERRORS as error:
+                raise_original(error)
                 raise
             try:
                 return call_found(draws, args, kwargs)
@@ -119,16 +119,6 @@ def _attach(
 
 
 _ATTRIBUTES = ("__dict__",)  # of a function: those of other callables are their state
-
-
-_EXPLAINED = (jax.errors.TracerBoolConversionError, *XLA_ERRORS)
-
-
-def _explain(error: BaseException) -> None:
-    """Raise the exception of a host function; give advice on an `if`."""
-    raise_original(error)
-    if isinstance(error, jax.errors.TracerBoolConversionError):
-        attach_advice(error)
 
 
 class _NotFoundYetError(Exception):

@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .._advice import with_advice
 from .._errors import LoopError
 from ._carry import names_in
 from ._traced_loop import run_traced
@@ -16,8 +15,7 @@ from ._traced_loop import run_traced
 
 def scan_while(functions: tuple[Any, Any], init: Any, max_steps: Any) -> Any:
     cond, body = functions
-    with with_advice():
-        return run_traced(names_in("scan_while", body), cond, body, init, max_steps)[:3]
+    return run_traced(names_in("scan_while", body), cond, body, init, max_steps)[:3]
 
 
 def bounded_while_loop(
@@ -30,8 +28,7 @@ def bounded_while_loop(
     def body(carry: Any) -> tuple[Any, None]:
         return body_fun(carry), None
 
-    with with_advice():
-        carry, _, _, cut = run_traced(names, cond_fun, body, init_val, max_steps)
+    carry, _, _, cut = run_traced(names, cond_fun, body, init_val, max_steps)
     if not any(map(_can_tell, jax.tree.leaves(carry))):
         message = (
             "while_loop(..., max_steps=) can't show in its result that it was cut off: "

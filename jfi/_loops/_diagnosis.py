@@ -12,7 +12,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from .._advice import attach_advice
 from .._errors import JfiError, LoopError
 from .._jax_internals import origin_of_output
 from .._random.traced import Pretending, in_scope
@@ -34,9 +33,6 @@ def _explained(explain: Callable[[], None]) -> Generator[None]:
     """Let `explain` raise a better error than JAX's, if it knows one."""
     try:
         yield
-    except jax.errors.TracerBoolConversionError as error:
-        attach_advice(error)
-        raise
     except (JfiError, jax.errors.JAXTypeError, jax.errors.JAXIndexError):
         raise  # about values that are not known yet
     except Exception as error:

@@ -11,7 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .._advice import with_advice
 from .._jax_internals import setting
 from .._optional._progress import title_of
 from .._random.traced import (
@@ -145,10 +144,9 @@ def _is_scalar(x: Any, kind: Any) -> bool:
 
 def map(functions: tuple[Any], xs: Any, batch_size: Any) -> Any:
     (f,) = functions
-    with with_advice():
-        if batch_size is None:
-            return _carrying.map(f, xs)
-        return with_own_stream(functools.partial(_map_in_batches, f, xs, batch_size))
+    if batch_size is None:
+        return _carrying.map(f, xs)
+    return with_own_stream(functools.partial(_map_in_batches, f, xs, batch_size))
 
 
 def _map_in_batches(f: Any, xs: Any, batch_size: int, keys: Keys | None) -> Any:
@@ -162,8 +160,7 @@ def _map_in_batches(f: Any, xs: Any, batch_size: int, keys: Keys | None) -> Any:
 
 def associative_scan(functions: tuple[Any], elems: Any, reverse: Any, axis: Any) -> Any:
     fn = functools.partial(as_outside, functions[0])
-    with with_advice():  # it calls `fn` a few times, and transforms nothing
-        return differentiate(lax.associative_scan, fn, elems, reverse, axis)
+    return differentiate(lax.associative_scan, fn, elems, reverse, axis)
 
 
 def checkpoint(functions: tuple[Any], data: Any, static: Any, options: Any) -> Any:
@@ -178,7 +175,6 @@ def checkpoint(functions: tuple[Any], data: Any, static: Any, options: Any) -> A
 
     if setting("jax_disable_jit"):  # JAX traces it all the same
         return of_data(data)
-    with with_advice():
-        return _carrying.checkpoint(
-            functools.partial(jax.checkpoint, **options), of_data, data
-        )
+    return _carrying.checkpoint(
+        functools.partial(jax.checkpoint, **options), of_data, data
+    )

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from .._advice import with_advice
+from .._advice import hiding_frames
 from .._errors import LoopError
 from .._values import function_name
 
@@ -15,6 +15,7 @@ from .._values import function_name
 T = TypeVar("T")
 
 
+@hiding_frames
 def safe_where(
     mask: ArrayLike, fn: Callable[[Any], T], x: Any, placeholder: ArrayLike = 0
 ) -> T:
@@ -60,8 +61,7 @@ def safe_where(
         )
         raise LoopError(message)
     valid = jax.tree.map(lambda leaf: _only_valid(mask, jnp.asarray(leaf)), x)
-    with with_advice():
-        out = jax.tree.map(jnp.asarray, fn(valid))
+    out = jax.tree.map(jnp.asarray, fn(valid))
     for leaf in jax.tree.leaves(out):
         _check_shape(fn, mask, leaf.shape, "returned")
     chosen: T = jax.tree.map(lambda leaf: jnp.where(mask, leaf, placeholder), out)

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from .._advice import attach_advice, hide_frames, hiding_frames
+from .._advice import attach_axes, hide_frames, hiding_frames
 from .._errors import BatchError, RandomError
 from .._random.traced import Keys, trace_call
 from .._random.traced._own_stream import Function, varied, with_own_stream
@@ -61,9 +61,8 @@ def vmap(
         try:
             return in_chunks(*args, **kwargs) if in_chunks else with_own_stream(run)
         except Exception as error:
-            if isinstance(error, jax.errors.TracerBoolConversionError):
-                attach_advice(error)
-            elif isinstance(error, TypeError):
+            attach_axes(error, in_axes, args, kwargs)
+            if isinstance(error, TypeError):
                 add_advice(error, (args, kwargs))
             hide_frames(error)
             raise

@@ -1,0 +1,115 @@
+"""Arguments that `jit` and `vmap` can't take."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from ._finding import calling
+from ._wording import kind_of, write
+
+
+# ---- jit ----
+
+
+def of_setting(error: BaseException) -> str | None:
+    """For a text, a function or the like that is an argument of `jit`."""
+    found = re.search(
+        r"of type <class '([\w.]+)'> .* at path (\S+?)\.?$", _first(error)
+    )
+    if found is None:
+        return None
+    kind, name = found[1].rpartition(".")[2], found[2]
+    root = re.split(r"[.\[]", name)[0]
+    return _told(
+        f"jit takes arrays and numbers, and {name} is of the class {kind}.",
+        "@{jnp}.autojit, which takes settings and objects as they are; or "
+        f"jit(..., static_argnames={root!r}), if it is hashable",
+    )
+
+
+def of_unhashable(error: BaseException) -> str | None:
+    """For a list, a dict or an array as a static argument of `jit`."""
+    found = re.search(r"of type <class '([\w.]+)'>, (.*?)\. The error", str(error))
+    if found is None:
+        return None
+    kind = found[1].rpartition(".")[2]
+    if kind.startswith("ArrayImpl") or kind == "ndarray":
+        what, other = "array", "leave it out of static_argnums: it is data"
+    else:
+        what, other = kind, "pass a tuple in place of a list"
+    return _told(
+        f"A static argument of jit must be hashable, and this is {_an(what)}.",
+        f"@{{jnp}}.autojit, which takes lists and dicts as they are; or {other}",
+    )
+
+
+def _told(said: str, general: str) -> str:
+    place = calling()
+    shown = place.shown if place is not None else ""
+    jnp = place.alias if place is not None else "jnp"
+    return f"{said}\n{shown}{write(None, general.format(jnp=jnp))}"
+
+
+def _first(error: BaseException) -> str:
+    return str(error).partition("\n")[0]
+
+
+def _an(noun: str) -> str:
+    return f"an {noun}" if noun[0] in "aeio" else f"a {noun}"
+
+
+# ---- vmap ----
+
+
+def of_axes(
+    error: Exception, in_axes: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> str | None:
+    """Which `in_axes` fit the arguments, for an error of `jax.vmap` about them."""
+    if not isinstance(error, (ValueError, TypeError)):
+        return None
+    if not re.match(_OF_VMAP, str(error)):
+        return None
+    said = f"in_axes={in_axes!r} of vmap does not fit the arguments: {_kinds(args)}."
+    if kwargs:
+        said += " Arguments with names are always batched: pass them by position."
+    size = _size(args)
+    fitting = tuple(_axis(arg, size) for arg in args)
+    ways = ["{jnp}.vmap_automatically(f, ...), which finds out what is batched"]
+    if size is not None and fitting != in_axes and not kwargs:
+        braced = repr(fitting).replace("{", "{{").replace("}", "}}")
+        ways.insert(0, f"{{jnp}}.vmap(f, in_axes={braced})")
+    return _told(said, "; or ".join(ways))
+
+
+_OF_VMAP = (
+    r"vmap (in_axes|got|was requested|must have)|Argument .* is not a valid JAX type"
+)
+
+
+def _kinds(args: Sequence[Any]) -> str:
+    return ", ".join(_kind(arg) for arg in args)
+
+
+def _kind(x: Any) -> str:
+    if isinstance(x, Mapping):
+        return "{" + ", ".join(f"{k!r}: {_kind(v)}" for k, v in x.items()) + "}"
+    return kind_of(x) or (f"{x!r:.40}" if np.isscalar(x) else type(x).__name__)
+
+
+def _size(args: Sequence[Any]) -> int | None:
+    """How many rows the first array has."""
+    shapes = (getattr(leaf, "shape", ()) for leaf in jax.tree.leaves(args))
+    return next((shape[0] for shape in shapes if shape), None)
+
+
+def _axis(x: Any, size: int | None) -> Any:
+    """The axis of the batch in an argument: 0, None, or a dict of these."""
+    if isinstance(x, Mapping):
+        axes = {key: _axis(value, size) for key, value in x.items()}
+        alike = list(axes.values())
+        return axes if any(axis != alike[0] for axis in alike) else alike[0]
+    shapes = [getattr(leaf, "shape", ()) for leaf in jax.tree.leaves(x)]
+    return 0 if shapes and all(s and s[0] == size for s in shapes) else None

@@ -1,0 +1,28 @@
+"""Traced values that are used after their trace has ended."""
+
+import linecache
+import re
+
+
+def advice_for(error: BaseException) -> str:
+    """Which function kept the value, and where it made it, as far as JAX says."""
+    text = str(error)
+    traced = re.search(r"when the value leaked was (.+?) at .*? traced for (\w+)", text)
+    made = re.search(r"was created on line (.+?):(\d+)", text)
+    name = f"{traced[1]}()" if traced else "A function"
+    shown = ""
+    if made:
+        file, line = made[1], int(made[2])
+        shown = f"  {file}, line {line}: {linecache.getline(file, line).strip()}\n"
+    its = name if traced else "the function"
+    ways = f"return it from {its}; of grad with has_aux=True"
+    if traced and traced[2] == "jit":
+        ways = (
+            f"return it from {its}; or @jfi.autojit in place of jit, which writes back "
+            f"what {its} changes"
+        )
+    return (
+        f"{name} kept a traced value, in a global variable, a list or an attribute. "
+        f"It has no value, and can't be used now that {its} has returned.\n{shown}"
+        f"Write instead: {ways}"
+    )

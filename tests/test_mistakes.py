@@ -1,0 +1,597 @@
+"""What jfi says of the common mistakes, under each of its tools; docs/mistakes.md."""
+
+import ast
+import inspect
+import math
+import re
+
+import equinox as eqx
+import jax
+import numpy as np
+import optax
+import pytest
+import scipy.special
+
+import jfi as jnp
+
+
+X = jnp.array([1.0, -2.0, 3.0])
+
+
+def said(error):
+    """The advice: what is put before JAX's words, or the note of jfi."""
+    notes = [n for n in getattr(error, "__notes__", []) if "JAX has removed" not in n]
+    if "\n\nJAX says: " in str(error):
+        assert not notes
+        return str(error).partition("\n\nJAX says: ")[0]
+    return "\n".join(notes)
+
+
+def advice(call, *args, raises=Exception):
+    with pytest.raises(raises) as info:
+        call(*args)
+    return said(info.value)
+
+
+def instead(text):
+    """The lines that an advice says to write."""
+    lines = text.partition("Write instead:\n")[2].partition("\nIf it is a setting")[0]
+    taken = [line[2:] for line in lines.splitlines() if line.startswith("  ")]
+    return "\n".join(taken)
+
+
+# ------------------------------------------------- traced code alone: the line runs
+
+
+def a_float(x):
+    return float(x[0]) * x
+
+
+def an_int(x):
+    return x * int(x[2] + 0.5)
+
+
+def an_item(x):
+    return x.sum().item() + x
+
+
+def of_math(x):
+    return x * math.sin(x[0])
+
+
+def of_numpy(x):
+    return np.sin(x) * 2
+
+
+def from_scipy(x):
+    return scipy.special.erf(x)
+
+
+def in_numpy_alone(x):
+    return np.trim_zeros(x) if x is None else np.trapezoid(x) + x
+
+
+def a_list(x):
+    return [1.0, 2.0, 3.0][jnp.argmax(x)] * x
+
+
+def a_table(x):
+    return TABLE[jnp.argmax(x)] * x
+
+
+TABLE = np.arange(3.0)
+
+
+def a_slice(x):
+    i = jnp.argmax(x) - 1
+    return x[i : i + 2]
+
+
+def the_first(x):
+    n = jnp.sum(x > 0)
+    return x[:n].sum()
+
+
+def the_rest(x):
+    n = jnp.sum(x > 0)
+    return x[n:].sum()
+
+
+def a_masked_sum(x):
+    return jnp.sum(x[x > 0])
+
+
+def a_masked_method(x):
+    return x[x > 0].sum() + 1
+
+
+def a_masked_loss(x):
+    y = x[x > 0]
+    return y.sum()
+
+
+def a_loop(x):
+    n = jnp.sum(x > 0)
+    total, last = 0.0, 1.0
+    for i in range(n):
+        total = total + x[i] * last
+        last = last + 1
+    return total
+
+
+def a_range(x):
+    n = jnp.sum(x > 0)
+    total = 0.0
+    for i in range(1, n):
+        total += x[i]
+    return total
+
+
+LINES = {
+    a_float: "return x[0].astype(float) * x",
+    an_int: "return x * (x[2] + 0.5).astype(int)",
+    an_item: "return x.sum() + x",
+    of_math: "return x * jnp.sin(x[0])",
+    of_numpy: "return jnp.sin(x) * 2",
+    from_scipy: "return jnp.scipy.special.erf(x)",
+    in_numpy_alone: ("return np.trim_zeros(x) if x is None else jnp.trapezoid(x) + x"),
+    a_list: "return jnp.array([1.0, 2.0, 3.0])[jnp.argmax(x)] * x",
+    a_table: "return jnp.asarray(TABLE)[jnp.argmax(x)] * x",
+    a_slice: "return jnp.lax.dynamic_slice_in_dim(x, i, 2)",
+    the_first: "return jnp.where(jnp.arange(len(x)) < n, x, 0).sum()",
+    the_rest: "return jnp.where(jnp.arange(len(x)) >= n, x, 0).sum()",
+    a_masked_sum: "return jnp.sum(x, where=x > 0)",
+    a_masked_method: "return jnp.sum(x, where=x > 0) + 1",
+    a_masked_loss: "y = jnp.where(x > 0, x, 0)",
+    a_loop: """\
+def body(i, state):
+    total, last = state
+    total = total + x[i] * last
+    last = last + 1
+    return total, last
+total, last = jnp.fori_loop(0, n, body, (total, last))""",
+    a_range: """\
+def body(i, total):
+    total += x[i]
+    return total
+total = jnp.fori_loop(1, n, body, total)""",
+}
+
+
+@pytest.mark.parametrize("function", LINES, ids=lambda f: f.__name__)
+def test_the_line_to_write_does_the_same(function):
+    """The source of the function with the advised lines gives the plain results."""
+    text = advice(jax.disable_jit(False)(jnp.jit(function)), X)
+    assert instead(text) == LINES[function]
+    assert f"{function.__name__}() needs" in text
+    file, line, shown = re.search(
+        r"^  (.*), line (\d+): (.*)$", text, re.MULTILINE
+    ).groups()
+    assert file == __file__
+    lines, start = inspect.getsourcelines(function)
+    where = int(line) - start
+    assert lines[where].strip() == shown
+    (definition,) = ast.parse("".join(lines)).body
+    (statement,) = (s for s in definition.body if s.lineno == where + 1)
+    new = ["    " + line + "\n" for line in LINES[function].splitlines()]
+    source = [*lines[:where], *new, *lines[statement.end_lineno :]]
+    variables = {**globals()}
+    exec("".join(source), variables)
+    out = jnp.jit(variables[function.__name__])(X)
+    np.testing.assert_allclose(out, function(X), rtol=1e-6)
+
+
+def test_a_function_that_jfi_does_not_have_runs_on_the_host():
+    def ours(x):
+        return np.nan_to_num(np.emath.sqrt(x))
+
+    assert instead(advice(jnp.jit(ours), X)).endswith(
+        "jnp.from_numpy(np.emath.sqrt)(x))"
+    )
+
+
+# ------------------------------------------------- plain Python's errors: a note
+
+
+def setting(x):
+    x[0] = 1.0
+    return x
+
+
+def adding(x):
+    x[1] *= 2.0
+    return x
+
+
+def at_a_float(x):
+    n = jnp.sum(x)
+    return x[n]
+
+
+def at_a_quotient(x):
+    return x[len(x) / 2]
+
+
+def rows_times_columns(x):
+    w = jnp.ones((3, 2))
+    return x * w
+
+
+def product(x):
+    w = jnp.ones((3, 2))
+    return w @ x
+
+
+def of_two_dtypes(x):
+    n = jnp.arange(3)
+    return jnp.lax.add(x, n)
+
+
+NOTES = {
+    setting: (TypeError, "is an array of JAX", "x = x.at[0].set(1.0)"),
+    adding: (TypeError, "is an array of JAX", "x = x.at[1].multiply(2.0)"),
+    at_a_float: (TypeError, "`n` in at_a_float() is", "return x[n.astype(int)]"),
+    at_a_quotient: (
+        TypeError, "is a float",
+        "return x[jnp.asarray(len(x) / 2, dtype=int)]",
+    ),
+    rows_times_columns: (
+        ValueError, "x is float32[3], w is float32[3,2].", "return x[:, None] * w",
+    ),
+    product: (TypeError, "w is float32[3,2], x is float32[3].", "return w.T @ x"),
+    of_two_dtypes: (
+        TypeError, "x is float32[3], n is int32[3].",
+        "return jnp.lax.add(x, n.astype(x.dtype))",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("function", NOTES, ids=lambda f: f.__name__)
+def test_an_error_of_plain_python_keeps_its_text_and_gets_a_note(function):
+    kind, part, line = NOTES[function]
+    with pytest.raises(kind) as plain:
+        function(X)
+    with pytest.raises(kind) as info:
+        jnp.jit(function)(X)
+    assert type(info.value) is type(plain.value)
+    assert str(info.value) == str(plain.value)
+    text = said(info.value)
+    assert part in text
+    assert instead(text) == line
+    source = inspect.getsource(function).splitlines(keepends=True)
+    variables = {**globals()}
+    exec(
+        "".join([*source[:-2], f"    {line}\n    return x\n"])
+        if source[-1].strip() == "return x"
+        else "".join([*source[:-1], f"    {line}\n"]),
+        variables,
+    )
+    assert jnp.jit(variables[function.__name__])(X).size
+
+
+def test_an_attribute_is_named_with_its_shape():
+    class Model:
+        def __init__(self):
+            self.w = jnp.ones((4, 5))
+
+        def __call__(self, x):
+            return self.w @ x
+
+    text = advice(jnp.autojit(Model()), X, raises=TypeError)
+    assert "don't fit: self.w is float32[4,5], x is float32[3]." in text
+    assert "Write instead" not in text  # no order or transpose fits
+
+
+def test_shapes_in_a_library_name_the_users_line():
+    layer = eqx.nn.Linear(5, 2, key=jax.random.key(0))
+    text = advice(jnp.jit(lambda x: layer(x)), X)
+    assert "x is float32[3]" in text
+    assert "layer(x)" in text
+
+
+def test_errors_of_the_users_own_get_no_note():
+    def own(x):
+        if x.shape == (3,):
+            raise ValueError("incompatible shapes: broadcast")
+        return x
+
+    with pytest.raises(ValueError, match=r"^incompatible shapes: broadcast") as info:
+        jnp.jit(own)(X)
+    assert not said(info.value)
+
+
+# ------------------------------------------------- every tool
+
+
+def scanned(f):
+    return lambda x: jnp.scan(lambda c, _: (f(c), None), x, None, length=2)
+
+
+TOOLS = {
+    "jit": jnp.jit,
+    "lower": lambda f: jnp.jit(f).lower,
+    "autojit": jnp.autojit,
+    "persistent": jnp.persistent,
+    "vmap": lambda f: lambda x: jnp.vmap(f)(x[None]),
+    "vmap in chunks": lambda f: lambda x: jnp.vmap(f, chunk_size=1)(x[None]),
+    "vmap_automatically": lambda f: lambda x: jnp.vmap_automatically(f, x[None]),
+    "scan": scanned,
+    "while_loop": lambda f: lambda x: jnp.while_loop(lambda c: c[0] < 9, f, x),
+    "scan_while": lambda f: (
+        lambda x: jnp.scan_while(lambda c: c[0] < 9, lambda c: (f(c), None), x, 3)
+    ),
+    "fori_loop": lambda f: lambda x: jnp.fori_loop(0, 2, lambda i, c: f(c), x),
+    "map": lambda f: lambda x: jnp.map(f, x[None]),
+    "cond": lambda f: lambda x: jnp.cond(True, f, f, x),
+    "switch": lambda f: lambda x: jnp.switch(0, [f, f], x),
+    "checkpoint": jnp.checkpoint,
+    "grad": lambda f: jnp.grad(lambda x: f(x).sum()),
+    "value_and_grad": lambda f: jnp.value_and_grad(lambda x: f(x).sum()),
+    "jacrev": jnp.jacrev,
+    "jacfwd": jnp.jacfwd,
+    "hessian": lambda f: jnp.hessian(lambda x: f(x).sum()),
+    "vjp": lambda f: lambda x: jnp.vjp(f, x),
+    "jvp": lambda f: lambda x: jnp.jvp(f, (x,), (x,)),
+    "linearize": lambda f: lambda x: jnp.linearize(f, x),
+}
+
+
+def unsqueezing(x):
+    return x.unsqueeze(0)
+
+
+#: Of each way that errors come: JAX's about values, Python's, those of missing names.
+EVERYWHERE = {
+    of_numpy: (jax.errors.TracerArrayConversionError, LINES[of_numpy]),
+    setting: (TypeError, "x = x.at[0].set(1.0)"),
+    product: (TypeError, "return w.T @ x"),
+    unsqueezing: (AttributeError, "return jnp.unsqueeze(x, 0)"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::jfi.UncompiledWarning")
+@pytest.mark.parametrize("tool", TOOLS.values(), ids=TOOLS)
+def test_every_tool_says_the_line(tool):
+    for function, (kind, line) in EVERYWHERE.items():
+        text = advice(tool(function), X, raises=kind)
+        assert instead(text) == line
+        assert text.count("Write instead") == 1
+
+
+#: What code that computes as it goes, as under `grad`, can do.
+NOT_COMPILED = "grad value_and_grad jacrev jacfwd hessian vjp jvp linearize".split()
+
+
+@pytest.mark.filterwarnings("ignore::jfi.UncompiledWarning")
+@pytest.mark.parametrize("tool", sorted(set(TOOLS) - set(NOT_COMPILED)))
+def test_every_tool_that_traces_says_the_line(tool):
+    for function in (a_float, a_loop, the_first, a_masked_loss):
+        assert instead(advice(TOOLS[tool](function), X)) == LINES[function]
+
+
+# ------------------------------------------------- sizes, texts, elements
+
+
+def test_a_size_that_is_traced():
+    def sized(x):
+        n = jnp.sum(x > 0)
+        return jnp.zeros(n)
+
+    def known(x):
+        return jnp.zeros(int(x[0]))
+
+    def counted(x):
+        return jnp.arange(jnp.sum(x > 0))
+
+    assert "`jnp.zeros()` in sized() needs the size `n`" in advice(jnp.jit(sized), X)
+    for function in (sized, known, counted):
+        text = advice(jnp.jit(function), X, raises=TypeError)
+        assert "Write instead: a size that is known, such as x.shape[0]" in text
+    text = advice(jnp.autojit(sized), X, raises=TypeError)
+    assert "sized() needs the value of x, which is data" in text
+    assert "leaves[" not in text
+
+
+def test_how_many_elements_are_found():
+    def found(x):
+        return x[jnp.where(x > 0)[0]]
+
+    text = advice(jnp.jit(found), X)
+    assert instead(text) == "return x[jnp.where(x > 0, size=x.size)[0]]"
+    assert "size= is how many there can be at most" in text
+
+
+def test_masks_and_slices_of_matrices_get_general_advice():
+    rows = jnp.ones((3, 2))
+    text = advice(jnp.jit(lambda x: x[x[:, 0] > 0]), rows)
+    assert "Write instead: jnp.where(mask, x, 0)" in text
+    text = advice(jnp.jit(lambda x, n: x[:n]), rows, 2, raises=IndexError)
+    assert "Write instead: jnp.lax.dynamic_slice_in_dim(x, i, n, axis)" in text
+
+
+def test_a_number_in_a_text_is_printed_by_the_program(capsys):
+    def shown(x):
+        print(f"{x[0]:.2f} of {{{x.sum()}}}")
+        return x
+
+    text = advice(jnp.jit(shown), X, raises=TypeError)
+    line = instead(text)
+    assert line == "jnp.debug.print('{:.2f} of {{{}}}', x[0], x.sum())"
+    jax.block_until_ready(jnp.jit(lambda x: exec(line, {"jnp": jnp, "x": x}))(X))
+    jax.effects_barrier()
+    assert capsys.readouterr().out == "1.00 of {2.0}\n"
+
+    def returned(x):
+        return f"{x[0]:.2f}"
+
+    text = advice(jnp.jit(returned), X, raises=TypeError)
+    assert 'Write instead: jnp.debug.print("x is {}", x)' in text
+
+
+def test_an_element_of_a_numpy_array():
+    def filled(x):
+        a = np.zeros(3)
+        a[0] = x[0]
+        return a
+
+    text = advice(jnp.jit(filled), X, raises=ValueError)
+    assert instead(text) == "a = jnp.asarray(a).at[0].set(x[0])"
+    ragged = lambda x: np.array([[1.0], [2.0, 3.0]]) + x
+    with pytest.raises(ValueError, match="inhomogeneous") as info:
+        jnp.jit(ragged)(X)
+    assert not said(info.value)
+
+
+def test_functions_in_a_list():
+    def chosen(x):
+        return FUNCTIONS[jnp.argmax(x)](x)
+
+    text = advice(jnp.jit(chosen), X)
+    assert "jnp.switch(jnp.argmax(x), FUNCTIONS, ...)" in text
+
+
+FUNCTIONS = [jnp.sin, jnp.cos, jnp.tan]
+
+
+# ------------------------------------------------- arguments
+
+
+def test_static_arguments():
+    f = jnp.jit(lambda x, sizes: x, static_argnames="sizes")
+    text = advice(f, X, [1, 2], raises=ValueError)
+    assert "must be hashable, and this is a list" in text
+    assert "@jnp.autojit, which takes lists and dicts" in text
+    text = advice(f, X, X, raises=ValueError)
+    assert "leave it out of static_argnums: it is data" in text
+    text = advice(jnp.jit(lambda x, mode: x), X, {"name": "sin"}, raises=TypeError)
+    assert "mode['name'] is of the class str" in text
+    assert "static_argnames='mode'" in text
+    assert f"{__file__}, line" in text
+
+
+@pytest.mark.parametrize(
+    ("in_axes", "args", "fitting"),
+    [
+        (0, (jnp.ones((4, 3)), 2.0), (0, None)),
+        (0, (jnp.ones((4, 3)), jnp.ones(3)), (0, None)),
+        ((0,), (jnp.ones((4, 3)), jnp.ones((4,))), (0, 0)),
+        (0, ({"a": jnp.ones((4, 3)), "b": 1.0}, "tanh"), ({"a": 0, "b": None}, None)),
+        ((2, None), (jnp.ones((4, 3)), {"b": X}), (0, None)),
+    ],
+)
+def test_axes_that_fit(in_axes, args, fitting):
+    text = advice(jnp.vmap(lambda x, y: x, in_axes=in_axes), *args)
+    assert f"in_axes={in_axes!r} of vmap does not fit the arguments: " in text
+    assert f"jnp.vmap(f, in_axes={fitting!r}); or jnp.vmap_automatically(f" in text
+    assert "{" not in text or "'a': float32[4,3]" in text or "'b': float32[3]" in text
+
+
+def test_the_axes_are_right_and_the_function_fails():
+    text = advice(jnp.vmap(lambda x: product(x)), X[None], raises=TypeError)
+    assert "in_axes" not in text
+    text = advice(lambda: jnp.vmap(lambda x, y: x)(X, y=2.0))
+    assert "Arguments with names are always batched" in text
+    assert "in_axes=(" not in text.partition("Write instead")[2]
+
+
+def test_leaked_tracers():
+    kept = []
+
+    def keep(x):
+        kept.append(2 * x)
+        return x.sum()
+
+    jnp.jit(keep)(X)
+    uses = lambda x: x + kept[-1]
+    text = advice(jnp.jit(uses), X, raises=jax.errors.UnexpectedTracerError)
+    assert text.startswith("keep() kept a traced value")
+    assert "kept.append(2 * x)" in text
+    assert "@jfi.autojit in place of jit" in text
+    jnp.grad(keep)(X)
+    text = advice(jnp.vmap(uses), X, raises=jax.errors.UnexpectedTracerError)
+    assert "return it from the function; of grad with has_aux=True" in text
+    kept.clear()
+    jnp.autojit(keep)(X)
+    np.testing.assert_array_equal(kept[-1], 2 * X)
+
+
+def test_the_first_nan():
+    def root(x):
+        return jnp.sqrt(x) + 1
+
+    with jax.debug_nans(True):
+        for tool in (jnp.jit, jnp.autojit):
+            text = advice(tool(root), X, raises=FloatingPointError)
+            line = "return jnp.safe_where(x > 0, jnp.sqrt, x, 0.0) + 1"
+            assert instead(text) == line
+        assert "first NaN" in advice(jnp.jit(lambda x: (x - X) / (x - X)), X)
+
+
+# ------------------------------------------------- habits from PyTorch
+
+
+METHODS = {
+    "x.backward()": "jnp.grad(loss)(params)  # derivatives are taken of functions",
+    "x.to('cpu')": "y = jnp.to(x, 'cpu')",
+    "x.numpy()": (
+        "y = x  # and jnp.f(x) for np.f(x); outside of compiled functions np.asarray(x)"
+    ),
+    "x.unsqueeze(0)": "y = jnp.unsqueeze(x, 0)",
+    "x.softmax(dim=0)": "y = jnp.softmax(x, dim=0)",
+    "x.sigmoid()": "y = jnp.sigmoid(x)",
+    "x.float()": "y = x.astype(float)",
+    "x.size()": "y = x.shape",
+    "x.size(0)": "y = x.shape[0]",
+    "x.view(1, -1)": "y = x.reshape(1, -1)",
+    "x.expand(2, 3)": "y = jnp.broadcast_to(x, (2, 3))  # sizes, without -1",
+    "x.add_(1.0)": "x = jnp.add(x, 1.0)",
+    "x.zero_()": "x = jnp.zeros_like(x)",
+    "x.numel()": "y = x.size",
+    "(2 * x).type_as(x)": "y = (2 * x).astype(x.dtype)",
+    "x.requires_grad": (
+        "jnp.grad(loss)(x)  # says what is differentiated: arrays record nothing"
+    ),
+    "x.lerp(x, 0.5)": "x + weight * (y - x)",
+}
+
+
+@pytest.mark.parametrize("code", METHODS)
+def test_methods_of_torch(code, tmp_path):
+    file = tmp_path / "script.py"
+    file.write_text(f"def f(x):\n    y = {code}\n    return y\n")
+    variables = {}
+    exec(compile(file.read_text(), str(file), "exec"), variables)
+    text = advice(jnp.jit(variables["f"]), X)
+    assert instead(text) == METHODS[code]
+    assert "is PyTorch's" in text
+    line = METHODS[code]
+    if "loss" not in line and "weight" not in line:
+        jax.eval_shape(lambda x: exec(line, {"jnp": jnp, "x": x}), X)
+
+
+def test_other_attributes_get_no_advice():
+    with pytest.raises(AttributeError, match="nonsense") as info:
+        jnp.jit(lambda x: x.nonsense)(X)
+    assert not said(info.value)
+
+
+def test_methods_of_torchs_optimizers_and_modules():
+    optimizer = optax.sgd(0.1)
+    text = advice(jnp.autojit(lambda x: optimizer.step()), X, raises=AttributeError)
+    assert "jnp.apply_updates(params, updates)" in text
+    layer = eqx.nn.Linear(3, 2, key=jax.random.key(0))
+    text = advice(jnp.autojit(lambda x: layer.parameters()), X, raises=AttributeError)
+    assert "the model itself is the tree of its parameters" in text
+    text = advice(jnp.jit(lambda x: layer.to("cpu")), X, raises=AttributeError)
+    assert "jnp.to(layer, 'cpu')" in text
+
+
+def test_code_without_a_file():
+    variables = {"np": np}
+    exec("def f(x):\n    return np.sin(x)", variables)
+    text = advice(jnp.jit(variables["f"]), X)
+    assert "Python code in f() needs an array" in text
+    assert "Write instead: jnp.f(x) for np.f(x)" in text
+    exec("def g(x):\n    return x.unsqueeze(0)", variables)
+    text = advice(jnp.jit(variables["g"]), X)
+    assert instead(text) == "jnp.unsqueeze(x, ...)"
