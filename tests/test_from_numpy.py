@@ -133,6 +133,27 @@ def test_the_structure_of_a_result_is_that_which_jax_was_told():
         compiled(-1.0)
 
 
+def test_selections_are_refused_where_no_check_could_follow():
+    f = jnp.from_numpy(lambda x: x[x > 1])
+    close(f(jnp.arange(3.0)), [2.0])
+    for run in (jnp.jit(f), jnp.vmap(f)):
+        with pytest.raises(CallbackError, match=r"returned an empty array .* a mask"):
+            run(jnp.ones((2, 3)))
+
+
+def test_masks_and_long_doubles_are_refused():
+    for function, message in [
+        (
+            lambda x: np.ma.masked_array(x, x > 0),
+            r"masked array.* array.filled\(value\)",
+        ),
+        (np.longdouble, r"dtype .* Convert it: array.astype\(float\)"),
+    ]:
+        for run in (jnp.from_numpy(function), jnp.jit(jnp.from_numpy(function))):
+            with pytest.raises(CallbackError, match=message):
+                run(jnp.ones(2))
+
+
 def _asks_for_class(x):
     return np.sin(x / x.sum() if isinstance(x, np.ndarray) else x)
 

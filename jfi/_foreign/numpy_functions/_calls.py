@@ -3,7 +3,7 @@
 import gc
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import jax
 import jax.numpy as jnp
@@ -202,6 +202,7 @@ class NumpyCall(HostFunction):
             kept = _counts(arrays) != counts
             if kept or before != list(map(_bits, arrays)):
                 self.may_write = True
+            self._refuse_nothing(values, arrays)
             return [Spec(value.shape, value.dtype) for value in values], tree
         assert error is not None
         error.add_note(
@@ -210,6 +211,22 @@ class NumpyCall(HostFunction):
             "out=jax.ShapeDtypeStruct(shape, dtype))."
         )
         raise error
+
+    def _refuse_nothing(
+        self, values: Sequence[NDArray[Any]], samples: Sequence[NDArray[Any]]
+    ) -> None:
+        """Refuse empty results: XLA runs nothing for them, so no check would follow."""
+        if not values or any(array.size for array in values):
+            return
+        if any(not array.size for array in samples):
+            return
+        message = (
+            f"{self.name} returned an empty array for sample values. A shape must not "
+            "depend on values under jit and vmap: return a mask in place of a "
+            "selection. If it is always empty, say so: from_numpy(fn, "
+            "out=jax.ShapeDtypeStruct(shape, dtype))."
+        )
+        raise CallbackError(message)
 
     def batched(self, is_batched: tuple[bool, ...]) -> HostFunction:
         """See `HostFunction.batched`."""
@@ -265,13 +282,29 @@ def _leaf(leaf: Any, name: str) -> NDArray[Any]:
         )
         raise CallbackError(message)
     if type(leaf) is np.ndarray and leaf.dtype.kind in "biufc":
-        return leaf
+        return leaf if leaf.dtype.char not in "gG" else _refuse_long(leaf, name)
+    if isinstance(leaf, np.ma.MaskedArray):
+        message = (
+            f"{name} returned a masked array, and JAX's arrays have no mask. Return "
+            "array.filled(value), or the array and its mask."
+        )
+        raise CallbackError(message)
     array = np.asarray(leaf)
+    if array.dtype.char in "gG":
+        _refuse_long(array, name)
     if array.dtype.kind in "biufc" or jnp.issubdtype(array.dtype, jnp.number):
         return array
     message = (
         f"{name} returned {leaf!r:.80} ({type(leaf).__name__}), which is no array. "
         "Return arrays and numbers, and containers of them: tuples, lists, dicts, None."
+    )
+    raise CallbackError(message)
+
+
+def _refuse_long(array: NDArray[Any], name: str) -> NoReturn:
+    message = (
+        f"{name} returned an array of dtype {array.dtype}, with which JAX can't "
+        "compute. Convert it: array.astype(float)."
     )
     raise CallbackError(message)
 
