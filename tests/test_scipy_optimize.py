@@ -251,11 +251,12 @@ def test_methods_with_constraints(method):
         np.testing.assert_allclose(found.x, [0.5, 0.5], atol=1e-3)
 
 
-def test_jaxs_methods_return_what_jax_returns():
+@pytest.mark.parametrize("method", ["BFGS", "l-bfgs-experimental-do-not-rely-on-this"])
+def test_jaxs_methods_return_what_jax_returns(method):
     start = jnp.array([0.4, 0.3])
     cost = lambda x: rosenbrock(x, 1.2)
-    ours = optimize.minimize(cost, start, method="BFGS")
-    theirs = jax.scipy.optimize.minimize(cost, start, method="BFGS")
+    ours = optimize.minimize(cost, start, method=method)
+    theirs = jax.scipy.optimize.minimize(cost, start, method=method)
     assert type(ours) is type(theirs) is optimize.OptimizeResults
     np.testing.assert_array_equal(ours.x, theirs.x)
 

@@ -26,7 +26,7 @@ from ._optimality import (
 from ._options import Options, bound, frozen, real_array, refuse_method
 
 
-OF_JAX = ("bfgs", "l-bfgs-experimental-do-not-use-me")
+OF_JAX = ("bfgs", "l-bfgs-experimental-do-not-rely-on-this")
 WITH_BOUNDS = "nelder-mead powell l-bfgs-b tnc slsqp trust-constr cobyla cobyqa".split()
 WITH_CONSTRAINTS = ("slsqp", "trust-constr", "cobyla", "cobyqa")
 WITH_HESSIAN = (
@@ -77,7 +77,7 @@ def minimize(
     bounds and the constraints read come from the conditions of optimality, of every
     order.
 
-    The methods "BFGS" and "l-bfgs-experimental-do-not-use-me" are JAX's own,
+    The methods "BFGS" and "l-bfgs-experimental-do-not-rely-on-this" are JAX's own,
     `jax.scipy.optimize.minimize`, with what that takes and returns.
 
     Example:
