@@ -216,6 +216,20 @@ def test_a_batch_is_that_of_one_machine(client, chunk_size):
     assert same(jnp.randn(2), after)  # the stream goes on in the same way
 
 
+def test_rows_on_workers_call_numpy_and_trees_of_scipy(client):
+    pytest.importorskip("scipy")
+    ordered = jnp.from_numpy(np.sort)
+    tree = jnp.KDTree(np.arange(8.0, dtype=np.float32).reshape(4, 2))
+
+    def row(problem):
+        x = ordered(problem["x"])
+        return {"x": x, "near": tree.query(x)}
+
+    problem = {"x": np.array([[4.0, 1.0], [3.0, 5.0], [7.0, 6.0]], np.float32)}
+    here = jnp.vmap_automatically(row, problem)
+    assert same(jnp.vmap_automatically(row, problem, client=client), here)
+
+
 def test_another_call_compiles_nothing(client):
     rows = {"traced": np.ones((8, 3), "f4")}
 
