@@ -607,6 +607,16 @@ def test_boxes_do_not_overlap():
             assert apart_x or apart_y
 
 
+def test_many_long_edges_make_no_huge_picture():
+    from jfi._inspect._layout import lay_out
+
+    report = jnp.inspect(lambda x: sum([jnp.sin(x * k) for k in range(80)]))(1.0)
+    graph = report.graph("none")
+    layout = lay_out(graph, lambda node: (0.6, 0.3))
+    assert len(graph.nodes) > 240
+    assert sum(len(boxes) for boxes, _ in layout.edges) < 4 * len(graph.nodes)
+
+
 def test_what_pictures_need_is_named(monkeypatch, report):
     monkeypatch.setitem(__import__("sys").modules, "networkx", None)
     with pytest.raises(jnp.MissingDependencyError, match=r"jfi\[inspect\]"):

@@ -1,5 +1,6 @@
 """Pictures of graphs, by matplotlib."""
 
+import math
 import os
 from collections.abc import Iterator
 from itertools import pairwise
@@ -14,6 +15,7 @@ from ._texts_of_graphs import COLORS, lines_of
 SIZE = 8  # of the text, in points
 _LINE = 1.35 * SIZE / 72  # inches
 _CHARACTER, _BOLD = 0.58 * SIZE / 72, 0.66 * SIZE / 72
+_PIXELS = 25e6  # of the largest picture: more take minutes to write
 _EDGE = "#777777"
 _NAMES = {
     "matrix": "linear algebra",
@@ -43,7 +45,9 @@ def draw(graph: Graph, name: str, file: str | os.PathLike[str] | None, ax: Any) 
     ax.set_title(name, fontsize=size * 1.25, y=1, pad=-1.7 * size)
     _draw_legend(ax, graph, size)
     if file is not None:
-        ax.figure.savefig(os.fspath(file), dpi=110)
+        across, down = ax.figure.get_size_inches()
+        dpi = min(110.0, math.sqrt(_PIXELS / (across * down)))
+        ax.figure.savefig(os.fspath(file), dpi=dpi)
     return ax
 
 

@@ -1,9 +1,9 @@
 """Where the nodes of a graph are drawn: in layers, from top to bottom.
 
 The method of Sugiyama, in its usual four steps: layers by longest paths; edges that
-cross layers get a point in each of them; the order in a layer follows the neighbours'
-mean place; then places, as near to the neighbours' as the widths allow. A loop is a
-large node: its bodies are laid out first.
+cross layers get a point in each of them, one for all edges of a node; the order in a
+layer follows the neighbours' mean place; then places, as near to the neighbours' as the
+widths allow. A loop is a large node: its bodies are laid out first.
 
 References:
     Sugiyama, K., Tagawa, S., and Toda, M., "Methods for Visual Understanding of
@@ -52,6 +52,7 @@ class Layout:
         title: That of the graph.
         boxes: The nodes.
         edges: From which box over which points to which box, and whether it leads back.
+            An edge begins at the last point that it shares with one before it.
         width: Of the whole.
         height: The same.
     """
@@ -122,7 +123,7 @@ def _forward(graph: Graph) -> list[tuple[int, int]]:
 
 
 def _layers(graph: Graph) -> Mapping[int, int]:
-    """The layer of each node; a node without inputs is next to who reads it."""
+    """The layer of each node: next to who reads it, if that makes edges no longer."""
     before: dict[int, list[int]] = defaultdict(list)
     after: dict[int, list[int]] = defaultdict(list)
     for a, b in _forward(graph):
@@ -135,7 +136,7 @@ def _layers(graph: Graph) -> Mapping[int, int]:
         layers[node.number] = max(above, default=-1) + 1
     for node in reversed(graph.nodes):
         below = [layers[b] for b in after[node.number]]
-        if below and not before[node.number]:
+        if len(below) >= len(set(before[node.number])) and below:
             layers[node.number] = min(below) - 1
     used = {layer: k for k, layer in enumerate(sorted(set(layers.values())))}
     return {number: used[layer] for number, layer in layers.items()}
@@ -152,15 +153,19 @@ def _with_points(
         layers[layers_of[node.number]].append(boxes[node.number])
     forward = set(_forward(graph))
     paths: list[tuple[list[Box], bool]] = []
+    points: dict[tuple[int, int], Box] = {}
     for a, b in graph.edges:
         if (a, b) not in forward:
             paths.append(([boxes[a], boxes[b]], True))
             continue
         path = [boxes[a]]
         for layer in range(layers_of[a] + 1, layers_of[b]):
-            point = Box(None, 0.05, 0.05)
-            layers[layer].append(point)
-            path.append(point)
+            if (a, layer) in points:  # so far another edge of the node is drawn
+                path = [points[a, layer]]
+                continue
+            points[a, layer] = Box(None, 0.05, 0.05)
+            layers[layer].append(points[a, layer])
+            path.append(points[a, layer])
         paths.append(([*path, boxes[b]], False))
     return paths, layers
 
