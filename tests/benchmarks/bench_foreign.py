@@ -4,8 +4,8 @@ python tests/benchmarks/bench_foreign.py
 
 The rows of `from_numpy` are here. 1 is `jax.pure_callback` written by hand, or the bare
 NumPy function where a row says so; `jax.experimental.buffer_callback` written by hand,
-which has neither batches nor derivatives nor exceptions, is shown. PyTorch, k-d trees
-and splines have modules of their own beside this one.
+which has neither batches nor derivatives nor exceptions, is shown. PyTorch, k-d
+trees and splines, and SciPy's solvers have modules of their own beside this one.
 """
 
 import importlib
@@ -24,7 +24,11 @@ from jax.experimental.buffer_callback import buffer_callback
 import jfi
 
 
-MODULES = {"foreign_torch_rows": "torch", "foreign_scipy_rows": "scipy"}
+MODULES = {
+    "foreign_torch_rows": "torch",
+    "foreign_scipy_rows": "scipy",
+    "foreign_solver_rows": "scipy",
+}
 ROUNDS = 15
 FEW_ROUNDS = 5  # of 100 MB
 

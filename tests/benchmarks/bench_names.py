@@ -3,7 +3,8 @@
 python tests/benchmarks/bench_names.py
 """
 
-import contextlib
+import importlib
+import importlib.util
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,8 @@ from harness import Case, ratios, report
 
 import jfi as jnp
 
+
+Ways = dict[str, Callable[[], object]]
 
 LIMIT = 1.04
 LIMITS = {"stack((x, x))": 1.03, "sum(x, axis=0)": 1.08}
@@ -75,32 +78,68 @@ jnp.register_function(Diagonal, "exp", lambda x: x)
 DIAGONAL = Diagonal(X)
 
 
-def through_others() -> dict[str, Callable[[], object]]:
-    """`exp` of a plain array by other libraries that dispatch, if they are there."""
-    found: dict[str, Callable[[], object]] = {}
+def other_libraries() -> dict[str, Any]:
+    """Libraries that dispatch, of those that are installed."""
+    found = {}
+    for name in ("autoray", "plum", "quax"):
+        if importlib.util.find_spec(name):
+            found[name] = importlib.import_module(name)
+        else:
+            print(f"{name} is not installed: its columns are left out.")
+    return found
+
+
+def through_others(libraries: dict[str, Any]) -> tuple[Ways, Ways]:
+    """`exp` by other libraries: of a plain array, and by a rule that does nothing."""
+    plain: Ways = {}
+    by_rule: Ways = {}
     exp = jax.numpy.exp
-    with contextlib.suppress(ImportError):
-        import autoray
+    if autoray := libraries.get("autoray"):
+        autoray.register_backend(Diagonal, "diagonals")
+        autoray.register_function("diagonals", "exp", lambda x: x)
+        plain["autoray.do"] = lambda: autoray.do("exp", X)
+        by_rule["autoray.do"] = lambda: autoray.do("exp", DIAGONAL)
+    if plum := libraries.get("plum"):
 
-        found["autoray.do"] = lambda: autoray.do("exp", X)
-    with contextlib.suppress(ImportError):
-        import plum
-
-        def of_array(x: jax.Array) -> jax.Array:
+        def exp_by_plum(x: jax.Array) -> jax.Array:
             return exp(x)
 
-        by_plum = plum.Dispatcher()(of_array)
-        found["plum"] = lambda: by_plum(X)
-    with contextlib.suppress(ImportError):
-        import quax
-
+        by_plum = plum.Dispatcher()(exp_by_plum)
+        by_plum.register(lambda x: x, signature=plum.Signature(Diagonal))
+        plain["plum"] = lambda: by_plum(X)
+        by_rule["plum"] = lambda: by_plum(DIAGONAL)
+    if quax := libraries.get("quax"):
         quaxified = quax.quaxify(exp)
-        found["quaxify"] = lambda: quaxified(X)
-    return found
+        plain["quaxify"] = lambda: quaxified(X)
+        by_rule["quaxify"] = _rule_of_quax(quax, quaxified)
+    return plain, by_rule
+
+
+def _rule_of_quax(quax: Any, exp: Callable[[Any], object]) -> Callable[[], object]:
+    """The same rule of a value of quax's, which is a rule of the primitive."""
+    base: Any = quax.ArrayValue
+
+    class Value(base):  # type: ignore[misc]
+        diagonal: jax.Array
+
+        def aval(self) -> Any:
+            return jax.core.ShapedArray(self.diagonal.shape, self.diagonal.dtype)
+
+        def materialise(self) -> jax.Array:
+            return self.diagonal
+
+    def unchanged(x: Any, **_: Any) -> Any:
+        return x
+
+    unchanged.__annotations__ = {"x": Value}
+    quax.register(jax.lax.exp_p)(unchanged)
+    value = Value(X)
+    return lambda: exp(value)
 
 
 def cases() -> list[Case]:
     """Each row of the table."""
+    of_plain, by_rule = through_others(other_libraries())
 
     def calling(call: Callable[[Any], object], module: Any) -> Callable[[], object]:
         return lambda: call(module)
@@ -112,7 +151,7 @@ def cases() -> list[Case]:
             calling(call, jnp),
             calling(call, jax.numpy),
             None if name.startswith("zeros") else LIMITS.get(name, LIMIT),
-            through_others() if name == "exp(x)" else {},
+            of_plain if name == "exp(x)" else {},
         )
         for name, call in PLAIN.items()
     ]
@@ -121,6 +160,7 @@ def cases() -> list[Case]:
         lambda: jnp.exp(DIAGONAL),
         lambda: jax.numpy.exp(X),
         None,
+        by_rule,
     )
     words = [Case(name, *ways, LIMITS.get(name, LIMIT)) for name, ways in WORDS.items()]
     return [*plain, *words, rule]
@@ -129,6 +169,7 @@ def cases() -> list[Case]:
 if __name__ == "__main__":
     found = []
     for case in cases():
-        case.ours(), case.base()  # compiled before they are measured
+        for way in (case.ours, case.base, *case.others.values()):
+            way()  # compiled before it is measured
         found.append((case, ratios(case, rounds=501, calls=40)))
     report("Eager calls (medians of 501 interleaved rounds)", found)
