@@ -308,3 +308,20 @@ def test_text_arrays_are_settings():
     assert f(1.0, names) == 1
     names[1] = "a"
     assert f(1.0, names) == 2
+
+
+class NoFloatError(Exception):
+    """An error of a class of its own, as those of beartype are."""
+
+
+def test_a_check_with_an_error_of_its_own_sees_the_float():
+    @autojit
+    def scaled(x, k):
+        if not isinstance(k, float):
+            raise NoFloatError(type(k).__name__)
+        return k * x
+
+    assert scaled(jnp.ones(()), 2.0) == 2
+    assert scaled(jnp.ones(()), 3.0) == 3
+    with pytest.raises(NoFloatError, match="str"):
+        scaled(jnp.ones(()), "a")

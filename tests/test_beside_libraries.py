@@ -1,5 +1,7 @@
 """Scripts in which jfi is one library among others, in both worlds of dtypes."""
 
+import dataclasses
+
 import blackjax
 import diffrax
 import equinox as eqx
@@ -179,3 +181,87 @@ def test_numbers_of_numpy_in_a_training(world):
         w = w - rate * jnp.grad(lambda w: jnp.sum(w**2))(w)
     counts = jax.nn.one_hot(jnp.arange(4), 4), jnp.arange(4) / 2
     assert floats((w, counts, jnp.mean(jnp.arange(3)))) == {world}
+
+
+def test_patterns_of_einops_in_every_tool():
+    einops = pytest.importorskip("einops")
+    x = jnp.randn(4, 3, 2)
+
+    def means(row, w):
+        return einops.einsum(einops.reduce(row, "n c -> n", "mean"), w, "n, n ->")
+
+    expected = np.mean(x, axis=2).sum(axis=1)
+    for batched in (jnp.vmap(means, in_axes=(0, None)), jnp.auto_vmap(means)):
+        np.testing.assert_allclose(batched(x, jnp.ones(3)), expected, rtol=1e-5)
+    body = lambda c, row: (c + einops.reduce(row, "n c -> c", "sum"), None)
+    np.testing.assert_allclose(
+        jnp.scan(body, jnp.zeros(2), x)[0], np.sum(x, axis=(0, 1)), rtol=1e-5
+    )
+    with pytest.raises(einops.EinopsError, match=r"expected 2 dims. Received 3-dim"):
+        jnp.autojit(einops.rearrange)(x, "b n -> n b")
+
+
+def test_annotations_of_jaxtyping_on_trees_and_rows():
+    beartype = pytest.importorskip("beartype").beartype
+    from jaxtyping import Float, jaxtyped
+
+    checked = jaxtyped(typechecker=beartype)
+
+    @jnp.pytree
+    @checked
+    @dataclasses.dataclass
+    class Point:
+        p: Float[jnp.Array, "n"]  # noqa: F821 - an axis
+        k: int
+
+    @checked
+    def row(w: Float[jnp.Array, "out inp"], x: Float[jnp.Array, "inp"]):  # noqa: F722, F821
+        return w @ x
+
+    batch = jnp.vmap(lambda x: Point(row(jnp.ones((2, 3)), x), 1))(jnp.ones((4, 3)))
+    assert (batch.p.shape, batch.k) == ((4, 2), 1)
+    step = lambda c, x: (dataclasses.replace(c, p=c.p + x), None)
+    last, _ = jnp.scan(step, Point(jnp.ones(2), 1), jnp.ones((3, 2)))
+    np.testing.assert_array_equal(last.p, [4.0, 4.0])
+    with pytest.raises(TypeError, match="inp=3"):
+        jnp.autojit(row)(jnp.ones((2, 3)), jnp.ones(2))
+
+
+def test_a_model_of_scikit_learn_on_the_host():
+    from sklearn.linear_model import Ridge
+
+    x = np.random.default_rng(0).normal(size=(20, 3))
+    model = Ridge().fit(x, x @ [1.0, 2.0, 3.0])
+    predict = jnp.from_numpy(model.predict)
+    rows = jnp.vmap(lambda row: predict(row[None])[0])(jnp.asarray(x))
+    np.testing.assert_allclose(rows, model.predict(x), rtol=1e-4)
+    with pytest.raises(TypeError, match=r"jnp.from_numpy\(f\)\(x\)"):
+        jnp.jit(lambda row: model.predict(row[None]))(jnp.ones(3))
+
+
+def test_columns_of_pandas_of_other_kinds():
+    missing = pd.Series([1, None], dtype="Int64")
+    np.testing.assert_array_equal(jnp.asarray(missing), [1, np.nan])
+    table = pd.DataFrame({"a": jnp.arange(3), "b": jnp.ones(3)})
+    assert [str(t) for t in table.dtypes] == ["int32", "float32"]
+    with pytest.raises(TypeError, match=r"x = jnp.asarray"):
+        jnp.autojit(lambda x: x)(table["a"])
+
+
+def test_a_model_of_an_ordinary_class_in_a_checkpoint_of_orbax(tmp_path):
+    import orbax.checkpoint as ocp
+
+    @jnp.pytree
+    class Model:
+        def __init__(self, scale):
+            self.layers = [{"w": scale * jnp.ones(2)}, {"w": jnp.zeros(2)}]
+            self.act = "tanh"
+
+    with ocp.StandardCheckpointer() as checkpointer:
+        checkpointer.save(tmp_path / "model", Model(3.0))
+        checkpointer.wait_until_finished()
+        shapes = jax.eval_shape(lambda: Model(1.0))
+        for like in (Model(1.0), shapes):
+            model = checkpointer.restore(tmp_path / "model", like)
+            np.testing.assert_array_equal(model.layers[0]["w"], [3.0, 3.0])
+            assert model.act == "tanh"

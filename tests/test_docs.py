@@ -88,9 +88,9 @@ def run_habits(text, names, theirs):
 def test_page(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = page.read_text()
-    for package in ("torch", "distributed"):
+    for package in ("torch", "distributed", "einops", "beartype"):
         known = text + THEIRS.get(page.stem, "")
-        if re.search(f"^(import|from) {package}", known, re.MULTILINE):
+        if re.search(f"^(>>> )?(import|from) {package}", known, re.MULTILINE):
             pytest.importorskip(package)
     if BLOCK.search(text):
         names = run_page(text, str(page))

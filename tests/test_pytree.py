@@ -251,3 +251,16 @@ def test_what_can_be_no_tree():
         jnp.pytree(Ordinary())
     with pytest.raises(jnp.TreeError, match="Larger, which is a tree already"):
         jnp.pytree(Larger)
+
+
+def test_none_in_place_of_all_data_of_an_attribute_keeps_the_structure():
+    @jnp.pytree
+    class Layers:
+        def __init__(self):
+            self.weights, self.depth = [jnp.ones(2), {"b": jnp.zeros(2)}], 3
+
+    layers = Layers()
+    nothing = jax.tree.map(lambda x: None, layers)  # as orbax makes it of each leaf
+    kept = jax.tree.structure(nothing, is_leaf=lambda x: x is None)
+    assert kept == jax.tree.structure(layers)
+    assert not jax.tree.leaves(nothing)

@@ -86,7 +86,7 @@ def needed_numbers(error: Exception, opened: Opened) -> list[int]:
     if isinstance(error, JfiError):
         may_need = isinstance(error, _TracedTextError)
     else:
-        may_need = isinstance(error, _MAY_BE_CHECKS)
+        may_need = isinstance(error, _MAY_BE_CHECKS) or _is_of_others(error)
     if not may_need:
         return varying(opened)
     if named:
@@ -98,6 +98,12 @@ def needed_numbers(error: Exception, opened: Opened) -> list[int]:
         if opened.graph[i][0] is SCALAR or _is_outside(opened, i)
     ]
     return found or varying(opened)
+
+
+def _is_of_others(error: Exception) -> bool:
+    """Whether an error is of a class of the user's, or of a checker (beartype)."""
+    top = type(error).__module__.partition(".")[0]
+    return top not in ("builtins", "jax", "jaxlib", "jfi", "numpy")
 
 
 def _is_outside(opened: Opened, i: int) -> bool:

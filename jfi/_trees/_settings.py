@@ -82,7 +82,8 @@ def put_together(cls: type, settings: Settings, children: Iterable[Any]) -> Any:
         rest = rests.get(name)
         if rest is None:
             value = next(new)
-            if not all(map(_is_data, jax.tree.leaves(value))) or value is None:
+            leaves = jax.tree.leaves(value)
+            if not leaves or not all(map(_is_data, leaves)):  # None is no leaf
                 marks[name] = None
         else:
             is_taken = rest.value.is_taken
