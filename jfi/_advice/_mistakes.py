@@ -65,7 +65,9 @@ _MISTAKES = [
     _of_tracing(TypeError, r"^Shapes must be 1D .*Tracer", _sizes.of_new),
     _of_tracing(TypeError, r"format string passed to \w*Tracer", _numbers.of_format),
     _of_tracing(ValueError, "an array element with a sequence", _numbers.of_elements),
-    _of_tracing(IndexError, r"^Slice entries must be static.*Tracer", _sizes.of_slice),
+    # JAX 0.10, and 0.12.
+    _of_tracing(IndexError, "^Slice entries .* static.*Tracer", _sizes.of_slice),
+    _of_tracing(IndexError, "slice indices .* static.*Tracer", _sizes.of_slice),
     Mistake(TypeError, "do not support in-place item", _elements.of_setting),
     Mistake(TypeError, "^Indexer must have integer", _elements.of_float),
     Mistake(TypeError, "arguments to have the (same|equal) dtypes", _shapes.of_dtypes),
