@@ -70,7 +70,7 @@ class CustomArray(Operators):
         if "__eq__" not in vars(cls):
             # A dataclass writes an `__eq__` of its own where there is none: it would
             # compare tuples of arrays.
-            cls.__eq__ = cls.__eq__  # type: ignore[method-assign]
+            type.__setattr__(cls, "__eq__", cls.__eq__)  # typed as no attribute of it
         if pytree:
             jax.tree_util.register_pytree_with_keys_class(cls)
 
