@@ -1,7 +1,4 @@
-"""The Gaussian process in plain JAX: functions of the data, and a while loop.
-
-    python examples/gallery/gaussian_process_plain.py
-"""
+"""The Gaussian process in plain JAX: functions of the data, and a while loop."""
 
 import sys
 from typing import Any

@@ -2,8 +2,8 @@
 
     python examples/gallery/mcmc.py
 
-Rubin's data (1981): what coaching did for the pupils of eight schools, and how sure that
-is. How much do schools differ? Each of 128 chains draws its own numbers, without a key.
+Rubin's data (1981) say what coaching did for the pupils of eight schools, and how sure
+that is. Each of 128 chains draws numbers of its own, without a key.
 """
 
 import sys
@@ -104,7 +104,7 @@ def draw(result: dict[str, Any], path: str) -> None:
     low, middle, high = np.quantile(result["effect"], [0.1, 0.5, 0.9], axis=(0, 1))
     right.errorbar(names, middle, [middle - low, high - middle], fmt="o", label="found")
     right.plot(names, EFFECT, "x", color="tab:red", label="measured")
-    right.set(title="effect of coaching: median, and four of five samples")
+    right.set(title="effect of coaching: median and 80 %")
     right.legend()
     figure.tight_layout()
     figure.savefig(path, dpi=100)

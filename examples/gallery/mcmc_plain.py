@@ -1,7 +1,4 @@
-"""Many chains of Hamiltonian Monte Carlo in plain JAX, each with its keys.
-
-    python examples/gallery/mcmc_plain.py
-"""
+"""Many chains of Hamiltonian Monte Carlo in plain JAX, each with its keys."""
 
 import sys
 from functools import partial

@@ -1,9 +1,10 @@
-"""Model-predictive control: twenty-four robots drive to their goals, past three pillars.
+"""Model-predictive control: 24 robots drive to their goals, past three pillars.
 
     python examples/gallery/mpc.py
 
-A robot plans two seconds ahead by Gauss-Newton steps, does the first action of the plan,
-and plans again. The problem is a dict of data and settings, and all robots are a batch.
+A robot plans two seconds ahead by Gauss-Newton steps, does the first action of the
+plan, and plans again. The problem is a dict of data and settings; all robots are a
+batch.
 """
 
 import sys
@@ -61,8 +62,9 @@ def plan(problem: Problem, state: jnp.Array, controls: jnp.Array) -> Any:
         moving = abs(gain) > 1e-3 * (r**2).sum() + 1e-4
         return (jnp.where(better, new, controls), damping, moving), None
 
-    start = controls, jnp.array(1.0), jnp.array(True)
-    (controls, *_), _, steps = jnp.scan_while(lambda c: c[2], improve, start, 20)
+    start: Any = controls, jnp.array(1.0), jnp.array(True)
+    goes_on: Any = lambda carry: carry[2]
+    (controls, *_), _, steps = jnp.scan_while(goes_on, improve, start, max_steps=20)
     return controls, steps
 
 
@@ -79,7 +81,10 @@ def drive(problem: Problem) -> dict[str, Any]:
 
     start = problem["start"], jnp.zeros((problem["horizon"], 2))
     (end, _), (path, steps) = jnp.scan(step, start, length=problem["duration"])
-    gaps = [jnp.norm(path[:, :2] - p["at"], dim=-1) - p["radius"] for p in problem["pillars"]]
+    gaps = [
+        jnp.norm(path[:, :2] - pillar["at"], dim=-1) - pillar["radius"]
+        for pillar in problem["pillars"]
+    ]
     return {
         "path": path,
         "away": jnp.norm(end[:2] - problem["goal"]),
@@ -117,6 +122,7 @@ def run(short: bool = False) -> dict[str, Any]:
 def draw(result: dict[str, Any], path: str) -> None:
     """The paths of all robots."""
     from matplotlib import pyplot as plt
+    from matplotlib.patches import Circle
 
     figure, axes = plt.subplots(figsize=(5.6, 5.4))
     colors = plt.get_cmap("hsv")(np.linspace(0, 1, 25))
@@ -124,7 +130,7 @@ def draw(result: dict[str, Any], path: str) -> None:
         axes.plot(*np.asarray(way)[:, :2].T, color=color, lw=1.2)
         axes.plot(*way[0, :2], "o", *goal, "x", color=color, ms=5)
     for pillar in result["problem"]["pillars"]:
-        axes.add_patch(plt.Circle(pillar["at"], pillar["radius"], color="gray"))
+        axes.add_patch(Circle(pillar["at"], pillar["radius"], color="gray"))
     axes.set(title="from the dots to the crosses", aspect="equal")
     figure.tight_layout()
     figure.savefig(path, dpi=100)

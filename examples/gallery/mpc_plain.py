@@ -1,7 +1,4 @@
-"""Model-predictive control in plain JAX: settings apart from data, `in_axes` by hand.
-
-    python examples/gallery/mpc_plain.py
-"""
+"""Model-predictive control in plain JAX: settings apart, and `in_axes` by hand."""
 
 import sys
 from functools import partial
@@ -121,4 +118,5 @@ if __name__ == "__main__":
     away, gap, steps = result["away"], result["gap"], result["steps"]
     print(f"at the end {away.max():.3f} m from the goal, or less")
     print(f"the closest to a pillar: {gap.min():.3f} m")
-    print(f"{steps.sum() / result['duration'] / len(steps):.1f} Gauss-Newton steps for a plan")
+    duration = result["duration"]
+    print(f"{steps.sum() / duration / len(steps):.1f} Gauss-Newton steps for a plan")

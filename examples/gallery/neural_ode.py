@@ -37,7 +37,7 @@ def solve(field: Any, y0: jnp.Array, times: jnp.Array) -> jnp.Array:
     """The solution at some times."""
     term, save = diffrax.ODETerm(field), diffrax.SaveAt(ts=times)
     start, end = times[0], times[-1]
-    solution = diffrax.diffeqsolve(
+    solution: Any = diffrax.diffeqsolve(
         term, diffrax.Tsit5(), start, end, 0.05, y0, saveat=save, max_steps=512
     )
     return solution.ys
@@ -45,8 +45,9 @@ def solve(field: Any, y0: jnp.Array, times: jnp.Array) -> jnp.Array:
 
 class Trainer:
     def __init__(self, field: Field, times: jnp.Array, data: jnp.Array) -> None:
-        self.field, self.times, self.data = field, times, data
-        self.optimizer = optax.adam(5e-3)
+        self.field: Any = field
+        self.times, self.data = times, data
+        self.optimizer: Any = optax.adam(5e-3)
         self.state = self.optimizer.init(field)
 
     def loss(self, field: Field, first: jnp.Array, length: int) -> jnp.Array:
@@ -67,7 +68,7 @@ class Trainer:
             first = jnp.randint(0, len(self.data) - length, (pieces,))
             loss, slope = jnp.value_and_grad(self.loss)(field, first, length)
             updates, state = self.optimizer.update(slope, state)
-            return (optax.apply_updates(field, updates), state), loss
+            return (jnp.apply_updates(field, updates), state), loss
 
         carry = self.field, self.state
         (self.field, self.state), losses = jnp.scan(step, carry, length=steps)
@@ -98,7 +99,8 @@ def draw(result: dict[str, Any], path: str) -> None:
     )
     left.semilogy(result["losses"], lw=0.7)
     left.set(title="training", xlabel="step", ylabel="loss")
-    for k, (name, color) in enumerate([("prey", "tab:green"), ("predators", "tab:red")]):
+    names = [("prey", "tab:green"), ("predators", "tab:red")]
+    for k, (name, color) in enumerate(names):
         right.plot(times, jnp.exp(result["truth"][:, k]), color=color, lw=0.6)
         right.plot(times[: len(data)], jnp.exp(data[:, k]), ".", color=color, ms=4)
         later = times[len(data) - 1 :]

@@ -1,7 +1,4 @@
-"""The neural ODE in plain JAX: parameters in a dict, and keys by hand.
-
-    python examples/gallery/neural_ode_plain.py
-"""
+"""The neural ODE in plain JAX: parameters in a dict, and keys by hand."""
 
 import sys
 from functools import partial
@@ -41,7 +38,7 @@ def solve(field: Any, params: Any, y0: jax.Array, times: jax.Array) -> jax.Array
     """The solution at some times."""
     term, save = diffrax.ODETerm(field), diffrax.SaveAt(ts=times)
     start, end = times[0], times[-1]
-    solution = diffrax.diffeqsolve(
+    solution: Any = diffrax.diffeqsolve(
         term, diffrax.Tsit5(), start, end, 0.05, y0, params, saveat=save, max_steps=512
     )
     return solution.ys

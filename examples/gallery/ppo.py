@@ -2,8 +2,8 @@
 
     python examples/gallery/ppo.py
 
-Sixty-four cart-poles run side by side, in a batch. The method is that of Schulman et al.
-(2017), with their clipped objective and generalized advantages.
+Sixty-four cart-poles run side by side, in a batch. The method is that of Schulman et
+al. (2017), with their clipped objective and generalized advantages.
 """
 
 import sys
@@ -37,7 +37,7 @@ def start_state(*batch: int) -> jnp.Array:
 
 def cart_pole(state: jnp.Array, action: jnp.Array) -> jnp.Array:
     """The state a fiftieth of a second later; the action pushes left or right."""
-    x, v, angle, turn = state
+    _, v, angle, turn = state
     force = jnp.where(action == 1, 10.0, -10.0)
     sin, cos = jnp.sin(angle), jnp.cos(angle)
     push = (force + 0.05 * turn**2 * sin) / 1.1
@@ -52,8 +52,9 @@ def has_fallen(state: jnp.Array) -> jnp.Array:
 
 class PPO:
     def __init__(self, rate: float) -> None:
-        self.nets = {"policy": MLP(4, 64, 64, 2), "value": MLP(4, 64, 64, 1)}
-        self.optimizer = optax.chain(optax.clip_by_global_norm(0.5), optax.adam(rate))
+        self.nets: Any = {"policy": MLP(4, 64, 64, 2), "value": MLP(4, 64, 64, 1)}
+        clip: Any = optax.clip_by_global_norm(0.5)
+        self.optimizer: Any = optax.chain(clip, optax.adam(rate))
         self.state = self.optimizer.init(self.nets)
         self.envs = start_state(ENVS)
         self.ages = jnp.zeros(ENVS, int)
@@ -80,7 +81,7 @@ class PPO:
         after = self.nets["value"](seen["after"])[:, 0]
         errors = 1 + 0.99 * jnp.where(seen["fallen"], 0, after) - values
 
-        def back(later: jnp.Array, at: Any) -> Any:
+        def back(later: Any, at: Any) -> Any:
             error, ended = at
             advantage = error + 0.99 * 0.95 * jnp.where(ended, 0, later)
             return advantage, advantage
@@ -99,7 +100,7 @@ class PPO:
 
     @jnp.autojit
     def iteration(self) -> jnp.Array:
-        """Roll out, then four epochs of updates; returns the mean length of episodes."""
+        """Roll out and update for four epochs; returns the mean length of episodes."""
         (self.envs, self.ages), seen = jnp.vmap(self.roll_out)(self.envs, self.ages)
         seen["advantage"] = jnp.vmap(self.advantages)(seen)
         seen["return"] = seen["advantage"] + self.nets["value"](seen["env"])[..., 0]
@@ -109,11 +110,12 @@ class PPO:
             nets, state = carry
             slope = jnp.grad(self.loss)(nets, jnp.tree.map(lambda x: x[rows], flat))
             updates, state = self.optimizer.update(slope, state)
-            return (optax.apply_updates(nets, updates), state), None
+            return (jnp.apply_updates(nets, updates), state), None
 
-        orders = [jnp.randperm(ENVS * STEPS).reshape(8, -1) for _ in range(4)]
+        orders = [jnp.randperm(ENVS * STEPS) for _ in range(4)]
+        order = jnp.concatenate(orders).reshape(32, -1)
         carry = self.nets, self.state
-        (self.nets, self.state), _ = jnp.scan(update, carry, jnp.concatenate(orders))
+        (self.nets, self.state), _ = jnp.scan(update, carry, order)
         return (seen["age"] * seen["ended"]).sum() / seen["ended"].sum()
 
     @jnp.autojit

@@ -1,7 +1,4 @@
-"""Proximal policy optimization in plain JAX: the same method, with keys by hand.
-
-    python examples/gallery/ppo_plain.py
-"""
+"""Proximal policy optimization in plain JAX: the same method, with keys by hand."""
 
 import sys
 from typing import Any
@@ -36,7 +33,7 @@ def start_state(key: jax.Array, *batch: int) -> jax.Array:
 
 def cart_pole(state: jax.Array, action: jax.Array) -> jax.Array:
     """The state a fiftieth of a second later; the action pushes left or right."""
-    x, v, angle, turn = state
+    _, v, angle, turn = state
     force = jnp.where(action == 1, 10.0, -10.0)
     sin, cos = jnp.sin(angle), jnp.cos(angle)
     push = (force + 0.05 * turn**2 * sin) / 1.1
@@ -73,7 +70,7 @@ def advantages(nets: Any, seen: Any) -> jax.Array:
     after = mlp(nets["value"], seen["after"])[:, 0]
     errors = 1 + 0.99 * jnp.where(seen["fallen"], 0, after) - values
 
-    def back(later: jax.Array, at: Any) -> Any:
+    def back(later: Any, at: Any) -> Any:
         error, ended = at
         advantage = error + 0.99 * 0.95 * jnp.where(ended, 0, later)
         return advantage, advantage
@@ -94,7 +91,7 @@ def loss_fn(nets: Any, seen: Any) -> jax.Array:
 
 @jax.jit
 def iteration(agent: Any, key: jax.Array) -> tuple[Any, jax.Array]:
-    """Roll out, then four epochs of updates; returns the mean length of episodes."""
+    """Roll out and update for four epochs; returns the mean length of episodes."""
     nets, state = agent["nets"], agent["state"]
     roll_key, *order_keys = jax.random.split(key, 5)
     roll_keys = jax.random.split(roll_key, ENVS)
@@ -110,8 +107,9 @@ def iteration(agent: Any, key: jax.Array) -> tuple[Any, jax.Array]:
         updates, state = optimizer.update(slope, state)
         return (optax.apply_updates(nets, updates), state), None
 
-    orders = [jax.random.permutation(k, ENVS * STEPS).reshape(8, -1) for k in order_keys]
-    (nets, state), _ = jax.lax.scan(update, (nets, state), jnp.concatenate(orders))
+    orders = [jax.random.permutation(k, ENVS * STEPS) for k in order_keys]
+    order = jnp.concatenate(orders).reshape(32, -1)
+    (nets, state), _ = jax.lax.scan(update, (nets, state), order)
     length = (seen["age"] * seen["ended"]).sum() / seen["ended"].sum()
     return {"nets": nets, "state": state, "envs": envs, "ages": ages}, length
 

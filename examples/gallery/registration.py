@@ -2,9 +2,9 @@
 
     python examples/gallery/registration.py
 
-A scan shows a part of a surface, turned, moved and noisy. Each of its points is matched to
-the nearest points of the model, and Gauss-Newton steps through the matches find the pose.
-From twenty guesses at once, in a batch, it is found also where the scan is turned far.
+A scan shows a part of a surface, turned, moved and noisy. Each of its points is matched
+to the nearest points of the model, and Gauss-Newton steps through the matches find the
+pose, from twenty guesses at once: the scan is turned far.
 """
 
 import sys
@@ -25,7 +25,7 @@ def surface(xy: np.ndarray) -> np.ndarray:
     return np.stack([x, y, hills], 1)
 
 
-def make_clouds() -> dict[str, np.ndarray]:
+def make_clouds() -> dict[str, Any]:
     """A model, a scan of a part of it, and how the scan was turned and moved."""
     rng = np.random.default_rng(0)
     model = surface(rng.uniform(-1, 1, (4000, 2)))

@@ -1,7 +1,4 @@
-"""Registration of point clouds in plain JAX: SciPy's tree is called back by hand.
-
-    python examples/gallery/registration_plain.py
-"""
+"""Registration of point clouds in plain JAX: SciPy's tree is called back by hand."""
 
 import sys
 from functools import partial
@@ -23,7 +20,7 @@ def surface(xy: np.ndarray) -> np.ndarray:
     return np.stack([x, y, hills], 1)
 
 
-def make_clouds() -> dict[str, np.ndarray]:
+def make_clouds() -> dict[str, Any]:
     """A model, a scan of a part of it, and how the scan was turned and moved."""
     rng = np.random.default_rng(0)
     model = surface(rng.uniform(-1, 1, (4000, 2)))
@@ -53,7 +50,8 @@ def nearest(tree: scipy.spatial.KDTree, x: jax.Array) -> jax.Array:
     shape = jax.ShapeDtypeStruct((*x.shape[:-1], NEAREST), jnp.int32)
 
     def search(x: np.ndarray) -> np.ndarray:
-        return tree.query(np.asarray(x), k=NEAREST)[1].astype(np.int32)
+        indices: Any = tree.query(np.asarray(x), k=NEAREST)[1]
+        return indices.astype(np.int32)
 
     # The callback has no derivative: the indices are constants.
     x = jax.lax.stop_gradient(x)

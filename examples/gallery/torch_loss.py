@@ -2,8 +2,8 @@
 
     python examples/gallery/torch_loss.py
 
-The loss is the structural similarity of images (Wang et al., 2004), as a colleague wrote
-it in PyTorch. The network, its training and the random noise are JAX, compiled.
+The loss is the structural similarity of images (Wang et al., 2004), as a colleague
+wrote it in PyTorch. The network, its training and the random noise are JAX, compiled.
 """
 
 import sys
@@ -51,7 +51,8 @@ class Denoiser:
 
 class Trainer:
     def __init__(self, model: Denoiser, rate: float) -> None:
-        self.model, self.optimizer = model, optax.adam(rate)
+        self.model: Any = model
+        self.optimizer: Any = optax.adam(rate)
         self.state = self.optimizer.init(model)
 
     @jnp.autojit
@@ -64,11 +65,12 @@ class Trainer:
             loss = lambda model: loss_in_jax(model(noisy), images[rows])
             value, slope = jnp.value_and_grad(loss)(model)
             updates, state = self.optimizer.update(slope, state)
-            return (optax.apply_updates(model, updates), state), value
+            return (jnp.apply_updates(model, updates), state), value
 
         batches = len(images) // batch
         order = jnp.randperm(len(images))[: batches * batch].reshape(batches, batch)
-        (self.model, self.state), losses = jnp.scan(step, (self.model, self.state), order)
+        carry = self.model, self.state
+        (self.model, self.state), losses = jnp.scan(step, carry, order)
         return losses.mean()
 
 

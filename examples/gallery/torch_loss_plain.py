@@ -1,7 +1,4 @@
-"""A PyTorch loss in plain JAX: callbacks and a derivative rule by hand.
-
-    python examples/gallery/torch_loss_plain.py
-"""
+"""A PyTorch loss in plain JAX: callbacks and a derivative rule by hand."""
 
 import sys
 from functools import partial

@@ -51,7 +51,8 @@ class VAE:
 
 class Trainer:
     def __init__(self, model: VAE, rate: float) -> None:
-        self.model, self.optimizer = model, optax.adam(rate)
+        self.model: Any = model
+        self.optimizer: Any = optax.adam(rate)
         self.state = self.optimizer.init(model)
 
     @jnp.autojit
@@ -62,7 +63,7 @@ class Trainer:
             model, state = carry
             loss, slope = jnp.value_and_grad(VAE.loss)(model, x)
             updates, state = self.optimizer.update(slope, state, model)
-            return (optax.apply_updates(model, updates), state), loss
+            return (jnp.apply_updates(model, updates), state), loss
 
         batches = len(images) // batch
         order = jnp.randperm(len(images))[: batches * batch].reshape(batches, batch)

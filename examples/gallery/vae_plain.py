@@ -1,7 +1,4 @@
-"""The variational autoencoder in plain JAX: parameters in dicts, and keys by hand.
-
-    python examples/gallery/vae_plain.py
-"""
+"""The variational autoencoder in plain JAX: parameters in dicts, and keys by hand."""
 
 import sys
 from functools import partial
@@ -25,10 +22,9 @@ def init_linear(key: jax.Array, n_in: int, n_out: int) -> Params:
 
 def init_vae(key: jax.Array, pixels: int, hidden: int) -> Params:
     keys = jax.random.split(key, 4)
-    return {
-        "encoder": [init_linear(keys[0], pixels, hidden), init_linear(keys[1], hidden, 4)],
-        "decoder": [init_linear(keys[2], 2, hidden), init_linear(keys[3], hidden, pixels)],
-    }
+    encoder = [init_linear(keys[0], pixels, hidden), init_linear(keys[1], hidden, 4)]
+    decoder = [init_linear(keys[2], 2, hidden), init_linear(keys[3], hidden, pixels)]
+    return {"encoder": encoder, "decoder": decoder}
 
 
 def mlp(layers: list[Params], x: jax.Array) -> jax.Array:
