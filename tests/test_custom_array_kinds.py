@@ -313,3 +313,28 @@ def test_arrays_of_quax():
         jnp.sin(length)
     jnp.register_function(Quantity, "sum", lambda x: ("own rule", x.unit))
     assert jnp.sum(length) == ("own rule", "m")
+
+
+class Powers(jnp.CustomArray):
+    """An array whose settings Python's `==` would take for others."""
+
+    def __init__(self, d, n=0, names=()):
+        self.d, self.n, self.names = d, n, names
+
+    def __jfi_array__(self):
+        return self.d * (2.0 if self.n is True else 1.0) + len(self.names)
+
+
+def test_settings_are_told_apart_by_type_and_by_what_is_in_them():
+    compiled, names = jax.jit(jnp.materialise), ["a"]
+    for x in (Powers(1.0, n=1), Powers(1.0, n=True), Powers(1.0, names=names)):
+        assert compiled(x) == jnp.materialise(x)
+    names.append("b")
+    assert compiled(Powers(1.0, names=names)) == 3.0
+
+
+def test_data_beside_settings_in_one_list():
+    x = Powers(1.0, names=["a", 2.0])
+    assert jax.tree.leaves(x) == [1.0, 2.0]
+    assert jax.jit(jnp.materialise)(x) == jnp.materialise(x)
+    assert jax.grad(lambda x: x.names[1] ** 2)(x).names == ["a", 4.0]

@@ -1,7 +1,6 @@
 """A base class for arrays of one's own."""
 
 import operator
-import types
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar, TypeVar
 
@@ -9,7 +8,7 @@ import jax
 import numpy as np
 from jax.tree_util import GetAttrKey
 
-from .._values import attributes_of, is_array, is_scalar, slots
+from .._trees import Settings, divided, put_together, shown
 from ._attributes import Places, derived
 from ._calls import dispatched
 from ._for_numpy import answer_function, answer_ufunc
@@ -19,10 +18,6 @@ from ._operators import Operators
 
 
 Self = TypeVar("Self", bound="CustomArray")
-_Structure = tuple[tuple[str, ...], tuple[tuple[str, Any], ...]]
-#: Where an object made by JAX keeps which of its attributes are data, if its values
-#: don't tell: `jax.tree.map(lambda leaf: 0, x)` puts ints in the place of arrays.
-_DATA = "_jfi_data"
 
 
 class CustomArray(Operators):
@@ -53,8 +48,7 @@ class CustomArray(Operators):
     """
 
     __jfi_rules__: ClassVar[dict[str, Any]] = {}
-    _jfi_data_fields: ClassVar[tuple[str, ...] | None] = None
-    _jfi_slots: ClassVar[dict[str, types.MemberDescriptorType]] = {}
+    _jfi_data_fields: ClassVar[frozenset[str] | None] = None
 
     def __init_subclass__(
         cls,
@@ -65,8 +59,7 @@ class CustomArray(Operators):
     ) -> None:
         super().__init_subclass__(**named)
         if data_fields is not None:
-            cls._jfi_data_fields = tuple(sorted(data_fields))
-        cls._jfi_slots = slots(cls)
+            cls._jfi_data_fields = frozenset(data_fields)
         if "__eq__" not in vars(cls):
             # A dataclass writes an `__eq__` of its own where there is none: it would
             # compare tuples of arrays.
@@ -78,45 +71,23 @@ class CustomArray(Operators):
 
     def tree_flatten_with_keys(
         self,
-    ) -> tuple[tuple[tuple[Any, Any], ...], _Structure]:
+    ) -> tuple[tuple[tuple[Any, Any], ...], Settings]:
         """What `jax.tree.flatten_with_path` takes this apart into."""
-        children, structure = self.tree_flatten()
-        keys: list[Any] = [GetAttrKey(name) for name in structure[0]]
-        return tuple(zip(keys, children, strict=True)), structure
+        children, settings = divided(self, self._jfi_data_fields, is_sorted=True)
+        return tuple((GetAttrKey(k), v) for k, v in children.items()), settings
 
-    def tree_flatten(self) -> tuple[tuple[Any, ...], _Structure]:
+    def tree_flatten(self) -> tuple[tuple[Any, ...], Settings]:
         """The data, and the names and settings."""
-        own = self._attributes()
-        names = own.get(_DATA) or self._data_names()
-        settings = tuple(
-            (name, own[name]) for name in sorted(own) if name not in (*names, _DATA)
-        )
-        return tuple(own[name] for name in names), (names, settings)
+        children, settings = divided(self, self._jfi_data_fields, is_sorted=True)
+        return tuple(children.values()), settings
 
     @classmethod
     def tree_unflatten(
-        cls: type[Self], structure: _Structure, children: Sequence[Any]
+        cls: type[Self], settings: Settings, children: Sequence[Any]
     ) -> Self:
         """An object made of what `tree_flatten` returned; the class is not called."""
-        names, settings = structure
-        new = object.__new__(cls)
-        own = vars(new)
-        own.update(settings)
-        own.update(zip(names, children, strict=True))
-        for name in cls._jfi_slots.keys() & own.keys():
-            cls._jfi_slots[name].__set__(new, own.pop(name))
-        if new._data_names() != names:
-            own[_DATA] = names
-        return new
-
-    def _attributes(self) -> dict[str, Any]:
-        return attributes_of(self) if self._jfi_slots else vars(self)
-
-    def _data_names(self) -> tuple[str, ...]:
-        declared, own = self._jfi_data_fields, self._attributes()
-        if declared is not None:
-            return tuple(name for name in declared if name in own)
-        return tuple(sorted(n for n, x in own.items() if _holds_data(x)))
+        found: Self = put_together(cls, settings, children)
+        return found
 
     # ------------------------------------------------------------- what it looks like
 
@@ -180,8 +151,8 @@ class CustomArray(Operators):
         return wrapped("matrix_transpose")(self)
 
     def __repr__(self) -> str:
-        own = ((k, v) for k, v in sorted(self._attributes().items()) if k != _DATA)
-        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in own)})"
+        own = ", ".join(f"{name}={value!r}" for name, value in shown(self).items())
+        return f"{type(self).__name__}({own})"
 
     def __len__(self) -> int:
         if not self.shape:
@@ -236,15 +207,3 @@ class CustomArray(Operators):
         self, func: Any, types: Any, args: tuple[Any, ...], named: dict[str, Any]
     ) -> Any:
         return answer_function(func, args, named)
-
-
-def _holds_data(x: Any) -> bool:
-    if isinstance(x, (list, tuple, dict)):
-        return any(map(_holds_data, x.values() if isinstance(x, dict) else x))
-    if is_array(x) or is_scalar(x) or isinstance(x, CustomArray):
-        return True
-    if x is None or isinstance(x, (str, int, type)):
-        return False
-    return not jax.tree_util.all_leaves([x]) and any(
-        map(_holds_data, jax.tree.leaves(x))
-    )

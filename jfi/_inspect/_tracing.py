@@ -21,10 +21,9 @@ from .._autojit.kinds._functions import AutojitMark, is_autojitted
 from .._autojit.kinds._wrappers import is_wrapper
 from .._values import (
     argument_names,
+    counts_as_data,
     function_name,
-    is_array,
     is_data,
-    is_scalar,
     partition,
     path_name,
 )
@@ -193,7 +192,7 @@ def _as_plain(
     """
 
     def is_traced(x: Any) -> bool:
-        return is_array(x) or is_scalar(x) or isinstance(x, jax.ShapeDtypeStruct)
+        return counts_as_data(x) or isinstance(x, jax.ShapeDtypeStruct)
 
     call = tuple(args), dict(kwargs)
     leaves, rest = partition(call, is_traced)

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._autojit.kinds._objects import new
 from .._errors import StateError
-from .._values import attributes_of, is_array, slots
+from .._values import attributes_of, is_array, set_attributes
 from ._arrays import form, form_in_file, restored
 from ._kinds import PLAIN, full_name, is_code, name_of, same_name
 
@@ -147,13 +147,9 @@ class Reader:
                     f"{path}.{name} is not in the file. Delete the attribute from the "
                     "state that is passed as like=, or save the state anew."
                 )
-        in_slots = slots(type(like))
         for name, record in records:
             value = self.value(record, known.get(name, ABSENT), f"{path}.{name}")
-            if name in in_slots:
-                in_slots[name].__set__(found, value)
-            else:
-                found.__dict__[name] = value
+            set_attributes(found, {name: value})
 
     def _items(
         self, records: Sequence[Any], like: Any, cls: type, path: str

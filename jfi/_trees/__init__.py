@@ -1,7 +1,17 @@
-"""Ordinary classes as trees of JAX: `pytree`. `_settings` takes them apart."""
+"""Objects as trees of JAX: `pytree` for ordinary classes, and what `CustomArray` is.
+
+`_settings` says which attributes are data and which are settings; start there.
+`_classes` registers classes with JAX.
+"""
 
 from ._classes import (
     add_advice as add_advice,
     advice as advice,
     pytree as pytree,
+)
+from ._settings import (
+    Settings as Settings,
+    divided as divided,
+    put_together as put_together,
+    shown as shown,
 )

@@ -8,7 +8,7 @@ import jax
 from jax.tree_util import GetAttrKey
 
 from .._errors import TreeError
-from ._settings import Settings, divided, has_data, put_together
+from ._settings import Settings, divided, has_data, put_together, refuse_hidden_data
 
 
 C = TypeVar("C", bound=type)
@@ -80,13 +80,19 @@ def _register(cls: type) -> None:
     _registered.add(cls)
 
 
-def _flatten(x: object) -> tuple[list[Any], Settings]:
+def _divided(x: object) -> tuple[dict[str, Any], Settings]:
     children, settings = divided(x)
+    refuse_hidden_data(x, settings)
+    return children, settings
+
+
+def _flatten(x: object) -> tuple[list[Any], Settings]:
+    children, settings = _divided(x)
     return list(children.values()), settings
 
 
 def _flatten_with_keys(x: object) -> tuple[list[tuple[Any, Any]], Settings]:
-    children, settings = divided(x)
+    children, settings = _divided(x)
     return [(GetAttrKey(name), child) for name, child in children.items()], settings
 
 

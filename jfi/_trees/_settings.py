@@ -1,24 +1,27 @@
 """The attributes of an object as data and settings, and an object of both again."""
 
+import functools
 import types
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 
 from .._errors import TreeError
 from .._values import (
     Constant,
     Rest,
+    attributes_of,
+    contents_key,
+    counts_as_data,
     identity,
-    is_array,
     is_fixed,
     is_library,
-    is_scalar,
     number_key,
     own_attributes,
     partition,
-    slots,
+    set_attributes,
 )
 
 
@@ -42,30 +45,43 @@ class Settings(NamedTuple):
 _MARK = "_jfi_children"
 
 
-def divided(x: object) -> tuple[dict[str, Any], Settings]:
+def divided(
+    x: object, data: Iterable[str] | None = None, *, is_sorted: bool = False
+) -> tuple[dict[str, Any], Settings]:
     """The children of an object, and its settings.
 
-    Raises:
-        TreeError: It holds an object of an ordinary class that has data.
+    Args:
+        x: The object.
+        data: The attributes that are children as they are, and no others; None: those
+            that hold arrays or floats.
+        is_sorted: Whether objects whose attributes were set in another order are alike.
     """
-    attributes = _attributes(x)
+    attributes = attributes_of(x)
     marked: Mapping[str, Any] = attributes.pop(_MARK, {})
+    if is_sorted:
+        attributes = dict(sorted(attributes.items()))
     children: dict[str, Any] = {}
     whole: list[str] = []
     rests: list[tuple[str, Constant]] = []
     for name, value in attributes.items():
-        if name in marked:
+        if data is not None:
+            if name not in data:
+                rests.append((name, _constant(_without_data(value))))
+                continue
+            taken, rest = [value], None
+        elif name in marked:
             taken, rest = _as_marked(value, marked[name])
-        elif _is_data(value):  # most are: it is not asked for its leaves
+        elif type(value) in _SIMPLE:  # not taken apart: this is asked at each call
+            rests.append((name, _simple(value)))
+            continue
+        elif counts_as_data(value):  # most are: it is not asked for its leaves
             taken, rest = [value], None
         else:
-            taken, rest = partition(value, _is_data)
+            taken, rest = partition(value, counts_as_data)
         if rest is None or (taken and not rest.others):
             children[name] = value
             whole.append(name)
             continue
-        for leaf in rest.others:
-            _refuse_hidden_data(leaf, x, name)
         rests.append((name, _constant(rest)))
         if taken:
             children[name] = tuple(taken)
@@ -77,43 +93,73 @@ def put_together(cls: type, settings: Settings, children: Iterable[Any]) -> Any:
     rests = dict(settings.rests)
     new = iter(children)
     found: Any = object.__new__(cls)
+    attributes: dict[str, Any] = {}
     marks: dict[str, Any] = {}
     for name in settings.names:
         rest = rests.get(name)
         if rest is None:
             value = next(new)
-            leaves = jax.tree.leaves(value)
-            if not leaves or not all(map(_is_data, leaves)):  # None is no leaf
+            if not counts_as_data(value) and not _is_all_data(value):
                 marks[name] = None
         else:
             is_taken = rest.value.is_taken
             taken = next(new) if any(is_taken) else ()
             value = rest.value.filled(taken)  # new containers: they may be changed
-            if not all(map(_is_data, taken)):
+            if not all(map(counts_as_data, taken)):
                 marks[name] = is_taken
-        object.__setattr__(found, name, value)  # below that of a frozen dataclass
+        attributes[name] = value
     if marks and cls.__dictoffset__:
-        object.__setattr__(found, _MARK, marks)
+        attributes[_MARK] = marks
+    set_attributes(found, attributes)  # below the `__setattr__` of a frozen dataclass
     return found
+
+
+def refuse_hidden_data(x: object, settings: Settings) -> None:
+    """Refuse objects of ordinary classes among the settings that have data.
+
+    Raises:
+        TreeError: One has: JAX can't take it apart.
+    """
+    for name, rest in settings.rests:
+        for leaf in rest.value.others:
+            if has_data(leaf):
+                cls = type(leaf).__name__
+                raise TreeError(
+                    f"{type(x).__name__}.{name} holds an object with arrays or floats "
+                    f"of the ordinary class {cls}, which JAX can't take apart: it "
+                    f"would stand still. Write @jnp.pytree above class {cls}."
+                )
+
+
+def shown(x: object) -> dict[str, Any]:
+    """The attributes that an object was given, by name."""
+    attributes = attributes_of(x)
+    attributes.pop(_MARK, None)
+    return dict(sorted(attributes.items()))
+
+
+def _is_all_data(tree: Any) -> bool:
+    leaves = jax.tree.leaves(tree)
+    return bool(leaves) and all(map(counts_as_data, leaves))  # None is no leaf
 
 
 def _as_marked(value: Any, is_taken: Any) -> tuple[list[Any], Rest | None]:
     if is_taken is None:
         return [value], None
     flags = iter(is_taken)
-    return partition(value, lambda leaf: next(flags, _is_data(leaf)))
+    return partition(value, lambda leaf: next(flags, counts_as_data(leaf)))
 
 
-def _is_data(x: object) -> bool:
-    return is_array(x) or is_scalar(x)
+_SIMPLE = frozenset((int, bool, str, type(None)))
 
 
-def _attributes(x: object) -> dict[str, Any]:
-    found = dict(own_attributes(x))
-    for name in slots(type(x)):
-        if name != "__weakref__" and hasattr(x, name):
-            found[name] = getattr(x, name)
-    return found
+@functools.lru_cache(maxsize=1000, typed=True)
+def _simple(x: Hashable) -> Constant:
+    return _constant(_without_data(x))
+
+
+def _without_data(x: Any) -> Rest:
+    return partition(x, lambda _: False)[1]
 
 
 def _constant(rest: Rest) -> Constant:
@@ -127,6 +173,8 @@ def _key(x: Any, around: tuple[int, ...]) -> Hashable:
         return number_key(x)
     if is_fixed(x) and isinstance(x, Hashable):
         return type(x), x
+    if isinstance(x, np.ndarray):  # one that was declared to be no data
+        return _key(x.tolist(), around) if x.dtype.hasobject else contents_key(x)
     if id(x) in around:
         return id(x)
     around = (*around, id(x))
@@ -146,15 +194,4 @@ def has_data(x: object) -> bool:
         return False
     if is_library(type(x)):
         return False
-    return any(map(_is_data, jax.tree.leaves(list(_attributes(x).values()))))
-
-
-def _refuse_hidden_data(leaf: object, x: object, name: str) -> None:
-    if not has_data(leaf):
-        return
-    cls = type(leaf).__name__
-    raise TreeError(
-        f"{type(x).__name__}.{name} holds an object with arrays or floats of the "
-        f"ordinary class {cls}, which JAX can't take apart: it would stand still. "
-        f"Write @jnp.pytree above class {cls}."
-    )
+    return any(map(counts_as_data, jax.tree.leaves(list(attributes_of(x).values()))))

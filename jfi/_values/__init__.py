@@ -21,10 +21,12 @@ from ._classes import (
     mark_static as mark_static,
     own_attributes as own_attributes,
     own_equality as own_equality,
+    set_attributes as set_attributes,
     slots as slots,
 )
 from ._data import (
     copied_if_numpy as copied_if_numpy,
+    counts_as_data as counts_as_data,
     has_dtype as has_dtype,
     is_array as is_array,
     is_data as is_data,

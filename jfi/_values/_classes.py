@@ -1,7 +1,8 @@
 """What a class defines by itself, and the mark of what `autojit` leaves alone."""
 
 import types
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 
@@ -36,13 +37,36 @@ def slots(cls: type) -> dict[str, types.MemberDescriptorType]:
     }
 
 
+# Classes that were asked for slots and have none, as nearly all.
+_without_slots = weakref.WeakSet[type]()
+
+
+def _known_slots(cls: type) -> dict[str, types.MemberDescriptorType]:
+    if cls in _without_slots:
+        return {}
+    found = slots(cls)
+    if not found:
+        _without_slots.add(cls)
+    return found
+
+
 def attributes_of(x: object) -> dict[str, Any]:
     """The attributes of an object, those in slots, too."""
     found = dict(own_attributes(x))
-    for name, slot in slots(type(x)).items():
+    for name, slot in _known_slots(type(x)).items():
         if name != "__weakref__" and hasattr(x, name):
             found[name] = slot.__get__(x)
     return found
+
+
+def set_attributes(x: object, attributes: Mapping[str, Any]) -> None:
+    """Give an object what `attributes_of` listed, below any `__setattr__` it has."""
+    own, in_slots = own_attributes(x), _known_slots(type(x))
+    for name, value in attributes.items():
+        if name in in_slots:
+            in_slots[name].__set__(x, value)
+        else:
+            own[name] = value
 
 
 # On a class of jfi: its instances pass through `autojit` as they are. On a function:

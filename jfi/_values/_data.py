@@ -5,13 +5,13 @@
 | ------------------- | ------------ | -------------- | ------- | ------- | ---- |
 | `is_array`          | yes          | yes            |         |         |      |
 | `is_scalar`         |              |                | yes     | yes     |      |
+| `counts_as_data`    | yes          | yes            | yes     | yes     |      |
 | `is_data`           | yes          | yes            | yes     | yes     | yes  |
 | `is_differentiable` | of floats    | of floats      | a float | yes     |      |
 
 Ints and bools are settings to tools that choose by themselves what to trace (`autojit`,
-batches, `persistent`), so `is_scalar` says no to them; JAX could trace them, as it does
-where the user names an argument, so `is_data` says yes. Arrays that compute in their
-own way are in no row: see `odd_array`.
+batches, `persistent`, `pytree`, custom arrays), so `counts_as_data` says no to them; JAX could
+trace them, as it does where the user names an argument, so `is_data` says yes. Arrays that compute in their own way are in no row: see `odd_array`.
 """
 
 import functools
@@ -83,6 +83,15 @@ def is_scalar(x: object) -> TypeGuard[complex | np.generic]:
     if isinstance(x, np.generic):
         return is_numeric(x.dtype)
     return type(x) is float or type(x) is complex
+
+
+def counts_as_data(x: object) -> bool:
+    """Whether a value is data where nobody says which are: an array, or a float.
+
+    >>> [counts_as_data(x) for x in (np.ones(3), 0.1, 3, True, "tanh")]
+    [True, True, False, False, False]
+    """
+    return is_array(x) or is_scalar(x)
 
 
 def has_dtype(x: object) -> bool:
