@@ -10,8 +10,9 @@
 | `is_differentiable` | of floats    | of floats      | a float | yes     |      |
 
 Ints and bools are settings to tools that choose by themselves what to trace (`autojit`,
-batches, `persistent`, `pytree`, custom arrays), so `counts_as_data` says no to them; JAX could
-trace them, as it does where the user names an argument, so `is_data` says yes. Arrays that compute in their own way are in no row: see `odd_array`.
+batches, `persistent`, `pytree`, custom arrays): `counts_as_data` says no to them. JAX
+could trace them, as it does where the user names an argument, so `is_data` says yes.
+Arrays that compute in their own way are in no row: see `odd_array`.
 """
 
 import functools
