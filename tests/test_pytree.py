@@ -2,7 +2,11 @@
 
 import copy
 import dataclasses
+import enum
+import functools
 import pickle
+import types
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -264,3 +268,65 @@ def test_none_in_place_of_all_data_of_an_attribute_keeps_the_structure():
     kept = jax.tree.structure(nothing, is_leaf=lambda x: x is None)
     assert kept == jax.tree.structure(layers)
     assert not jax.tree.leaves(nothing)
+
+
+class Holding:
+    def __init__(self, tool):
+        self.w, self.layers = jnp.ones(2), [Layer(2)]
+        self.act = tool(self)
+
+    def double(self, x):
+        return 2 * self.w * x
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        lambda model: model.double,
+        lambda model: jax.jit(model.double),
+        lambda model: lambda x: model.w * x,
+        lambda model: functools.partial(jnp.multiply, model.w),
+        lambda model: functools.partial(model.layers[0]),
+    ],
+)
+def test_functions_that_hold_the_object_are_refused(tool):
+    cls = jnp.pytree(type("Model", (Holding,), {}))
+    with pytest.raises(jnp.TreeError, match=r"Model\.act is a function that holds"):
+        jnp.grad(lambda model: jnp.sum(model.act(jnp.ones(2))))(cls(tool))
+
+
+def test_functions_may_hold_constants_and_another_model():
+    cls, teacher = jnp.pytree(type("Model", (Holding,), {})), Layer(2)
+    model = cls(lambda _: lambda x: 3 * teacher(x))
+    gradient = jnp.grad(lambda model: jnp.sum(model.w * model.act(X)))(model)
+    assert gradient.w.tolist() == pytest.approx((3 * teacher(X)).tolist())
+
+
+@pytest.mark.parametrize("base", [enum.Enum, NamedTuple, dict, list, float, Exception])
+def test_classes_whose_objects_hold_more_than_attributes_are_refused(base):
+    namespace = {"__annotations__": {"x": int}, "__module__": __name__}
+    cls = types.new_class("Odd", (base,), exec_body=lambda ns: ns.update(namespace))
+    with pytest.raises(jnp.TreeError, match=r"pytree\(\) got the class Odd: "):
+        jnp.pytree(cls)
+
+
+def test_dataclass_with_slots_above_pytree_is_named():
+    @dataclasses.dataclass(slots=True)
+    @jnp.pytree
+    class Slots:
+        x: object
+
+    with pytest.raises(jnp.DerivativeError, match=r"Write @jnp\.pytree above @data"):
+        jnp.grad(lambda s: jnp.sum(s.x))(Slots(X))
+
+
+def test_texts_in_numpy_arrays_are_settings_by_contents():
+    @jnp.pytree
+    class Named:
+        def __init__(self):
+            self.w, self.names = jnp.ones(1), np.array(["a"])
+
+    model, scale = Named(), jnp.jit(lambda m: m.w * (2 if m.names[0] == "b" else 1))
+    assert scale(model) == 1
+    model.names[0] = "b"
+    assert scale(model) == 2

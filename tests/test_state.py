@@ -51,7 +51,7 @@ class Model:
         self.tied, self.itself = self.layers[0], self
         self.settings, self.phase, self.best = Settings(), Phase.WARM_UP, None
         self.losses, self.counts = [], Counts("steps")
-        self.apply = lambda x: self.layers[0].weight @ x
+        self.apply = lambda weight, x: weight @ x
         self.recent = collections.deque(maxlen=3)
         self.groups = collections.defaultdict(list)
 

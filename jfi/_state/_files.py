@@ -6,6 +6,8 @@ a file of another name, which the next one removes.
 
 import contextlib
 import errno
+import glob
+import itertools
 import json
 import os
 import socket
@@ -21,6 +23,8 @@ from .._errors import StateError
 
 _TEXT = "state.json"
 _FORMAT = "jfi state 1"
+_numbers = itertools.count()  # threads may save to one file at a time
+_being_written: set[Path] = set()
 
 
 def write(path: Path, text: Any, arrays: Mapping[str, np.ndarray[Any, Any]]) -> None:
@@ -31,7 +35,9 @@ def write(path: Path, text: Any, arrays: Mapping[str, np.ndarray[Any, Any]]) -> 
     """
     path = Path(os.path.realpath(path))  # a link goes on pointing to it
     _remove_partial(path)
-    partial = path.with_name(f".{path.name}.{_process(os.getpid())}.partial")
+    process = f"{socket.gethostname()}-{next(_numbers)}-{os.getpid()}"
+    partial = path.with_name(f".{path.name}.{process}.partial")
+    _being_written.add(partial)
     try:
         with open(partial, "xb") as file:
             with zipfile.ZipFile(file, "w") as archive:
@@ -46,6 +52,7 @@ def write(path: Path, text: Any, arrays: Mapping[str, np.ndarray[Any, Any]]) -> 
     finally:
         with contextlib.suppress(FileNotFoundError):
             partial.unlink()
+        _being_written.discard(partial)
 
 
 @contextlib.contextmanager
@@ -98,17 +105,15 @@ def _damage(path: Path) -> Generator[None]:
         ) from error
 
 
-def _process(pid: int) -> str:
-    return f"{socket.gethostname()}-{pid}"
-
-
 def _remove_partial(path: Path) -> None:
     """Remove what processes of this machine have left when they were killed."""
-    for file in path.parent.glob(f".{path.name}.{socket.gethostname()}-*.partial"):
+    start = glob.escape(f".{path.name}.{socket.gethostname()}-")
+    for file in path.parent.glob(f"{start}*.partial"):
         pid = file.name.removesuffix(".partial").rpartition("-")[2]
         if not pid.isdigit() or not Path("/proc").exists():
             continue
-        if int(pid) == os.getpid() or not Path(f"/proc/{pid}").exists():
+        own = int(pid) == os.getpid()  # as a process had that was killed, or a thread
+        if file not in _being_written and (own or not Path(f"/proc/{pid}").exists()):
             file.unlink(missing_ok=True)
 
 

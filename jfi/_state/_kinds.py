@@ -8,7 +8,9 @@ import collections
 import datetime as dt
 import decimal
 import fractions
+import functools
 import logging
+import operator
 import pathlib
 import random
 import re
@@ -36,12 +38,14 @@ CONSTANTS = (
     decimal.Decimal, fractions.Fraction, uuid.UUID, jax.Device,
     jax.sharding.Sharding, jax.sharding.Mesh, jax.sharding.PartitionSpec,
     jax.tree_util.PyTreeDef, re.Pattern,
+    operator.attrgetter, operator.itemgetter, operator.methodcaller,
 )  # fmt: skip
 
 _CODE = (
     type, types.FunctionType, types.BuiltinFunctionType, types.MethodType,
     types.ModuleType, np.ufunc, jax.custom_jvp, jax.custom_vjp, logging.Logger,
     type(threading.Lock()), type(threading.RLock()), type(jax.jit(abs)),
+    type(functools.cache(abs)),
 )  # fmt: skip
 
 
@@ -55,8 +59,7 @@ class Stateful(NamedTuple):
 _STATEFUL: dict[type, Stateful] = {
     OwnStream: Stateful(lambda x: x.get_rng_state(), lambda x, s: x.set_rng_state(s)),
     np.random.Generator: Stateful(
-        lambda x: x.bit_generator.state,
-        lambda x, s: setattr(x.bit_generator, "state", s),
+        lambda x: _numpy_state(x), lambda x, s: _set_numpy_state(x, s)
     ),
     np.random.RandomState: Stateful(
         lambda x: x.get_state(legacy=False), lambda x, s: x.set_state(s)
@@ -65,10 +68,41 @@ _STATEFUL: dict[type, Stateful] = {
 }
 
 
+def _numpy_state(x: np.random.Generator) -> dict[str, Any]:
+    """Where a generator stands, and how many it has spawned."""
+    found: dict[str, Any] = dict(x.bit_generator.state)
+    seeds = x.bit_generator.seed_seq
+    if isinstance(seeds, np.random.SeedSequence):
+        found["seeds"] = seeds.state
+    return found
+
+
+def _set_numpy_state(x: np.random.Generator, state: dict[str, Any]) -> None:
+    seeds = state.pop("seeds", None)
+    bits: Any = x.bit_generator
+    if seeds is None:
+        bits.state = state
+    else:
+        bits.__setstate__((state, np.random.SeedSequence(**seeds)))
+
+
+def dict_base(x: dict[Any, Any]) -> type[dict[Any, Any]]:
+    """The builtin class that keeps the items of a dict."""
+    ordered = collections.OrderedDict  # which knows its order itself
+    return ordered if isinstance(x, ordered) else dict
+
+
 def stateful(x: object) -> Stateful | None:
     """How a random generator is saved; None for all else."""
     found = (way for cls, way in _STATEFUL.items() if isinstance(x, cls))
     return next(found, None)
+
+
+def printed(x: object) -> str:
+    """What tells a constant apart."""
+    if isinstance(x, re.Pattern):  # which prints the beginning only
+        return f"re.compile({x.pattern!r}, {x.flags})"
+    return repr(x)
 
 
 def is_code(x: object) -> bool:

@@ -45,7 +45,7 @@ def save_state(
     """
     writer = Writer()
     try:
-        record = writer.record(tree, "state")
+        record = writer.whole(tree)
     except RecursionError:
         raise StateError(_TOO_DEEP) from None
     text = {"state": record, "random": get_rng_state() if random else None}

@@ -2,9 +2,11 @@
 
 import base64
 import collections
+import contextlib
 import copy
 import enum
 import functools
+import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -14,7 +16,7 @@ from .._autojit.kinds._objects import new
 from .._errors import StateError
 from .._values import attributes_of, is_array, set_attributes
 from ._arrays import form, form_in_file, restored
-from ._kinds import PLAIN, full_name, is_code, name_of, same_name
+from ._kinds import PLAIN, dict_base, full_name, is_code, name_of, printed, same_name
 
 
 ABSENT: Any = object()  # there is no value like it
@@ -32,6 +34,7 @@ class Reader:
     def __init__(self, arrays: Callable[[str], np.ndarray[Any, Any]]) -> None:
         self._arrays = arrays
         self._made: dict[int, Any] = {}
+        self._of_like: dict[int, tuple[Any, Any]] = {}  # its objects, and the new ones
         self.states: list[tuple[Any, Any]] = []  # of random generators, to be set
 
     def value(self, record: Any, like: Any, path: str) -> Any:
@@ -61,15 +64,21 @@ class Reader:
             cls = self._class(record["enum"], like, path)
             return cls(self.value(record["value"], ABSENT, path))
         if "constant" in record:
-            same = like is not ABSENT and repr(like) == record["constant"]
+            same = like is not ABSENT and printed(like) == record["constant"]
             return like if same else _refuse(path, record["constant"], like)
         if "code" in record:
             same = is_code(like) and same_name(name_of(like), record["code"])
-            return like if same else _refuse(path, record["code"], like)
+            return self._bound(like) if same else _refuse(path, record["code"], like)
         if "object" in record:
             return self._object(record, like, path)
         ((name, cls),) = [pair for pair in _BUILTIN.items() if pair[0] in record]
         return cls(self._items(record[name], like, cls, path))
+
+    def _bound(self, code: Any) -> Any:
+        """Code of `like`; a method, of the new object."""
+        if isinstance(code, types.MethodType) and id(code.__self__) in self._of_like:
+            return types.MethodType(code.__func__, self._of_like[id(code.__self__)][1])
+        return code
 
     def _known(self, record: dict[str, Any], found: Any) -> Any:
         if "id" in record:
@@ -104,6 +113,7 @@ class Reader:
         cls = self._class(record["object"], like, path)
         if "state" in record:
             found = copy.deepcopy(like)
+            self._of_like[id(like)] = like, found
             self.states.append((found, self.value(record["state"], ABSENT, path)))
             return found
         if issubclass(cls, functools.partial):
@@ -116,10 +126,13 @@ class Reader:
             found = base.__new__(cls, made)
         else:
             found = self._known(record, _empty(cls, like))
+        self._of_like[id(like)] = like, found
         self._fill_attributes(found, record.get("attributes", []), like, path)
         if "entries" in record:
             entries = self._entries(record["entries"], like, path)
-            dict.update(found, entries)
+            set_item = dict_base(found).__setitem__
+            for key, value in entries.items():
+                set_item(found, key, value)
         elif isinstance(found, (list, collections.deque)):
             found.extend(self._items(record["items"], like, cls, path))
         elif isinstance(found, set):
@@ -160,6 +173,12 @@ class Reader:
         if given is not ABSENT and len(known) != len(records) and known:
             self._check_free(records, known, path)
         known += [ABSENT] * (len(records) - len(known))
+        if issubclass(cls, (set, frozenset)):
+            members = [] if given is ABSENT else list(given)
+            return [
+                self._hashed(record, members, k, f"{path}[{k}]")
+                for k, record in enumerate(records)
+            ]
         fields = getattr(cls, "_fields", None)
         return [
             self.value(
@@ -173,7 +192,11 @@ class Reader:
     ) -> dict[Any, Any]:
         given = _like_container(like, dict, f"dict of {len(records)}", path)
         known: Mapping[Any, Any] = {} if given is ABSENT else given
-        keys = [self.value(key, ABSENT, path) for key, _ in records]
+        likes = list(known)
+        keys = [
+            self._hashed(key, likes, k, f"{path}, key {k},")
+            for k, (key, _) in enumerate(records)
+        ]
         if known and set(keys) != set(known):
             values = [record for _, record in records]
             self._check_free(values, list(known.values()), path)
@@ -181,6 +204,18 @@ class Reader:
             key: self.value(record, known.get(key, ABSENT), f"{path}[{key!r}]")
             for key, (_, record) in zip(keys, records, strict=True)
         }
+
+    def _hashed(
+        self, record: Any, members: Sequence[Any], place: int, path: str
+    ) -> Any:
+        """A key of a dict or an item of a set, which may stand anywhere in `like`."""
+        if not isinstance(record, dict):
+            return record
+        for like in [*members[place : place + 1], *members]:
+            if not _is_free(like):
+                with contextlib.suppress(StateError):
+                    return self.value(record, like, path)
+        return self.value(record, ABSENT, path)
 
     def _check_free(self, records: Sequence[Any], known: list[Any], path: str) -> None:
         """Refuse containers of other sizes, but for those that collect numbers."""

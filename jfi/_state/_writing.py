@@ -8,6 +8,7 @@ import base64
 import collections
 import enum
 import functools
+import types
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,15 +16,17 @@ import jax
 import numpy as np
 
 from .._errors import StateError
-from .._values import attributes_of, is_tracer
+from .._values import attributes_of, captured, is_library, is_tracer
 from ._arrays import stored
 from ._kinds import (
     CONSTANTS,
     NUMBERS,
     PLAIN,
+    dict_base,
     full_name,
     is_code,
     name_of,
+    printed,
     refuse_opaque,
     stateful,
 )
@@ -40,6 +43,19 @@ class Writer:
         self.arrays: dict[str, np.ndarray[Any, Any]] = {}
         self._seen: dict[int, tuple[Any, dict[str, Any]]] = {}
         self._shared = 0
+        self._codes: list[tuple[Any, str]] = []
+
+    def whole(self, tree: object) -> Any:
+        """The text of a state, whose functions hold nothing that would stand still.
+
+        Raises:
+            StateError: It can't be saved.
+        """
+        found = self.record(tree, "state")
+        for code, path in self._codes:
+            for x in captured(code):
+                self._refuse_captured(x, code, path)
+        return found
 
     def record(self, x: Any, path: str) -> Any:
         """The text of a value, ready for JSON.
@@ -54,7 +70,7 @@ class Writer:
         if isinstance(x, enum.Enum):
             return {"enum": full_name(type(x)), "value": self.record(x.value, path)}
         if isinstance(x, CONSTANTS):
-            return {"constant": repr(x)}
+            return {"constant": printed(x)}
         if is_tracer(x):
             raise StateError(
                 f"{path} is traced: save_state() was called inside jit, vmap or grad. "
@@ -84,8 +100,23 @@ class Writer:
         if type(x) is dict:
             return {"dict": self._entries(x, path)}
         if is_code(x):
+            # `load_state` binds a method to the new object, if that is made by then.
+            if not (isinstance(x, types.MethodType) and id(x.__self__) in self._seen):
+                self._codes.append((x, path))
             return {"code": name_of(x)}
         return {"object": full_name(type(x)), **self._contents(x, path)}
+
+    def _refuse_captured(self, x: object, code: Any, path: str) -> None:
+        _, first = self._seen.get(id(x), (x, {}))
+        opened = "object" in first and not is_library(type(x))
+        if stateful(x) or (opened and _has_arrays(first)):
+            cls = type(x).__name__
+            raise StateError(
+                f"{path} is {name_of(code)}, which holds an object of class {cls}. "
+                "Functions are not saved: after load_state() this one would go on with "
+                f"the {cls} of like=, not with the loaded one. Write a method with "
+                f"def or @autojit in the class, or pass the {cls} as an argument."
+            )
 
     def _array(self, x: Any, path: str) -> dict[str, Any]:
         array, words = stored(x, path)
@@ -127,8 +158,15 @@ class Writer:
     def _entries(self, x: dict[Any, Any], path: str) -> list[list[Any]]:
         return [
             [self.record(key, path), self.record(value, f"{path}[{key!r}]")]
-            for key, value in dict.items(x)
+            for key, value in dict_base(x).items(x)
         ]
+
+
+def _has_arrays(record: Any) -> bool:
+    if isinstance(record, dict):
+        found = "array" in record or "state" in record
+        return found or any(map(_has_arrays, record.values()))
+    return isinstance(record, list) and any(map(_has_arrays, record))
 
 
 def _number(x: Any) -> dict[str, Any]:

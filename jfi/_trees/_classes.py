@@ -1,8 +1,9 @@
 """`pytree`: a class whose objects JAX takes apart, by `autojit`'s rule for data."""
 
+import enum
 import functools
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import jax
 from jax.tree_util import GetAttrKey
@@ -43,9 +44,10 @@ def pytree(cls: C) -> C:
         The same class.
 
     Raises:
-        TreeError: This is no class, or JAX knows it as a tree already. Later, when an
+        TreeError: This is no class, or JAX knows it as a tree already, or its objects
+            hold more than attributes (dicts, enums, torch's modules). Later, when an
             object is taken apart: it holds another one with arrays, of an ordinary
-            class.
+            class, or a function that holds the object itself.
     """
     if not isinstance(cls, type):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TreeError(f"pytree() got {cls!r}. Write @jnp.pytree above a class.")
@@ -65,10 +67,39 @@ def pytree(cls: C) -> C:
     return cls
 
 
+def _refuse_contents(cls: type) -> None:
+    """Refuse a class whose objects are more than their attributes."""
+    name = cls.__name__
+    if issubclass(cls, enum.Enum):
+        remedy = "its members are settings without it. Leave @jnp.pytree out."
+    elif issubclass(cls, tuple) and hasattr(cls, "_fields"):
+        remedy = "named tuples are trees without it. Leave @jnp.pytree out."
+    elif base := next((b for b in cls.__mro__[1:] if _holds_more(b)), None):
+        remedy = (
+            f"its objects are {base.__name__}s, which hold more than attributes. "
+            "Write a class of its own, with that in an attribute."
+        )
+    else:
+        return
+    raise TreeError(f"pytree() got the class {name}: {remedy}")
+
+
+def _full_name(cls: type) -> str:
+    """Module and qualified name."""
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def _holds_more(base: type) -> bool:
+    made_in_python = bool(base.__flags__ & 1 << 9)  # Py_TPFLAGS_HEAPTYPE
+    torch = base.__module__.startswith("torch.nn.modules")
+    return torch or not (made_in_python or base in (object, Generic, Protocol))
+
+
 _registered: set[type] = set()  # as JAX's own registry, which keeps them for ever
 
 
 def _register(cls: type) -> None:
+    _refuse_contents(cls)
     make = functools.partial(_unflatten, cls)
     try:
         jax.tree_util.register_pytree_with_keys(cls, _flatten_with_keys, make, _flatten)
@@ -104,6 +135,12 @@ def advice(x: object) -> str:
     """The line that makes an object of an ordinary class a tree; "" for all else."""
     if not has_data(x):
         return ""
+    cls = type(x)
+    if "__slots__" in cls.__dict__ and _full_name(cls) in map(_full_name, _registered):
+        return (
+            f"Write @jnp.pytree above @dataclass(slots=True) of class {cls.__name__}, "
+            "not below: dataclass makes another class, which is no tree."
+        )
     return (
         f"Write @jnp.pytree above class {type(x).__name__}: its arrays are data then."
     )

@@ -13,11 +13,14 @@ from .._values import (
     Constant,
     Rest,
     attributes_of,
+    captured,
     contents_key,
     counts_as_data,
     identity,
+    is_array,
     is_fixed,
     is_library,
+    is_named,
     number_key,
     own_attributes,
     partition,
@@ -118,10 +121,15 @@ def refuse_hidden_data(x: object, settings: Settings) -> None:
     """Refuse objects of ordinary classes among the settings that have data.
 
     Raises:
-        TreeError: One has: JAX can't take it apart.
+        TreeError: One has: JAX can't take it apart. Or one is a function that holds
+            data of the object.
     """
     for name, rest in settings.rests:
         for leaf in rest.value.others:
+            if isinstance(leaf, _FIXED):
+                continue
+            if callable(leaf) and not is_named(leaf):
+                _refuse_captured_data(leaf, x, name)
             if has_data(leaf):
                 cls = type(leaf).__name__
                 raise TreeError(
@@ -184,6 +192,8 @@ def _key(x: Any, around: tuple[int, ...]) -> Hashable:
         return type(x), tuple(_key(item, around) for item in x)
     if isinstance(x, dict):
         return type(x), tuple((key, _key(v, around)) for key, v in x.items())
+    if isinstance(x, bytearray):
+        return bytearray, bytes(x)
     attributes = own_attributes(x).items()
     return identity(x), tuple((name, _key(v, around)) for name, v in attributes)
 
@@ -195,3 +205,33 @@ def has_data(x: object) -> bool:
     if is_library(type(x)):
         return False
     return any(map(counts_as_data, jax.tree.leaves(list(attributes_of(x).values()))))
+
+
+_FIXED = (int, str, bytes, type, types.ModuleType, type(None))
+
+
+def _refuse_captured_data(leaf: object, x: object, name: str) -> None:
+    """Refuse a function that holds what is data of the object, too.
+
+    What it holds besides (another model, a table) is a constant, as in a closure.
+    """
+    values = list(attributes_of(x).values())
+    own = jax.tree.leaves(values, is_leaf=lambda y: not _is_container(y))
+    for held in captured(leaf):
+        if held is leaf or isinstance(held, _FIXED):
+            continue
+        if held is x:
+            what = "the object itself"
+        elif any(held is y for y in own) and (is_array(held) or has_data(held)):
+            what = f"an attribute of the object, of class {type(held).__name__}"
+        else:
+            continue
+        raise TreeError(
+            f"{type(x).__name__}.{name} is a function that holds {what}. Its data "
+            "would stand still there while those of the tree change. Write a method "
+            "with def in the class, or pass the object as an argument."
+        )
+
+
+def _is_container(x: object) -> bool:
+    return isinstance(x, (list, tuple, dict))

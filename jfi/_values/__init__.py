@@ -13,6 +13,7 @@ from ._bytecode import (
     references as references,
     token as token,
 )
+from ._captured import captured as captured
 from ._classes import (
     STATIC_MARK as STATIC_MARK,
     attributes_of as attributes_of,
