@@ -166,3 +166,10 @@ def test_a_fault_is_seen(rule, code):
 def test_a_long_file_is_seen(tmp_path):
     (tmp_path / "long.py").write_text("pass\n" * 401)
     assert list(long_files(tmp_path / "long.py", None)) == ["401 lines"]
+
+
+def test_the_map_names_files_that_there_are():
+    rows = MAP.partition("| to change | go to, in `jfi/` |")[2].partition("\n\n")[0]
+    places = re.findall(r"`([\w/]+(?:\.py|/))`", rows)
+    assert len(places) > 10
+    assert [x for x in places if not (ROOT / "jfi" / x).exists()] == []

@@ -1,4 +1,8 @@
-"""Evenly spaced numbers: NumPy's ranges with jfi's defaults for dtype and device."""
+"""Evenly spaced numbers: NumPy's ranges with jfi's defaults for dtype and device.
+
+Which dtype `arange` and the others have is the rule that `creates` is given: see
+`_shared_arguments`.
+"""
 
 from typing import Literal, overload
 

@@ -18,7 +18,7 @@ import jax
 from jax.core import Tracer
 
 from .._jax_internals import callbacks_of
-from .._values import own_attributes, references, slots
+from .._values import attributes_of, references
 from ._graphs import Graph, Opened
 from ._watching import UnwatchedError
 from .kinds._base import MISSING
@@ -131,6 +131,9 @@ def _sets(code: types.CodeType) -> bool:
 
 
 def _inside(x: Any) -> Iterator[Any]:
+    """What a value holds that code could reach from it."""
+    # Of a Namespace, jfi's copy of a module's variables, only what the code names: all
+    # of them would be the whole module.
     if isinstance(x, types.FunctionType):
         yield from (x.__closure__, x.__defaults__, x.__kwdefaults__, x.__dict__)
         variables = x.__globals__
@@ -153,7 +156,4 @@ def _inside(x: Any) -> Iterator[Any]:
     elif isinstance(x, dict):
         yield from x.values()
     elif not isinstance(x, (type, types.ModuleType, jax.Array)):
-        yield from own_attributes(x).values()
-        for slot in slots(type(x)).values():
-            with contextlib.suppress(AttributeError):  # it is empty
-                yield slot.__get__(x)
+        yield from attributes_of(x).values()

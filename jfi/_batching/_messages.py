@@ -1,4 +1,4 @@
-"""What is refused, in the user's names, and what to write instead."""
+"""What is refused, such as an ambiguous batch, and what to write instead."""
 
 from collections.abc import Mapping, Sequence
 

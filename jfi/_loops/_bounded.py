@@ -1,4 +1,7 @@
-"""The loops that stop by themselves, as operations: see `_operations`."""
+"""What `scan_while` and `while_loop(max_steps=)` do: see `_operations`.
+
+Their derivatives are those of one loop: `_loop_derivatives`.
+"""
 
 import functools
 from typing import Any

@@ -1,4 +1,4 @@
-"""The derivatives of a loop.
+"""The derivatives of a loop: of `while_loop(max_steps=)` and `scan_while`.
 
 `lax.while_loop` stops early but can't be differentiated in reverse; `lax.scan` can, but
 does not stop. So the values come from a while loop; a derivative is a second one over

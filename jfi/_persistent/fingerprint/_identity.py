@@ -325,6 +325,7 @@ class ProgramWalk(Walk):
 
     def standard_object(self, value: Any) -> bool:
         """Whether it is of a type whose pickled form says too little or too much."""
+        # By isinstance, since users subclass some of these; what comes first wins.
         if is_jitted(value) or isinstance(value, _jit_type()):
             self.items("jit", value.__wrapped__, *self.jit_options(value))
         elif isinstance(value, functools.partial):
