@@ -42,6 +42,7 @@ def run(request, tmp_path_factory):
     return request.param.stem, start(request.param, folder), folder
 
 
+@pytest.mark.programs
 def test_example(run):
     name, output, folder = run
     assert output

@@ -22,6 +22,9 @@ NAMES = [
 ]
 
 
+programs = pytest.mark.programs  # not in the default run, see pyproject.toml
+
+
 @pytest.fixture(autouse=True)
 def as_a_script(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
@@ -46,6 +49,7 @@ def both(name, monkeypatch):
     return [run(n, monkeypatch) for n in (name, f"{name}_plain")]
 
 
+@programs
 def test_the_vae_learns_digits(monkeypatch):
     ours, plain = both("vae", monkeypatch)
     for found in (ours, plain):
@@ -53,6 +57,7 @@ def test_the_vae_learns_digits(monkeypatch):
     assert ours["test loss"] == pytest.approx(plain["test loss"], abs=0.5)
 
 
+@programs
 def test_ppo_balances_the_cart_pole(monkeypatch):
     for found in both("ppo", monkeypatch):
         assert found["lengths"][0] < 40
@@ -60,6 +65,7 @@ def test_ppo_balances_the_cart_pole(monkeypatch):
         assert found["balanced"].mean() > 150
 
 
+@programs
 def test_the_robots_reach_their_goals_and_hit_no_pillar(monkeypatch):
     ours, plain = both("mpc", monkeypatch)
     for found in (ours, plain):
@@ -69,6 +75,7 @@ def test_the_robots_reach_their_goals_and_hit_no_pillar(monkeypatch):
     assert np.median(apart) < 1e-3  # close calls may go another way
 
 
+@programs
 def test_the_gaussian_process_is_that_of_scikit_learn(monkeypatch):
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
@@ -90,12 +97,14 @@ def test_the_gaussian_process_is_that_of_scikit_learn(monkeypatch):
     assert float(-process.loss(ours["h"])) - constant == pytest.approx(best, abs=0.02)
 
 
+@programs
 def test_the_neural_ode_predicts_what_it_has_not_seen(monkeypatch):
     for found in both("neural_ode", monkeypatch):
         assert found["losses"][-1] < 0.3 * found["losses"][0]
         assert found["error"] < 0.25
 
 
+@programs
 def test_the_chains_agree_about_the_eight_schools(monkeypatch):
     for found in both("mcmc", monkeypatch):
         assert found["mu"].mean() == pytest.approx(4.4, abs=0.4)  # Stan's
@@ -104,6 +113,7 @@ def test_the_chains_agree_about_the_eight_schools(monkeypatch):
         assert np.unique(found["mu"][:, -1]).size > 100  # each has its own numbers
 
 
+@programs
 def test_the_scan_is_turned_back(monkeypatch):
     ours, plain = both("registration", monkeypatch)
     for found in (ours, plain):
@@ -112,6 +122,7 @@ def test_the_scan_is_turned_back(monkeypatch):
 
 
 @pytest.mark.skipif(not find_spec("torch"), reason="PyTorch is not installed")
+@programs
 def test_a_loss_of_pytorch_cleans_digits(monkeypatch):
     for found in both("torch_loss", monkeypatch):
         assert found["noisy"] == pytest.approx(0.6, abs=0.02)

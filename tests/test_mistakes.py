@@ -595,3 +595,17 @@ def test_code_without_a_file():
     exec("def g(x):\n    return x.unsqueeze(0)", variables)
     text = advice(jnp.jit(variables["g"]), X)
     assert instead(text) == "jnp.unsqueeze(x, ...)"
+
+
+@pytest.mark.parametrize("tool", [jnp.jit, jnp.autojit, jnp.grad, jnp.vmap])
+@pytest.mark.parametrize("kind", [TypeError, ValueError, AttributeError])
+def test_an_error_without_a_text_comes_as_it_is(tool, kind):
+    class Silent(kind):
+        def __str__(self):
+            raise KeyError("text")
+
+    def f(x):
+        raise Silent
+
+    with pytest.raises(Silent):
+        tool(f)(jnp.ones(3))

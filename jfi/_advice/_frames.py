@@ -9,6 +9,7 @@ Beside the advice (`_attaching`) nothing of the error changes: the note, or the 
 with all frames, is JAX's.
 """
 
+import contextlib
 import functools
 from collections.abc import Callable, Iterator
 from types import FrameType, TracebackType
@@ -30,7 +31,9 @@ def hide_frames(error: Exception) -> None:
     which adds no frame: then the error looks as if the user had called the function
     of theirs without jfi.
     """
-    attach_advice(error)
+    # The user's error must come, whatever its text and the source around it are.
+    with contextlib.suppress(Exception):
+        attach_advice(error)
     mode = filtering()
     if mode == "off":
         return

@@ -123,7 +123,9 @@ class History:
         max_traces: int | None,
         settings: Collection[str] = (),
     ) -> None:
-        self.function, self.label, self._settings = function, label, settings
+        self.function: str = function
+        self.label: str = label
+        self._settings = settings
         self._warn_after, self._max_traces = warn_after, max_traces
         self._lock = threading.Lock()
         self._said: set[str] = set()
