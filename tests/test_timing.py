@@ -64,3 +64,41 @@ def test_one_function_twice_has_two_names(capsys):
 def test_a_traced_argument_is_refused():
     with pytest.raises(TypeError, match="Call it outside"):
         jnp.jit(lambda x: jnp.timeit(jnp.sin, x))(1.0)
+
+
+def test_functions_that_run_later_are_refused():
+    def rows():
+        yield 1
+
+    async def fetch():
+        return 1
+
+    with pytest.raises(TypeError, match=r"rows\(\), which is a generator function"):
+        jnp.timeit(rows, seconds=0.001)
+    with pytest.raises(TypeError, match=r"fetch\(\), which is asynchronous"):
+        jnp.timeit(lambda: 1, versus=fetch, seconds=0.001)
+
+
+class Slow:
+    """An array that comes late, as those of a busy device."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def step(self):
+        self.x = self.x + 1
+
+
+@pytest.mark.parametrize("way", ["result", "self", "argument"])
+def test_arrays_in_objects_are_waited_for(way, monkeypatch):
+    waited = []
+    monkeypatch.setattr(jax, "block_until_ready", waited.append)
+    held = Slow(jnp.ones(2))
+    call = {"result": lambda: Slow(held.x), "self": held.step}.get(way)
+    if call is None:
+        jnp.timeit(lambda slow: slow.step(), held, seconds=0.001)
+    else:
+        jnp.timeit(call, seconds=0.001)
+    assert waited
+    assert all(len(found) == 1 for found in waited)
+    assert waited[-1][0] is held.x or way == "result"

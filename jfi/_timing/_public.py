@@ -12,6 +12,7 @@ from .._advice import hiding_frames
 from .._random._seeding import fork_rng
 from .._values import function_name, is_tracer
 from ._rounds import one_round, wall_clock
+from ._waiting import refuse_what_does_not_run, waiting
 
 
 _ROUND = 2e-3  # seconds that one way takes in a round: the clock is exact enough
@@ -90,7 +91,8 @@ def timeit(
         The measured times, in seconds.
 
     Raises:
-        TypeError: It is called inside a JAX transformation, where nothing runs.
+        TypeError: It is called inside a JAX transformation, where nothing runs; or a
+            function is asynchronous or a generator function, whose calls run nothing.
     """
     if any(map(is_tracer, jax.tree.leaves((args, kwargs)))):
         raise TypeError(
@@ -98,12 +100,15 @@ def timeit(
             "could be timed. Call it outside, with the arrays themselves."
         )
     functions = [fn] if versus is None else [fn, versus]
+    for function in functions:
+        refuse_what_does_not_run(function)
 
     def way(function: Callable[..., object]) -> Callable[[], object]:
-        return lambda: jax.block_until_ready(function(*args, **kwargs))
+        wait = waiting(function, (args, kwargs), function(*args, **kwargs))
+        return lambda: wait(function(*args, **kwargs))
 
-    ways = {str(k): way(function) for k, function in enumerate(functions)}
     with fork_rng():
+        ways = {str(k): way(function) for k, function in enumerate(functions)}
         rounds = _measured(ways, seconds)
     names = list(map(function_name, functions))
     if len(set(names)) < len(names):
@@ -119,7 +124,9 @@ def timeit(
 def _measured(
     ways: dict[str, Callable[[], object]], seconds: float
 ) -> list[dict[str, float]]:
-    for _ in range(3):  # autojit compiles its fast way at the second call
+    for _ in range(
+        2
+    ):  # autojit compiles its fast way at the second call: one was before
         for run in ways.values():
             run()
     slowest = max(wall_clock(run, 1) for run in ways.values())
