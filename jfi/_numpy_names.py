@@ -1,6 +1,6 @@
 """The names of `jax.numpy` for which jfi has something of its own."""
 
-from typing import TYPE_CHECKING
+import typing as _typing  # its own name would become one of jfi's
 
 from . import fft as fft, linalg as linalg
 from ._arrays._conversion import (
@@ -28,5 +28,5 @@ from ._arrays._ranges import (
 )
 
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from ._dispatch._numpy_functions import *  # made on first use

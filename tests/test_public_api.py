@@ -68,6 +68,10 @@ def test_every_name_of_jax_numpy_is_there():
     assert set(dir(jax.numpy)) <= set(dir(jfi))
 
 
+def test_helpers_of_modules_are_no_public_names():
+    assert not {"TYPE_CHECKING", "Any", "annotations"} & set(jfi.__all__)
+
+
 def test_names_of_jax_numpy_are_the_same_objects():
     names = {n for n in dir(jax.numpy) if not n.startswith("_")}
     other = {n for n in names if getattr(jfi, n) is not getattr(jax.numpy, n)}

@@ -127,11 +127,6 @@ class Operation:
         """The types of its results: they have a `shape` and a `dtype`."""
         return [variable.aval for variable in self.equation.outvars]
 
-    @property
-    def is_unbounded(self) -> bool:
-        """Whether only data decide how often it runs."""
-        return any(scope.times is None for scope in self.scopes)
-
 
 class Branches(NamedTuple):
     """A `cond` or `switch`.

@@ -1,6 +1,6 @@
 """SciPy's solvers of equations that are JAX functions, with derivatives.
 
-Nothing here calls JAX from a host call, which can hang (`_host_calls`). A solver of
+Nothing here calls JAX from a host call, which can hang (`host/`). A solver of
 SciPy that wants a value of the user's function is asked to wait, and JAX computes it.
 Begin in `_driving`. `_hoisting` makes what a function captures an argument, so that
 derivatives reach it; `_implicit` finds them by the implicit function theorem.

@@ -32,7 +32,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from .._host_calls import host_call, runs_now
+from ..host import host_call, runs_now
 from . import _sessions
 from ._hoisting import Derived, HoistedFunction, evaluated
 from ._sessions import Request, Solver

@@ -13,7 +13,7 @@ from jax.core import eval_jaxpr
 
 from ..._errors import SolverError
 from ..._jax_internals import code_key, compares_code, has_rules, is_ref
-from .._host_calls import runs_now
+from ..host import runs_now
 
 
 class HoistedFunction:

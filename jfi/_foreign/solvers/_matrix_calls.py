@@ -8,7 +8,7 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from .._host_calls import host_call
+from ..host import host_call
 
 
 def call_scipy(name: str, like: jax.Array, *arrays: jax.Array) -> jax.Array:

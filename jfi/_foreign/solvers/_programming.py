@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._errors import SolverError
-from .._host_calls import host_call
+from ..host import host_call
 from ._bounds import bounds_of_pairs
 from ._options import frozen, real_array
 

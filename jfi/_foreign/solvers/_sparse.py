@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._errors import SolverError
-from .._host_calls import host_call, runs_now
+from ..host import host_call, runs_now
 from ._options import precise_dtype
 
 
