@@ -139,7 +139,9 @@ def _flax(module: str, name: str) -> Any:
 
 def advice(error: Exception, function: str) -> str | None:
     """What to write where nnx refuses to write into an object of an outer trace."""
-    if "flax.nnx" not in sys.modules or "different trace level" not in str(error):
+    if type(error) is not _flax("errors", "TraceContextError"):
+        return None
+    if "different trace level" not in str(error):
         return None
     return (
         f"{function}() writes into an nnx object that is not its own: a global, or "
