@@ -852,3 +852,18 @@ except ImportError as error:
 def test_pytorch_is_imported_on_use():
     code = "import jfi._foreign.torch, sys; print('torch' in sys.modules)"
     assert output_of(code, fresh=True) == "False"
+
+
+@pytest.mark.parametrize("function", [torch.add, lambda a, b: a + b])
+def test_large_eager_results_are_not_copied(function):
+    pointers = []
+
+    def noted(a, b):
+        result = function(a, b)
+        pointers.append(result.data_ptr())
+        return result
+
+    x = jnp.ones(300_000)
+    add = from_torch(noted)
+    add(x, x)
+    assert add(x, x).unsafe_buffer_pointer() == pointers[-1]

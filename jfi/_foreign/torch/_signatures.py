@@ -116,14 +116,14 @@ class Signature:
         copied = operation is self._seen
         if copied:
             tensors = [tensor.clone() for tensor in tensors]
-        result = operation.checked(operation.call, tensors, copied=copied)
-        return self._as_jax(result, arrays)
+        # Without a name here: a result that has one is copied, not taken over.
+        return self._as_jax(
+            operation.checked(operation.call, tensors, copied=copied), arrays
+        )
 
     def _as_jax(self, result: Any, arrays: Sequence[jax.Array]) -> Any:
         leaves, tree = flat_result(result)
         tensors = [checked_leaf(leaf, self._name).detach() for leaf in leaves]
-        for tensor in tensors:
-            refuse_to_cut(tensor, self._name)
         specs = [_canonical_spec(tensor, self._name) for tensor in tensors]
         del result, leaves  # they are users of the memory that JAX may take over
         return jax.tree.unflatten(tree, to_jax(tensors, specs, device_of(arrays)))
@@ -135,4 +135,6 @@ def _nbytes(spec: Spec) -> int:
 
 
 def _canonical_spec(tensor: Any, name: str) -> Spec:
+    """What JAX makes of a result, which must fit."""
+    refuse_to_cut(tensor, name)
     return Spec(tuple(tensor.shape), canonical(numpy_dtype(tensor.dtype, name)))
