@@ -193,3 +193,18 @@ def test_a_nan_spoils_its_neighbors_alone():
 def test_what_does_not_fit_is_refused(call, message):
     with pytest.raises(ImageError, match=message):
         call()
+
+
+@pytest.mark.parametrize(
+    "smooth",
+    [
+        lambda x, width: jfi.scipy.ndimage.gaussian_filter(x, width),
+        lambda x, percent: jfi.scipy.ndimage.percentile_filter(x, 20 * percent, 3),
+    ],
+)
+def test_a_number_that_must_be_known_is_a_setting_under_autojit(smooth):
+    image = jnp.array([3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0])
+    compiled = jfi.autojit(smooth)
+    for number in (2.0, 4.0):
+        expected = smooth(image, number)
+        np.testing.assert_allclose(compiled(image, number), expected, rtol=1e-5)

@@ -81,6 +81,8 @@ def needed_numbers(error: Exception, opened: Opened) -> list[int]:
     """
     if isinstance(error, NumbersError):
         return error.nodes
+    if isinstance(error, JfiError) and isinstance(error.__cause__, _NEEDS_VALUE):
+        error = error.__cause__  # a function of jfi that says what it needs a value for
     nodes = opened.leaf_nodes()
     named = _named_leaves(error)
     if isinstance(error, JfiError):

@@ -243,14 +243,17 @@ def percentile_filter(
     Raises:
         ImageError: The image is complex, or arguments don't fit it.
     """
-    given: Any = percentile
-    if isinstance(given, Tracer) or not -100 <= percentile <= 100:
-        message = (
-            f"percentile_filter() got percentile={percentile}. Pass a number from 0 to "
-            "100 that is known before tracing."
-        )
+    message = (
+        f"percentile_filter() got percentile={percentile}. Pass a number from 0 to "
+        "100 that is known before tracing."
+    )
+    try:
+        percentile = float(percentile)
+    except jax.errors.ConcretizationTypeError as error:
+        raise ImageError(message) from error  # autojit asks for the cause
+    if not -100 <= percentile <= 100:
         raise ImageError(message)
-    share = percentile + 100.0 if percentile < 0 else float(percentile)
+    share = percentile + 100.0 if percentile < 0 else percentile
     return _ranked("percentile_filter()", input, share / 100.0, size, footprint, output,
                    mode, cval, origin, axes)  # fmt: skip
 

@@ -233,13 +233,14 @@ def _gaussian(
     truncate: float, radius: Any, dtype: Any,
 ) -> jax.Array:  # fmt: skip
     if radius is None:
-        if isinstance(sigma, Tracer):
+        try:
+            radius = int(truncate * float(sigma) + 0.5)
+        except jax.errors.ConcretizationTypeError as error:
             message = (
                 f"{name} got a traced sigma, and the size of its window depends on it. "
                 f"Say the size: {name.removesuffix('()')}(x, sigma, radius=8)"
             )
-            raise ImageError(message)
-        radius = int(truncate * float(sigma) + 0.5)
+            raise ImageError(message) from error  # autojit asks for the cause
     try:
         reach, derivative = operator.index(radius), operator.index(order)
     except TypeError:
