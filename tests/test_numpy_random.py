@@ -287,7 +287,7 @@ def test_every_docstring_shows_a_value_and_explains_each_parameter(name):
     sentence, example, args, returns, raises = parts
     assert sentence.split("\n\n")[0].endswith(".")
     assert ".shape" not in example
-    explained = re.findall(r"^    (\w+): ", args, flags=re.MULTILINE)
+    explained = re.findall(r"^    \*?(\w+): ", args, flags=re.MULTILINE)
     assert explained == list(inspect.signature(function).parameters)
     assert returns.startswith("Returns:\n    ")
     assert "RandomError: No fresh" in raises

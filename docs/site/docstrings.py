@@ -12,7 +12,14 @@ import griffe
 EXAMPLE = re.compile(r"^( *)>>> .*(?:\n.*\S.*)*", re.MULTILINE)
 # Objects that are called: source text has their help at their classes.
 CALLED = "jfi._foreign.jaxify._registry.jaxify"
-COMPLETED = ("jfi._arrays.", "jfi._random.", CALLED)
+COMPLETED = (
+    "jfi._arrays.",
+    "jfi._derivatives.",
+    "jfi._foreign.images.",
+    "jfi._foreign.solvers.",
+    "jfi._random.",
+    CALLED,
+)
 
 
 class Docstrings(griffe.Extension):

@@ -13,20 +13,19 @@ what is the same in every docstring.
 
 import functools
 import inspect
-import textwrap
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, NamedTuple, Protocol, TypeAlias, cast
 
 import jax
 import jax.numpy
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
+from .._docstrings import Docstring, Function
 from ._config import created_dtype
 from ._placement import dtype_of_data, float_dtype, float_dtype_of_data, place
 
 
-Function = TypeVar("Function", bound=Callable[..., Any])
 OutSharding: TypeAlias = NamedSharding | PartitionSpec | None
 
 
@@ -75,6 +74,7 @@ def creates(rule: Rule, *data: str) -> Callable[[Function], Function]:
     """
 
     def decorate(create: Function) -> Function:
+        _explain(create, rule.text, data)
         names, caller = create.__code__.co_varnames, create.__name__
         at, places = names.index("dtype"), [(names.index(name), name) for name in data]
         # By hand in the most common case: half a microsecond is 5 % of an `asarray`.
@@ -100,29 +100,25 @@ def creates(rule: Rule, *data: str) -> Callable[[Function], Function]:
                 kwargs["device"] = place(kwargs["device"], caller)
             return create(*args, **kwargs)
 
-        created.__doc__ = _documented(create, rule.text, data)
         return cast("Function", created)
 
     return decorate
 
 
-def _documented(create: Any, rule: str, data: tuple[str, ...]) -> str:
-    """The docstring, with what is the same for all after the function's own Args."""
-    own, returns, rest = inspect.cleandoc(create.__doc__ or "").partition(
-        "\n\nReturns:"
-    )
+def _explain(create: Callable[..., Any], rule: str, data: tuple[str, ...]) -> None:
+    """Add what is the same for all to the docstring."""
+    if create.__doc__ is None:  # under `python -OO`
+        return
     listed = " and ".join(", ".join(f"`{n}`" for n in data).rsplit(", ", 1))
     shared = {
         "dtype": rule.format(data=listed),
         "device": "Where to create it; see `resolve_device`.",
         "out_sharding": f"As in `jax.numpy.{create.__name__}`.",
     }
-    taken = [name for name in shared if name in inspect.signature(create).parameters]
-    for name in taken:
-        text = textwrap.wrap(f"{name}: {shared[name]}", 80, subsequent_indent="    ")
-        own += "\n" + textwrap.indent("\n".join(text), "    ")
-    if "Raises:" not in rest:
-        rest += "\n\nRaises:"
-    refused = " or ".join(name for name in taken if name != "out_sharding")
-    error = f"\n    DefaultsError: There is no such {refused} here."
-    return own + (returns or "\n\nReturns:\n    An array.") + rest + error
+    doc = Docstring.of(create)
+    doc.args = {**shared, **doc.args}
+    doc.returns = doc.returns or "An array."
+    names = inspect.signature(create).parameters
+    refused = " or ".join(name for name in ("dtype", "device") if name in names)
+    doc.raises["DefaultsError"] = f"There is no such {refused} here."
+    doc.write(create)

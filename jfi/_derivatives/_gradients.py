@@ -7,6 +7,7 @@ import jax
 import numpy as np
 
 from .._advice import hide_frames
+from .._docstrings import explained_as
 from .._errors import DerivativeError
 from .._jax_internals import XLA_ERRORS, raise_original
 from .._random.traced import as_outside, differentiate
@@ -136,6 +137,7 @@ def value_and_grad(
     argnames: str | Sequence[str] | None = None,
     nondiff: Nondiff = "none",
 ) -> Callable[P, tuple[R, Any]]: ...
+@explained_as(grad)
 def value_and_grad(
     fun: Any,
     argnums: Any = None,
@@ -153,21 +155,9 @@ def value_and_grad(
     >>> float(value), float(slope)
     (9.0, 6.0)
 
-    Args:
-        fun: As of `grad`.
-        argnums: As of `grad`.
-        has_aux: As of `grad`.
-        holomorphic: As of `grad`.
-        allow_int: As of `grad`.
-        argnames: As of `grad`.
-        nondiff: As of `grad`.
-
     Returns:
         A function of the same arguments that returns what `fun` returns, and the
         gradient as of `grad`.
-
-    Raises:
-        DerivativeError: As of `grad`.
     """
     return _value_and_grad(
         "value_and_grad",

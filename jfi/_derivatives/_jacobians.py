@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from .._advice import hiding_frames
+from .._docstrings import explained_as
 from .._errors import DerivativeError
 from .._random.traced import Keys, differentiate
 from .._random.traced._own_stream import on_keys, with_own_stream
@@ -74,6 +75,7 @@ def jacrev(
     return _blockwise(fun, Selection(fun, argnums, argnames), how, options)
 
 
+@explained_as(jacrev)
 def jacfwd(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] | None = None,
@@ -93,27 +95,13 @@ def jacfwd(
     >>> jnp.jacfwd(lambda x: jnp.stack([x, x**2]))(jnp.array([3.0]))
     Array([[[1.]],
            [[6.]]], dtype=float32)
-
-    Args:
-        fun: The function.
-        argnums: As of `jacrev`.
-        has_aux: As of `jacrev`.
-        holomorphic: As of `jacrev`.
-        argnames: As of `jacrev`.
-        nondiff: As of `jacrev`.
-        chunk_size: As of `jacrev`.
-
-    Returns:
-        As `jacrev`.
-
-    Raises:
-        DerivativeError: There is nothing to differentiate.
     """
     options = _JacobianOptions("jacfwd", (forward,), has_aux, holomorphic, chunk_size)
     how = check_nondiff(nondiff)
     return _blockwise(fun, Selection(fun, argnums, argnames), how, options)
 
 
+@explained_as(jacrev)
 def hessian(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] | None = None,
@@ -135,21 +123,13 @@ def hessian(
     (2.0, None)
 
     Args:
-        fun: The function.
-        argnums: As of `jacrev`.
-        has_aux: As of `jacrev`.
-        holomorphic: As of `jacrev`.
-        argnames: As of `jacrev`.
-        nondiff: As of `jacrev`.
-        chunk_size: As of `jacrev`, of rows and of columns.
+        chunk_size: How many rows, and how many columns, to compute at a time, for less
+            memory; all if None.
 
     Returns:
         A function of the same arguments: the tree of the result, with the tree of the
         argument in the place of each leaf, and once more in the place of each of
         theirs. Of several arguments and with `has_aux` as `jacrev`.
-
-    Raises:
-        DerivativeError: There is nothing to differentiate.
     """
     steps = backward, forward
     options = _JacobianOptions("hessian", steps, has_aux, holomorphic, chunk_size)

@@ -1,4 +1,4 @@
-"""Roots by the names of single methods: `scipy.optimize.bisect`, `newton` and the like.
+"""Roots by the names of single methods: `scipy.optimize.brentq`, `newton` and the like.
 
 Each is `root_scalar` with its method. Where SciPy's raise `RuntimeError` since they did
 not converge, these return NaN: compiled code can't raise.
@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from ..._advice import hiding_frames
+from ..._docstrings import explained_as
 from ..._errors import SolverError
 from ._options import real_array
 from ._scalar_roots import root_scalar
@@ -20,6 +21,41 @@ _RTOL = 8.881784197001252e-16  # SciPy's, as is the other
 _XTOL = 2e-12
 
 
+@hiding_frames
+def brentq(
+    f: Callable[..., Any], a: Any, b: Any, args: Any = (), xtol: float = _XTOL,
+    rtol: float = _RTOL, maxiter: int = 100,
+) -> jax.Array:  # fmt: skip
+    """Find a root between two numbers: `scipy.optimize.brentq` for JAX functions.
+
+    Example:
+        >>> import jax
+        >>> import jfi as jnp
+        >>> def root(a):
+        ...     return jnp.scipy.optimize.brentq(lambda x: x**2 - a, 0.0, 10.0)
+        >>> root(4.0), float(jax.jit(jax.grad(root))(4.0))
+        (Array(2., dtype=float32), 0.25)
+
+    Args:
+        f: `f(x, *args)` of a number, returns a number.
+        a: One end; `f(a)` and `f(b)` have different signs.
+        b: The other end.
+        args: More arguments of `f`, of any type that JAX takes.
+        xtol: As in SciPy.
+        rtol: As in SciPy.
+        maxiter: As in SciPy.
+
+    Returns:
+        The root, a float without axes; NaN where SciPy did not converge.
+
+    Raises:
+        ValueError: SciPy's: `f` has the same sign at both ends. Under jit an error of
+            JAX has its text.
+    """
+    return _between("brentq", f, a, b, args, xtol, rtol, maxiter)
+
+
+@explained_as(brentq)
 @hiding_frames
 def bisect(
     f: Callable[..., Any], a: Any, b: Any, args: Any = (), xtol: float = _XTOL,
@@ -34,26 +70,11 @@ def bisect(
         ...     return jnp.scipy.optimize.bisect(lambda x: x**2 - a, 0.0, 10.0)
         >>> float(root(4.0)), float(jax.grad(root)(4.0))
         (2.0, 0.25)
-
-    Args:
-        f: `f(x, *args)` of a number, returns a number.
-        a: One end; `f(a)` and `f(b)` have different signs.
-        b: The other end.
-        args: More arguments of `f`, of any type that JAX takes.
-        xtol: As in SciPy, and so are `rtol` and `maxiter`.
-        rtol: See `xtol`.
-        maxiter: See `xtol`.
-
-    Returns:
-        The root, a float without axes; NaN where SciPy did not converge.
-
-    Raises:
-        ValueError: SciPy's: `f` has the same sign at both ends. Under jit an error of
-            JAX has its text.
     """
     return _between("bisect", f, a, b, args, xtol, rtol, maxiter)
 
 
+@explained_as(brentq)
 @hiding_frames
 def brenth(
     f: Callable[..., Any], a: Any, b: Any, args: Any = (), xtol: float = _XTOL,
@@ -65,25 +86,11 @@ def brenth(
         >>> import jfi as jnp
         >>> float(jnp.scipy.optimize.brenth(lambda x: x**2 - 4.0, 0.0, 10.0))
         2.0
-
-    Args:
-        f: See `bisect`.
-        a: See `bisect`.
-        b: See `bisect`.
-        args: See `bisect`.
-        xtol: See `bisect`.
-        rtol: See `bisect`.
-        maxiter: See `bisect`.
-
-    Returns:
-        The root, a float without axes; NaN where SciPy did not converge.
-
-    Raises:
-        ValueError: SciPy's: `f` has the same sign at both ends.
     """
     return _between("brenth", f, a, b, args, xtol, rtol, maxiter)
 
 
+@explained_as(brentq)
 @hiding_frames
 def ridder(
     f: Callable[..., Any], a: Any, b: Any, args: Any = (), xtol: float = _XTOL,
@@ -95,25 +102,11 @@ def ridder(
         >>> import jfi as jnp
         >>> float(jnp.scipy.optimize.ridder(lambda x: x**2 - 4.0, 0.0, 10.0))
         2.0
-
-    Args:
-        f: See `bisect`.
-        a: See `bisect`.
-        b: See `bisect`.
-        args: See `bisect`.
-        xtol: See `bisect`.
-        rtol: See `bisect`.
-        maxiter: See `bisect`.
-
-    Returns:
-        The root, a float without axes; NaN where SciPy did not converge.
-
-    Raises:
-        ValueError: SciPy's: `f` has the same sign at both ends.
     """
     return _between("ridder", f, a, b, args, xtol, rtol, maxiter)
 
 
+@explained_as(brentq)
 @hiding_frames
 def toms748(
     f: Callable[..., Any], a: Any, b: Any, args: Any = (), k: int = 1,
@@ -127,20 +120,7 @@ def toms748(
         2.0
 
     Args:
-        f: See `bisect`.
-        a: See `bisect`.
-        b: See `bisect`.
-        args: See `bisect`.
         k: As in SciPy: the Newton steps of each iteration.
-        xtol: See `bisect`.
-        rtol: See `bisect`.
-        maxiter: See `bisect`.
-
-    Returns:
-        The root, a float without axes; NaN where SciPy did not converge.
-
-    Raises:
-        ValueError: SciPy's: `f` has the same sign at both ends.
     """
     return _between("toms748", f, a, b, args, xtol, rtol, maxiter, {"k": k})
 

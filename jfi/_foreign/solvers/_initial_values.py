@@ -195,7 +195,7 @@ def odeint(
         t: `(times,)` times; the first one is that of `y0`.
         args: More arguments of `func`, of any type that JAX takes.
         rtol: As in SciPy. None: 1.49e-8 for float64, 1e-6 for float32.
-        atol: See `rtol`.
+        atol: As in SciPy. None: as of `rtol`.
         tfirst: Whether it is `func(t, y, *args)`.
 
     Returns:

@@ -93,10 +93,9 @@ def least_squares(
         args: More arguments of `fun`, of any type that JAX takes.
         bounds: None, or `(lower, upper)`, each a number or an array like `x0`.
         method: "trf", "dogbox" or "lm", as in SciPy.
-        ftol: As in SciPy, and so are `xtol` and `gtol`. None: 1e-8 for float64, 1e-6
-            for float32.
-        xtol: See `ftol`.
-        gtol: See `ftol`.
+        ftol: As in SciPy. None: 1e-8 for float64, 1e-6 for float32.
+        xtol: As in SciPy. None: as of `ftol`.
+        gtol: As in SciPy. None: as of `ftol`.
         loss: "linear", "soft_l1", "huber", "cauchy" or "arctan", as in SciPy.
         f_scale: As in SciPy: residuals up to here count in full.
         max_nfev: As in SciPy.

@@ -66,7 +66,7 @@ def quad(
         b: The upper limit, also `inf`.
         args: More arguments of `func`, of any type that JAX takes.
         epsabs: As in SciPy. None: 1.5e-8 for float64, 1e-5 for float32.
-        epsrel: See `epsabs`.
+        epsrel: As in SciPy. None: as of `epsabs`.
         limit: As in SciPy: how many intervals there may be.
         points: As in SciPy: where the function is not smooth.
 

@@ -73,10 +73,10 @@ def root_scalar(
         bracket: Two numbers between which `f` changes its sign.
         x0: Where the search begins.
         x1: A second guess for "secant".
-        xtol: As in SciPy, and so are `rtol`, `maxiter` and `options`.
-        rtol: See `xtol`.
-        maxiter: See `xtol`.
-        options: See `xtol`.
+        xtol: As in SciPy.
+        rtol: As in SciPy.
+        maxiter: As in SciPy.
+        options: As in SciPy.
 
     Returns:
         `RootScalarResult`.
@@ -120,48 +120,6 @@ def root_scalar(
     parameters = (traced.consts, jax.lax.stop_gradient(start))
     x, rest = implicit(solve, residual, parameters)
     return RootScalarResult(x[0], *rest)
-
-
-@hiding_frames
-def brentq(
-    f: Callable[..., Any],
-    a: Any,
-    b: Any,
-    args: Any = (),
-    xtol: float = 2e-12,
-    rtol: float = 8.881784197001252e-16,
-    maxiter: int = 100,
-) -> jax.Array:
-    """Find a root between two numbers: `scipy.optimize.brentq` for JAX functions.
-
-    Example:
-        >>> import jax
-        >>> import jfi as jnp
-        >>> def root(a):
-        ...     return jnp.scipy.optimize.brentq(lambda x: x**2 - a, 0.0, 10.0)
-        >>> root(4.0), float(jax.jit(jax.grad(root))(4.0))
-        (Array(2., dtype=float32), 0.25)
-
-    Args:
-        f: `f(x, *args)` of a number, returns a number.
-        a: One end; `f(a)` and `f(b)` have different signs.
-        b: The other end.
-        args: More arguments of `f`, of any type that JAX takes.
-        xtol: As in SciPy, and so are `rtol` and `maxiter`.
-        rtol: See `xtol`.
-        maxiter: See `xtol`.
-
-    Returns:
-        The root, a float without axes; NaN where SciPy did not converge.
-
-    Raises:
-        ValueError: SciPy's: `f` has the same sign at both ends. Under jit an error of
-            JAX has its text.
-    """
-    found = root_scalar(
-        f, args, "brentq", (a, b), xtol=xtol, rtol=rtol, maxiter=maxiter
-    )
-    return jnp.where(found.converged, found.root, jnp.nan)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import jax.numpy as jnp
-import numpy as np
 
 from ..._errors import CallbackError
 from ..host import Spec
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     import torch
 
 Result = TypeVar("Result")
-KEY = Spec((2,), np.uint32)
 
 
 class DrawsNowError(CallbackError):

@@ -28,7 +28,8 @@ import numpy as np
 
 from ..._arrays._config import DTypeLike
 from ..._arrays._devices import DeviceLike
-from .._documented import F, complete
+from ..._docstrings import Function
+from .._documented import complete
 from .._drawing import Key, Size, check, draw, float_for, integer_for, shape_of
 from ..torch_style import numbers
 from ._samplers import Sampler
@@ -68,7 +69,7 @@ class _Distribution(NamedTuple):
     bounds: tuple[tuple[str, Bound], ...]  # in the order of the parameters
 
 
-def draws_floats(sampler: Sampler, **bounds: Bound) -> Callable[[F], F]:
+def draws_floats(sampler: Sampler, **bounds: Bound) -> Callable[[Function], Function]:
     """Declare a distribution of numbers in a float dtype.
 
     Args:
@@ -76,17 +77,17 @@ def draws_floats(sampler: Sampler, **bounds: Bound) -> Callable[[F], F]:
         bounds: Those of parameters that can't be just any number.
     """
 
-    def decorate(ours: F) -> F:
+    def decorate(ours: Function) -> Function:
         complete(ours)
         return _declare(ours, sampler, float_for, bounds)
 
     return decorate
 
 
-def draws_integers(sampler: Sampler, **bounds: Bound) -> Callable[[F], F]:
+def draws_integers(sampler: Sampler, **bounds: Bound) -> Callable[[Function], Function]:
     """Declare a distribution of integers; see `draws_floats`."""
 
-    def decorate(ours: F) -> F:
+    def decorate(ours: Function) -> Function:
         complete(ours, dtype=_INTEGER)
         return _declare(ours, sampler, _integer_for, bounds)
 
@@ -94,8 +95,11 @@ def draws_integers(sampler: Sampler, **bounds: Bound) -> Callable[[F], F]:
 
 
 def _declare(
-    ours: F, sampler: Sampler, kind_of: Callable[..., Any], bounds: dict[str, Bound]
-) -> F:
+    ours: Function,
+    sampler: Sampler,
+    kind_of: Callable[..., Any],
+    bounds: dict[str, Bound],
+) -> Function:
     names = list(inspect.signature(ours).parameters)
     own = names[: names.index("size")]
     unknown = ", ".join(set(bounds) - set(own))

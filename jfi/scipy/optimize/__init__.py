@@ -9,6 +9,7 @@ if _typing.TYPE_CHECKING:
     from ..._foreign.solvers._brackets import (
         bisect as bisect,
         brenth as brenth,
+        brentq as brentq,
         newton as newton,
         ridder as ridder,
         toms748 as toms748,
@@ -38,7 +39,6 @@ if _typing.TYPE_CHECKING:
     )
     from ..._foreign.solvers._scalar_roots import (
         RootScalarResult as RootScalarResult,
-        brentq as brentq,
         root_scalar as root_scalar,
     )
 else:
@@ -60,7 +60,7 @@ else:
         "RootScalarResult": "_scalar_roots",
         "bisect": "_brackets",
         "brenth": "_brackets",
-        "brentq": "_scalar_roots",
+        "brentq": "_brackets",
         "curve_fit": "_curve_fit",
         "fixed_point": "_fixed_points",
         "least_squares": "_least_squares",
