@@ -1,7 +1,8 @@
 """Traced values that are used after their trace has ended."""
 
-import linecache
 import re
+
+from .._values import shown_line
 
 
 def advice_for(error: BaseException) -> str:
@@ -12,8 +13,7 @@ def advice_for(error: BaseException) -> str:
     name = f"{traced[1]}()" if traced else "A function"
     shown = ""
     if made:
-        file, line = made[1], int(made[2])
-        shown = f"  {file}, line {line}: {linecache.getline(file, line).strip()}\n"
+        shown = shown_line(made[1], int(made[2]))
     its = name if traced else "the function"
     ways = f"return it from {its}; of grad with has_aux=True"
     if traced and traced[2] == "jit":

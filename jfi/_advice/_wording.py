@@ -4,6 +4,7 @@ import ast
 import copy
 from typing import Any
 
+from .._values import array_label
 from ._finding import Place
 
 
@@ -65,4 +66,4 @@ def kind_of(x: object) -> str | None:
     dtype, shape = getattr(x, "dtype", None), getattr(x, "shape", None)
     if dtype is None or not isinstance(shape, tuple):
         return None
-    return f"{dtype}[{','.join(map(str, shape))}]"
+    return array_label(shape, dtype)

@@ -4,14 +4,13 @@ Where 64-bit types are allowed and float32 is created, one float64 number of Num
 of another library's is enough to make everything float64 that comes after it.
 """
 
-import linecache
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 from .._errors import DefaultsError, Float64Warning
 from .._jax_internals import origin_of_float64
-from .._values import user_level
+from .._values import source_line, user_level
 from ._config import float64_check
 
 
@@ -47,7 +46,7 @@ def _look_at(closed_jaxpr: Any) -> None:
     found, where = origin_of_float64(closed_jaxpr)
     if not found:
         return
-    line = linecache.getline(*where).strip() if where else ""
+    line = source_line(*where) if where else ""
     place = f"{where[0]}:{where[1]}: " if where else ""
     message = (
         f"{place}float32 becomes float64 here{f': {line}' if line else '.'}\n"

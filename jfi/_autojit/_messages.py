@@ -11,7 +11,7 @@ from jax.core import Tracer
 
 from .._advice import advice, has_advice, mark_advised
 from .._errors import AutoJitError, JfiError
-from .._values import function_name
+from .._values import NEEDS_VALUE, function_name
 from ._graphs import Graph, Opened, paths, place
 from ._keeping import NumbersError
 from ._modes import Mode
@@ -81,7 +81,7 @@ def needed_numbers(error: Exception, opened: Opened) -> list[int]:
     """
     if isinstance(error, NumbersError):
         return error.nodes
-    if isinstance(error, JfiError) and isinstance(error.__cause__, _NEEDS_VALUE):
+    if isinstance(error, JfiError) and isinstance(error.__cause__, NEEDS_VALUE):
         error = error.__cause__  # a function of jfi that says what it needs a value for
     nodes = opened.leaf_nodes()
     named = _named_leaves(error)
@@ -120,7 +120,7 @@ def _is_outside(opened: Opened, i: int) -> bool:
 
 def _named_leaves(error: Exception) -> list[int]:
     """The leaves that JAX's message says it is about."""
-    if not isinstance(error, _NEEDS_VALUE):
+    if not isinstance(error, NEEDS_VALUE):
         return []
     return _leaves_in(error)
 
@@ -144,13 +144,6 @@ def change_refused(
     )
 
 
-_NEEDS_VALUE = (
-    jax.errors.ConcretizationTypeError,
-    jax.errors.TracerArrayConversionError,
-    jax.errors.NonConcreteBooleanIndexError,
-)
-
-
 def rewrite_for_user(error: Exception, opened: Opened, names: Sequence[str]) -> None:
     """Tell JAX's error in the user's names: which argument, which line, what to write.
 
@@ -163,7 +156,7 @@ def rewrite_for_user(error: Exception, opened: Opened, names: Sequence[str]) -> 
         mark_advised(error)
         error.args = (of_nnx,)
     better = advice(error)
-    if better is None and not isinstance(error, _NEEDS_VALUE):
+    if better is None and not isinstance(error, NEEDS_VALUE):
         return
     nodes = opened.leaf_nodes()
     where = paths(opened.graph, opened.objects, names)

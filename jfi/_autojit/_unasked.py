@@ -7,7 +7,6 @@ is no error there: that runs as JAX alone would run it, and a warning says why, 
 import random
 import sys
 import types
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,7 +17,7 @@ from .._errors import AutoJitError, RandomError, UncompiledWarning
 from .._jax_internals import calls_back
 from .._optional._progress import ProgressBar
 from .._random.traced import FoundDraws
-from .._values import references, user_level
+from .._values import NEEDS_VALUE, Warner, references
 from ._watching import uncompiled_because
 
 
@@ -38,16 +37,8 @@ def with_variables(
     return types.FunctionType(plain.__code__, module, name)
 
 
-# `bool(x)`, `int(x)`, `np.sin(x)`, `items[x]` of a traced value.
-NEEDS_VALUE = (
-    jax.errors.ConcretizationTypeError,
-    jax.errors.TracerArrayConversionError,
-    jax.errors.TracerIntegerConversionError,
-)
-
-
 class Reasons:
-    """Why something runs uncompiled; each reason is told once.
+    """Why something runs uncompiled; each reason is a warning once.
 
     Args:
         function: What the user called, for messages.
@@ -55,17 +46,14 @@ class Reasons:
 
     def __init__(self, function: str) -> None:
         self._function = function
-        self._told: set[str] = set()
+        self._warner = Warner(UncompiledWarning)
 
-    def tell(self, error: Exception) -> None:
+    def warn(self, error: Exception) -> None:
         """Warn that it runs uncompiled, if this is not known yet."""
         # How jfi finds draws and bars, which are right; a warning made an error.
         if isinstance(error, (FoundDraws, RandomError, MovesBarError, Warning)):
             return
-        message = self._message(error)
-        if message not in self._told:
-            self._told.add(message)
-            warnings.warn(message, UncompiledWarning, stacklevel=user_level())
+        self._warner.warn(self._message(error))
 
     def _message(self, error: Exception) -> str:
         if isinstance(error, AutoJitError):

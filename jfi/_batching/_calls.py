@@ -83,7 +83,7 @@ class BatchCalls:
         if isinstance(why, UnwatchedError):
             self._compiles = False
         out = self._mapping.run(fn, args, kwargs)
-        self._reasons.tell(why)
+        self._reasons.warn(why)
         with self._lock:
             if len(self._forms) >= MAX_FORMS:
                 self._forms.clear()

@@ -3,9 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-import jax
-
 from .._errors import AmbiguousBatchError, BatchError
+from .._values import NEEDS_VALUE
 from . import _messages as messages
 from ._leaves import Leaf
 from ._naming import places, said_axes
@@ -21,13 +20,6 @@ class Choice(NamedTuple):
 
 Axes = tuple[int | None, ...]
 Trial = Callable[[Choice], Exception | None]
-
-NEEDS_VALUES = (
-    jax.errors.ConcretizationTypeError,
-    jax.errors.NonConcreteBooleanIndexError,
-    jax.errors.TracerArrayConversionError,
-    jax.errors.TracerIntegerConversionError,
-)
 
 
 def choose(plan: Plan, name: str, leaves: Sequence[Leaf], trial: Trial) -> Choice:
@@ -135,7 +127,7 @@ def _found_size(
             message = messages.none_works(plan.tool, name, failures, leaves, ways)
             raise BatchError(message) from error
         # A size whose trial needs the values of the batch may be the right one too.
-        sizes += [n for n, e in failures.items() if isinstance(e, NEEDS_VALUES)]
+        sizes += [n for n, e in failures.items() if isinstance(e, NEEDS_VALUE)]
         if len(sizes) > 1:
             message = messages.several_work(plan.tool, name, sorted(sizes), leaves)
             raise AmbiguousBatchError(message)

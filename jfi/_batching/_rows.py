@@ -13,8 +13,8 @@ from .._optional._progress import ProgressBar
 from .._random.traced import Keys
 from .._random.traced._own_stream import with_own_stream
 from .._random.traced._rows import RowDraws, in_chunks
-from .._values import copied_if_numpy
-from ._choosing import NEEDS_VALUES, Choice
+from .._values import NEEDS_VALUE, copied_if_numpy
+from ._choosing import Choice
 from ._leaves import Arguments
 from ._plan import Plan
 
@@ -115,7 +115,7 @@ class Rows:
             call = self._numbers(), self.leading()
             try:
                 return jax.eval_shape(block, *call), keys or {}
-            except NEEDS_VALUES:  # of what is shared, which only tracing hides
+            except NEEDS_VALUE:  # of what is shared, which only tracing hides
                 return block(*jax.tree.map(lambda x: x[:1], call)), keys or {}
 
         out, keys = with_own_stream(mapped)

@@ -7,7 +7,7 @@ import jax
 
 from .._random._streams import current, using
 from .._random.traced import FoundDraws, functionalize, tracing
-from ._choosing import NEEDS_VALUES
+from .._values import NEEDS_VALUE
 
 
 def failure_of(call: Callable[[], Any]) -> Exception | None:
@@ -15,7 +15,7 @@ def failure_of(call: Callable[[], Any]) -> Exception | None:
     try:
         try:
             _trace(call)
-        except NEEDS_VALUES:
+        except NEEDS_VALUE:
             # Tracing hides the values of shared arrays too, which `fn` may ask for.
             with using(current().copy()):  # a trial leaves no trace
                 call()
@@ -31,7 +31,7 @@ def failure_of_trace(call: Callable[[], Any]) -> Exception | None:
     """
     try:
         _trace(call)
-    except NEEDS_VALUES:
+    except NEEDS_VALUE:
         raise
     except Exception as error:
         return error

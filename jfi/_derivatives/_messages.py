@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._errors import DerivativeError
-from .._values import function_name, has_dtype, refuse_no_function
+from .._values import array_label, function_name, has_dtype, refuse_no_function
 
 
 def described(x: Any) -> str:
@@ -21,7 +21,7 @@ def described(x: Any) -> str:
     if has_dtype(x) or isinstance(x, jax.ShapeDtypeStruct):
         if jnp.issubdtype(x.dtype, jax.dtypes.prng_key):
             return "a random key" if x.shape == () else f"random keys {list(x.shape)}"
-        return f"{x.dtype}[{','.join(map(str, x.shape))}]"
+        return array_label(x.shape, x.dtype)
     if x is None:
         return "None"
     if isinstance(x, (bool, int, float, complex, str)):

@@ -5,7 +5,6 @@ in place of the call. Loops and branches are operations themselves; those of the
 bodies come after them, and say how often they run.
 """
 
-import linecache
 import os
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from .._jax_internals import (
     source_files,
     user_line,
 )
-from .._values import is_library_file
+from .._values import is_library_file, source_line
 from ._costs import Cost, cost
 
 
@@ -46,7 +45,7 @@ class Line(NamedTuple):
     @property
     def text(self) -> str:
         """What is written there; empty if the file can't be read."""
-        return linecache.getline(self.file, self.number).strip()
+        return source_line(self.file, self.number)
 
     def __str__(self) -> str:
         folder, name = os.path.split(self.file)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._optional._packages import require
 from .._tables import aligned
+from .._values import array_label
 from ._amounts import of_bytes, of_lines, of_number
 from ._rows import Event
 
@@ -48,7 +49,7 @@ def facts(report: "Inspection") -> Iterator[tuple[str, str]]:
     if largest is not None:
         made = largest.path or largest.made_by
         where = f" at {largest.line}" if largest.line else ""
-        shape = f"{largest.dtype}[{','.join(map(str, largest.shape))}]"
+        shape = array_label(largest.shape, largest.dtype)
         yield "largest", f"{of_bytes(largest.nbytes)}: {shape} of {made}{where}"
     peak = of_bytes(report.peak_bytes)
     yield "peak memory", f"{peak}, estimated operation by operation"

@@ -1,8 +1,7 @@
-"""What fits the carry of a loop, told in the words of the user's own code."""
+"""What fits the carry of a loop, in the words of the user's own code."""
 
 import ast
 import inspect
-import linecache
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,15 @@ import jax
 from .._errors import LoopError
 from .._jax_internals import origin_of_output
 from .._trees import advice
-from .._values import function_name, is_key, odd_array, path_name
+from .._values import (
+    array_label,
+    function_name,
+    is_key,
+    odd_array,
+    path_name,
+    shown_line,
+    source_line,
+)
 
 
 @dataclass(frozen=True)
@@ -122,7 +129,7 @@ def check_condition(loop: str, cond: str, returned: Any) -> None:
     elif returned.shape == () and returned.dtype == bool:
         return
     else:
-        seen = kind_of(returned)
+        seen = label_of(returned)
     message = (
         f"{cond}() of {loop}() returned {seen} and must return bool[], one truth value."
         "\nWrite a comparison, such as error > 1e-6, and jnp.any(...) or jnp.all(...) "
@@ -131,18 +138,9 @@ def check_condition(loop: str, cond: str, returned: Any) -> None:
     raise LoopError(message)
 
 
-def line_text(line: tuple[str, int] | None) -> str:
-    """A place in the source, as a line of a message."""
-    return f"  {line[0]}, line {line[1]}: {_source(line)}\n" if line else ""
-
-
-def _source(line: tuple[str, int]) -> str:
-    return linecache.getline(*line).strip()
-
-
-def kind_of(array: Any) -> str:
-    """The dtype and shape as JAX writes them: float32[3,4]."""
-    return f"{array.dtype}[{','.join(map(str, array.shape))}]"
+def label_of(array: Any) -> str:
+    """Its dtype and shape: float32[3,4]."""
+    return array_label(array.shape, array.dtype)
 
 
 def structures(*trees: Any) -> list[Any]:
@@ -180,23 +178,23 @@ def _changed(
     names: Names, path: str, old: Any, new: Any, line: tuple[str, int] | None
 ) -> str:
     """The message for a leaf that comes out of the body as another type."""
-    told = (
-        f"The carry {names.carry}{path} goes into {names.body}() as {kind_of(old)} "
-        f"and comes out as {kind_of(new)}; {names.loop}() keeps shapes and dtypes.\n"
+    message = (
+        f"The carry {names.carry}{path} goes into {names.body}() as {label_of(old)} "
+        f"and comes out as {label_of(new)}; {names.loop}() keeps shapes and dtypes.\n"
     )
-    told += line_text(line)
-    text = _source(line) if line else ""
+    text = source_line(*line) if line else ""
+    message += shown_line(*line) if line else ""
     start = f"{names.start}{path}"
     if old.shape != new.shape:
         shape = ", ".join(map(str, new.shape))
-        return told + (
+        return message + (
             f"Return {names.carry}{path} in the shape it came in; or start with the "
             f"final shape: {start} = jnp.zeros(({shape}), {str(new.dtype)!r})"
         )
     if is_key(old) or is_key(new):
-        return told + f"Start with what {names.body}() returns: a key stays a key."
+        return message + f"Start with what {names.body}() returns: a key stays a key."
     dtype = str(old.dtype)
-    return told + (
+    return message + (
         f"Write instead: {_cast(text, dtype) or f'...astype({dtype!r})'}\n"
         f"or start with {new.dtype}: {start} = jnp.asarray({start}, {str(new.dtype)!r})"
     )

@@ -1,4 +1,4 @@
-"""What JAX refuses about a loop or a branch, told in the user's words.
+"""What JAX refuses about a loop or a branch, in the user's words.
 
 JAX's calls run first, and nothing is checked before. When one fails, the user's
 functions are traced once more to see why; if that tells nothing, JAX's error stays.
@@ -15,14 +15,13 @@ import jax.numpy as jnp
 from .._errors import JfiError, LoopError
 from .._jax_internals import origin_of_output
 from .._random.traced import Pretending, in_scope
-from .._values import function_name, path_name
+from .._values import function_name, path_name, shown_line
 from ._carry import (
     Names,
     check_arrays,
     check_carry,
     check_condition,
-    kind_of,
-    line_text,
+    label_of,
     names_in,
     structures,
 )
@@ -113,24 +112,24 @@ def explained_branches(
         for name, function, (traced, out) in zip(
             names[1:], functions[1:], others, strict=True
         ):
-            told = [
+            labels = [
                 f"{name} ({function_name(f)}())" if function_name(f) != name else name
                 for name, f in ((names[0], functions[0]), (name, function))
             ]
-            _check_alike(what, told, first, out, traced)
+            _check_alike(what, labels, first, out, traced)
 
     return _explained(explain)
 
 
 def _check_alike(
-    what: str, told: Sequence[str], first: Any, out: Any, traced: Any
+    what: str, labels: Sequence[str], first: Any, out: Any, traced: Any
 ) -> None:
     """Refuse branches with results of different types."""
     of_first, of_out = structures(first, out)
     if of_first != of_out:
         message = (
-            f"The branches of {what}() return different structures: {told[0]} returns "
-            f"{of_first}, {told[1]} returns {of_out}.\n"
+            f"The branches of {what}() return different structures: {labels[0]} "
+            f"returns {of_first}, {labels[1]} returns {of_out}.\n"
             "Return the same containers with the same names from each."
         )
         raise LoopError(message)
@@ -142,14 +141,15 @@ def _check_alike(
             continue
         line = origin_of_output(traced, number, functools.partial(_is_alike, other))
         remedy = (
-            f"return ...astype({str(one.dtype)!r}) from {told[1]}"
+            f"return ...astype({str(one.dtype)!r}) from {labels[1]}"
             if one.shape == other.shape
             else "return arrays of the same shape, with jnp.broadcast_to or jnp.pad"
         )
         message = (
             f"The branches of {what}() return different types for "
-            f"{path_name('result', path)}: {told[0]} returns {kind_of(one)}, "
-            f"{told[1]} returns {kind_of(other)}.\n{line_text(line)}"
+            f"{path_name('result', path)}: {labels[0]} returns {label_of(one)}, "
+            f"{labels[1]} returns {label_of(other)}.\n"
+            f"{shown_line(*line) if line else ''}"
             f"Write instead: {remedy}"
         )
         raise LoopError(message)
@@ -187,7 +187,7 @@ def _check_rows(xs: Any, length: Any) -> None:
 
 def _what(out: Any) -> str:
     if isinstance(out, jax.ShapeDtypeStruct):
-        return f"an array {kind_of(out)}"
+        return f"an array {label_of(out)}"
     return f"a {type(out).__name__}"
 
 

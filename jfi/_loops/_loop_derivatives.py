@@ -34,7 +34,7 @@ from .._jax_internals import (
     varying_axes,
     with_zeros,
 )
-from ._carry import kind_of
+from ._carry import label_of
 from ._loop_forms import Bound, Loop, run_while
 
 
@@ -164,9 +164,9 @@ def _check_shards(g_consts: Any, length: Any) -> None:
         if missing:
             axes = repr(missing[0] if len(missing) == 1 else tuple(missing))
             message = (
-                f"The body of a loop captures an array, {kind_of(x)}, that is the same "
-                "in all shards of shard_map. Its gradient is a sum over shards, but "
-                "each shard stops at a step of its own.\nWrite before the loop: "
+                f"The body of a loop captures an array, {label_of(x)}, that is the "
+                "same in all shards of shard_map. Its gradient is a sum over shards, "
+                "but each shard stops at a step of its own.\nWrite before the loop: "
                 f"A = jax.lax.pcast(A, {axes}, to='varying')"
             )
             raise LoopError(message)

@@ -175,7 +175,7 @@ class _EagerLoop:
                 anew=is_unwatched or _is_anew(),
             )
         self.compiles = is_unwatched  # what it reads may be another next time
-        self._reasons.tell(why)
+        self._reasons.warn(why)
         return out
 
 

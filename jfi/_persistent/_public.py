@@ -2,7 +2,6 @@
 
 import functools
 import os
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar, cast, get_args, overload
@@ -10,7 +9,7 @@ from typing import Any, Literal, ParamSpec, TypeVar, cast, get_args, overload
 import jax
 import numpy as np
 
-from .._advice import hide_frames, hiding_frames
+from .._advice import hide_frames
 from .._autojit import Calls
 from .._autojit._keeping import keep_everything
 from .._autojit._messages import refuse_uncompilable
@@ -18,7 +17,7 @@ from .._autojit._wrapper import wrap
 from .._autojit.kinds._wrappers import is_wrapper, mark_wrapper
 from .._errors import AutoJitError, LocalFallbackWarning
 from .._jax_internals import use_jax_cache
-from .._values import function_name, is_key, user_level
+from .._values import Warner, function_name, is_key
 from ._keepers import Mode, ModeKeeper, StoreKeeper, folder_in_use
 from ._places import LEDGER
 from ._report import CacheReport
@@ -115,23 +114,18 @@ persistent_call = persistent
 def _wrapped(
     fn: Callable[..., Any], compiled: Callable[..., Any], returns: str
 ) -> Callable[..., Any]:
-    told: set[str] = set()
+    warner = Warner(LocalFallbackWarning)
 
     @functools.wraps(compiled)
     def run(*args: Any, **kwargs: Any) -> Any:
         try:
-            out = compiled(*args, **kwargs)
-        except AutoJitError as error:
-            # What autojit refuses, before anything has run, is no error of `fn`.
-            why = str(error).partition("\n")[0]
-            if why not in told:
-                told.add(why)
-                warnings.warn(
-                    f"{function_name(fn)}() runs uncompiled: {why}",
-                    LocalFallbackWarning,
-                    stacklevel=user_level(),
-                )
-            out = hiding_frames(fn)(*args, **kwargs)
+            try:
+                out = compiled(*args, **kwargs)
+            except AutoJitError as error:
+                # What autojit refuses, before anything has run, is no error of `fn`.
+                why = str(error).partition("\n")[0]
+                warner.warn(f"{function_name(fn)}() runs uncompiled: {why}")
+                out = fn(*args, **kwargs)
         except Exception as error:
             hide_frames(error)
             raise

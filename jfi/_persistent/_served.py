@@ -9,13 +9,12 @@ import contextlib
 import functools
 import importlib
 import threading
-import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from .._errors import LocalFallbackWarning
-from .._values import user_level
+from .._values import Warner
 from ._arrays import from_numpy, to_numpy
 from ._asked_for import AskedFor
 from ._places import Run
@@ -40,7 +39,7 @@ class ServerLink:
 
     def __init__(self, store: Path, stays: bool, timeout: float | None) -> None:
         self._store, self.stays, self.timeout = store, stays, timeout
-        self._told: set[str] = set()
+        self._warner = Warner(LocalFallbackWarning)
 
     @functools.cached_property
     def client(self) -> Any:
@@ -51,7 +50,7 @@ class ServerLink:
             try:
                 _server("control").start_server(base)
             except _server("errors").ServerError as error:
-                self.tell(f"no server could be started ({str(error).rstrip('.')})")
+                self.warn(f"no server could be started ({str(error).rstrip('.')})")
         return _server("client").Client(base, environment.digest(), self._store)
 
     def run_of(
@@ -62,24 +61,18 @@ class ServerLink:
             self.client.load(key)
         except _server("errors").ServerError as error:
             if self.stays or not isinstance(error, _server("errors").NoServer):
-                self.tell(str(error).rstrip("."))
+                self.warn(str(error).rstrip("."))
             return None
         return Served(self, key, record, asked, load)
 
     def keep(self, key: str) -> None:
         """Let the server load a new program, while this process goes on."""
         with contextlib.suppress(_server("errors").ServerError):
-            self.client.load(key)  # if it can't, who runs it will tell
+            self.client.load(key)  # if it can't, who runs it will warn
 
-    def tell(self, why: str) -> None:
+    def warn(self, why: str) -> None:
         """Warn once that programs run in this process."""
-        if why not in self._told:
-            self._told.add(why)
-            warnings.warn(
-                f"Persistent functions run in this process: {why}.",
-                LocalFallbackWarning,
-                stacklevel=user_level(),
-            )
+        self._warner.warn(f"Persistent functions run in this process: {why}.")
 
 
 class Served:
@@ -114,7 +107,7 @@ class Served:
         except errors.NotKept:
             return self._here()(*arrays)
         except errors.ServerLost as error:
-            self._link.tell(str(error).rstrip("."))
+            self._link.warn(str(error).rstrip("."))
             return self._here()(*arrays)
         return from_numpy(found, record, asked)
 

@@ -1,8 +1,8 @@
 """The store: compiled programs in files, shared by processes.
 
 A file is written beside its place and moved there, so that nobody sees a part of one.
-It carries checksums; what does not fit is removed, told once, and compiled again.
-Where files can't be written there is no store, which is told once, too.
+It carries checksums; what does not fit is removed and compiled again, with a warning.
+Where files can't be written there is no store, with a warning, too.
 """
 
 import contextlib
@@ -13,13 +13,12 @@ import stat
 import struct
 import tempfile
 import time
-import warnings
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from .._errors import CacheWarning
-from .._values import user_level
+from .._values import Warner
 
 
 try:
@@ -62,11 +61,11 @@ class Store:
 
     def __init__(self, folder: Path, limit: int = DEFAULT_LIMIT) -> None:
         self.folder, self.limit = folder, limit
-        self._told: set[str] = set()
+        self._warner = Warner(CacheWarning)
         self._is_open: bool | None = None  # not looked at yet
 
     def is_usable(self) -> bool:
-        """Whether files may be kept there; why not is told once."""
+        """Whether files may be kept there; if not it warns once."""
         if self._is_open is None:
             self._is_open = self._open()
         return self._is_open
@@ -82,7 +81,7 @@ class Store:
         except FileNotFoundError:
             return None
         except OSError as error:
-            self._tell(f"can't read {path} ({error.strerror})")
+            self._warn(f"can't read {path} ({error.strerror})")
             return None
         if entry is None:
             self.drop(key, "is damaged, or was written by another version of jfi")
@@ -105,7 +104,7 @@ class Store:
         return None
 
     def write(self, key: str, record: bytes, code: bytes = b"") -> bool:
-        """Keep a program; False where that can't be done, which is told once."""
+        """Keep a program; False where that can't be done, with one warning."""
         if not self.is_usable() or len(record) + len(code) > self.limit:
             return False
         head = _HEADER.pack(
@@ -118,7 +117,7 @@ class Store:
             _write_file(path, (_FORMAT, head, record, code))
             self._make_room()
         except OSError as error:
-            self._tell(f"can't write to {self.folder} ({error.strerror})")
+            self._warn(f"can't write to {self.folder} ({error.strerror})")
             return False
         return True
 
@@ -126,7 +125,7 @@ class Store:
         """Remove what is kept under a key."""
         path = self._path(key)
         if why:
-            self._tell(f"{path} {why}: it is compiled again")
+            self._warn(f"{path} {why}: it is compiled again")
         with contextlib.suppress(OSError):
             path.unlink()
 
@@ -220,27 +219,24 @@ class Store:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             found = self.folder.stat()
         except OSError as error:
-            self._tell(f"can't use {self.folder} ({error.strerror})")
+            self._warn(f"can't use {self.folder} ({error.strerror})")
             return False
         if not stat.S_ISDIR(found.st_mode):
-            self._tell(f"can't use {self.folder}, which is no folder")
+            self._warn(f"can't use {self.folder}, which is no folder")
             return False
         if hasattr(os, "getuid") and (
             found.st_uid != os.getuid() or found.st_mode & 0o022
         ):
-            self._tell(
+            self._warn(
                 f"does not use {self.folder}: others can write there, and what they "
                 f"write would run as you. Close it: chmod 700 {self.folder}"
             )
             return False
         return True
 
-    def _tell(self, what: str) -> None:
-        kind = what.partition("/")[0]
-        if kind not in self._told:
-            self._told.add(kind)
-            message = f"The store of compiled programs {what}."
-            warnings.warn(message, CacheWarning, stacklevel=user_level())
+    def _warn(self, what: str) -> None:
+        kind = what.partition("/")[0]  # not once for each path
+        self._warner.warn(f"The store of compiled programs {what}.", about=kind)
 
 
 def _read(key: str, path: Path, file: BinaryIO) -> Entry | None:

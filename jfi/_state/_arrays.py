@@ -9,7 +9,7 @@ import numpy as np
 
 from .._arrays._weak_types import weakly_typed
 from .._errors import StateError
-from .._values import is_key
+from .._values import array_label, is_key
 
 
 def stored(x: Any, path: str) -> tuple[np.ndarray[Any, Any], dict[str, Any]]:
@@ -71,7 +71,7 @@ def restored(
 
 def form(x: Any) -> str:
     """Shape and dtype, as JAX prints them: `float32[2,3]`."""
-    return f"{x.dtype.name}[{','.join(map(str, x.shape))}]"
+    return array_label(x.shape, x.dtype.name)
 
 
 def form_in_file(array: np.ndarray[Any, Any], words: dict[str, Any]) -> str:
@@ -80,8 +80,8 @@ def form_in_file(array: np.ndarray[Any, Any], words: dict[str, Any]) -> str:
         key = jax.random.key(0, impl=words["key"])
         data = jax.random.key_data(key).ndim
         shape = array.shape[: array.ndim - data]
-        return f"{key.dtype.name}[{','.join(map(str, shape))}]"
-    return f"{words['dtype']}[{','.join(map(str, array.shape))}]"
+        return array_label(shape, key.dtype.name)
+    return array_label(array.shape, words["dtype"])
 
 
 def _kind(x: Any) -> str:

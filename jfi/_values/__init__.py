@@ -2,7 +2,7 @@
 
 `_data` says what is data, `_keys` when two values are the same, `_origins` whose code
 something is, `_bytecode` which names code reads, `_naming` what messages call things;
-`_partition` takes trees apart.
+`_partition` takes trees apart, `_warnings` warns once.
 Every question has its one answer here; all other rooms ask it.
 """
 
@@ -26,6 +26,7 @@ from ._classes import (
     slots as slots,
 )
 from ._data import (
+    NEEDS_VALUE as NEEDS_VALUE,
     copied_if_numpy as copied_if_numpy,
     counts_as_data as counts_as_data,
     has_dtype as has_dtype,
@@ -49,11 +50,14 @@ from ._keys import (
 )
 from ._naming import (
     argument_names as argument_names,
+    array_label as array_label,
     function_label as function_label,
     function_name as function_name,
     line_label as line_label,
     path_name as path_name,
     refuse_no_function as refuse_no_function,
+    shown_line as shown_line,
+    source_line as source_line,
 )
 from ._origins import (
     has_effects as has_effects,
@@ -73,3 +77,4 @@ from ._origins import (
     user_level as user_level,
 )
 from ._partition import Rest as Rest, partition as partition
+from ._warnings import Warner as Warner

@@ -27,6 +27,15 @@ from jax.core import ShapedArray, Tracer
 from ._classes import own_attributes
 
 
+# What JAX raises for `if x`, `np.sin(x)`, `range(x)`, `y[x > 0]` if x is traced.
+NEEDS_VALUE = (
+    jax.errors.ConcretizationTypeError,
+    jax.errors.NonConcreteBooleanIndexError,
+    jax.errors.TracerArrayConversionError,
+    jax.errors.TracerIntegerConversionError,
+)
+
+
 def is_numeric(dtype: Any) -> bool:
     """Whether JAX computes with a NumPy dtype (numbers, bool, bfloat16, float8 ...)."""
     # NumPy counts durations among the integers; JAX has no float of 80 bits.

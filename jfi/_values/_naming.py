@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import linecache
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -42,6 +43,29 @@ def function_label(fn: object) -> str:
     if not isinstance(code, CodeType) or code.co_name != "<lambda>":
         return f"{function_name(fn)}()"
     return f"lambda at {line_label(code.co_filename, code.co_firstlineno)}"
+
+
+def array_label(shape: Sequence[int], dtype: object) -> str:
+    """A shape and dtype as JAX writes them.
+
+    >>> array_label((3, 4), "float32")
+    'float32[3,4]'
+    """
+    return f"{dtype}[{','.join(map(str, shape))}]"
+
+
+def shown_line(file: str, number: int) -> str:
+    r"""A line of the source as a line of a message.
+
+    >>> shown_line("no_file.py", 3)
+    '  no_file.py, line 3: \n'
+    """
+    return f"  {file}, line {number}: {source_line(file, number)}\n"
+
+
+def source_line(file: str, number: int) -> str:
+    """What is written there; empty if the file can't be read."""
+    return linecache.getline(file, number).strip()
 
 
 def line_label(file: str, line: int) -> str:

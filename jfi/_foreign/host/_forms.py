@@ -13,6 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..._errors import CallbackError
 from ..._jax_internals import uncommitted
+from ..._values import array_label
 
 
 Spec = jax.ShapeDtypeStruct
@@ -254,4 +255,4 @@ def canonical(dtype: DTypeLike) -> np.dtype[Any]:
 
 def describe(shape: tuple[int, ...], dtype: DTypeLike) -> str:
     """A shape and dtype as JAX prints them: `float32[2,3]`."""
-    return f"{np.dtype(dtype)}[{','.join(map(str, shape))}]"
+    return array_label(shape, np.dtype(dtype))

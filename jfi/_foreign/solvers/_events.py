@@ -15,10 +15,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._errors import SolverError
+from ..._jax_internals import is_zero_tangent
 from ._driving import Asked, drive
 from ._hoisting import HoistedFunction, hoisted
 from ._implicit import no_tangent
-from ._moving import is_moving
 from ._paths import Given, Ivp, Jacobian, Path, states_of, value_of
 
 
@@ -144,7 +144,7 @@ class PathWithEvents:
         leaves, tree = jax.tree.flatten((given, consts))
         leaves = [jnp.asarray(leaf) for leaf in leaves]  # JAX passes Python's floats on
         moved = jax.tree.leaves(tuple(tangents))
-        places = [k for k, tangent in enumerate(moved) if is_moving(tangent)]
+        places = [k for k, tangent in enumerate(moved) if not is_zero_tangent(tangent)]
         happened = jnp.isfinite(found.times)
         ended = found.status == 1
         far = jnp.argmax(jnp.where(happened, jnp.abs(found.times - given.start), -1))

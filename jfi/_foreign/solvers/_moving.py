@@ -5,19 +5,13 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.custom_derivatives import SymbolicZero
+
+from ..._jax_internals import is_zero_tangent
 
 
 def moving(tangents: Sequence[Any]) -> tuple[int, ...]:
     """The places of tangents that are not known to be zero."""
-    return tuple(k for k, t in enumerate(tangents) if is_moving(t))
-
-
-def is_moving(tangent: Any) -> bool:
-    """Whether a tangent is one: not a known zero, and not that of an integer."""
-    if isinstance(tangent, SymbolicZero):
-        return False
-    return bool(jnp.issubdtype(tangent.dtype, jnp.inexact))
+    return tuple(k for k, t in enumerate(tangents) if not is_zero_tangent(t))
 
 
 def as_vector(arrays: Sequence[Any], dtype: Any) -> jax.Array:

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._errors import SolverError
+from ..._values import NEEDS_VALUE
 
 
 Options = tuple[tuple[str, Any], ...]
@@ -35,14 +36,6 @@ def bound(function: Callable[..., Any], args: Any) -> Callable[..., Any]:
             return function(*x, *args)
 
     return call
-
-
-# `if x > 0`, `range(x)`, `math.sin(x)`, `np.sin(x)` of a traced value.
-NEEDS_VALUE = (
-    jax.errors.ConcretizationTypeError,
-    jax.errors.TracerArrayConversionError,
-    jax.errors.TracerIntegerConversionError,
-)
 
 
 def real_array(value: Any, name: str) -> jax.Array:

@@ -17,10 +17,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..._jax_internals import is_zero_tangent
 from ._driving import Asked, drive
 from ._hoisting import Derived, HoistedFunction
 from ._implicit import no_tangent
-from ._moving import as_vector, is_moving, moving, replaced
+from ._moving import as_vector, moving, replaced
 from ._options import Options
 
 
@@ -78,10 +79,11 @@ class Path:
 
         places = moving(moved.consts)
         starts, directions = [], []
-        if is_moving(moved.state):
+        if not is_zero_tangent(moved.state):
             starts.append(jnp.eye(size, dtype=dtype))
             directions.append(moved.state)
-        if is_moving(moved.start):  # a later start at this state leaves out a part
+        # A later start at this state leaves out a part.
+        if not is_zero_tangent(moved.start):
             starts.append(-slope(given.start, given.state)[None])
             directions.append(moved.start[None])
         if places:
@@ -96,7 +98,7 @@ class Path:
             extended = whole(given._replace(state=begin))[0][:, size:]
             slopes = extended.reshape(-1, count, size)
             change += jnp.einsum("tks,k->ts", slopes, jnp.concatenate(directions))
-        if is_moving(moved.times):
+        if not is_zero_tangent(moved.times):
             change += jax.vmap(slope)(given.times, states) * moved.times[:, None]
         return [states, *rest], [change, *map(no_tangent, rest)]
 

@@ -15,9 +15,10 @@ import numpy as np
 
 from ..._advice import hiding_frames
 from ..._errors import SolverError
+from ..._jax_internals import is_zero_tangent
 from ._driving import Asked, drive
 from ._hoisting import Derived, HoistedFunction, hoisted
-from ._moving import as_vector, is_moving, moving, replaced
+from ._moving import as_vector, moving, replaced
 from ._options import bound, real_array
 
 
@@ -144,7 +145,7 @@ def _integral(
             moved = as_vector([of_consts[k] for k in places], value.dtype)
             change += flat.reshape(value.size, -1) @ moved
         for end, tangent, sign in ((start, of_start, -1), (stop, of_stop, 1)):
-            if is_moving(tangent):
+            if not is_zero_tangent(tangent):
                 finite = jnp.isfinite(end)  # at infinity the function is zero
                 there = derive(function, consts, jnp.where(finite, end, 0))
                 change += sign * jnp.where(finite, there, 0) * tangent
