@@ -71,7 +71,10 @@ class Docstring:
         function.__doc__ = "\n\n".join(filter(None, parts))
 
 
-_STARS = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+_STARS: dict[object, str] = {
+    inspect.Parameter.VAR_POSITIONAL: "*",
+    inspect.Parameter.VAR_KEYWORD: "**",
+}
 
 
 def explained_as(other: Callable[..., Any]) -> Callable[[Function], Function]:
