@@ -82,6 +82,7 @@ def test_without_docstrings_nothing_is_added():
         (jnp.grad, jnp.value_and_grad),
         (jnp.jacrev, jnp.hessian),
         (jnp.scipy.optimize.brentq, jnp.scipy.optimize.toms748),
+        (jnp.scipy.ndimage.correlate, jnp.scipy.ndimage.convolve),
     ],
 )
 def test_help_explains_each_parameter_where_it_is_asked(other, function):

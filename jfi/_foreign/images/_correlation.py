@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from ..._docstrings import explained_as
 from ..._errors import ImageError
 from ._borders import extended
 from ._windows import (
@@ -66,6 +67,7 @@ def correlate(
     )
 
 
+@explained_as(correlate)
 def convolve(
     input: Image,
     weights: Image,
@@ -83,26 +85,15 @@ def convolve(
         >>> jnp.scipy.ndimage.convolve(jnp.array([1.0, 2.0, 4.0]), [-1, 0, 1])
         Array([-1., -3., -2.], dtype=float32)
 
-    Args:
-        input: See `correlate`.
-        weights: See `correlate`.
-        output: See `correlate`.
-        mode: See `correlate`.
-        cval: See `correlate`.
-        origin: See `correlate`.
-        axes: See `correlate`.
-
     Returns:
         The convolution, of the shape of the image.
-
-    Raises:
-        ImageError: Weights, mode, origin or axes don't fit the image.
     """
     return _correlated(
         "convolve()", input, weights, output, mode, cval, origin, axes, True
     )
 
 
+@explained_as(correlate)
 def correlate1d(
     input: Image,
     weights: Image,
@@ -123,10 +114,9 @@ def correlate1d(
         input: The image.
         weights: `(n,)` numbers, which may be traced.
         axis: The axis to sum along.
-        output: See `correlate`.
-        mode: See `correlate`.
-        cval: See `correlate`.
-        origin: See `correlate`.
+        mode: What is beyond the border: "reflect", "constant", "nearest", "mirror" or
+            "wrap".
+        origin: How far the window is moved.
 
     Returns:
         The sums, of the shape of the image.
@@ -139,6 +129,7 @@ def correlate1d(
     )
 
 
+@explained_as(correlate1d)
 def convolve1d(
     input: Image,
     weights: Image,
@@ -159,16 +150,9 @@ def convolve1d(
         input: The image.
         weights: `(n,)` numbers, which may be traced.
         axis: The axis to sum along.
-        output: See `correlate`.
-        mode: See `correlate`.
-        cval: See `correlate`.
-        origin: See `correlate`.
 
     Returns:
         The convolution, of the shape of the image.
-
-    Raises:
-        ImageError: Weights, mode, origin or axis don't fit the image.
     """
     return _correlated(
         "convolve1d()", input, weights, output, mode, cval, origin, axis, True

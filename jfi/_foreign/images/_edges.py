@@ -7,10 +7,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from ..._docstrings import explained_as
+from ._correlation import correlate
 from ._smoothing import along, gaussian_filter
 from ._windows import Axes, Image, Modes, checked_axes, for_each, image, output_dtype
 
 
+@explained_as(correlate)
 def sobel(
     input: Image, axis: int = -1, output: Any = None, mode: Modes = "reflect",
     cval: Any = 0.0,
@@ -25,9 +28,6 @@ def sobel(
     Args:
         input: The image, of any shape.
         axis: The axis of the differences.
-        output: See `correlate`.
-        mode: See `correlate`.
-        cval: See `correlate`.
 
     Returns:
         The differences, of the shape of the image.
@@ -38,6 +38,7 @@ def sobel(
     return _differences("sobel()", input, axis, output, mode, cval, (1, 2, 1))
 
 
+@explained_as(correlate)
 def prewitt(
     input: Image, axis: int = -1, output: Any = None, mode: Modes = "reflect",
     cval: Any = 0.0,
@@ -52,9 +53,6 @@ def prewitt(
     Args:
         input: The image, of any shape.
         axis: The axis of the differences.
-        output: See `correlate`.
-        mode: See `correlate`.
-        cval: See `correlate`.
 
     Returns:
         The differences, of the shape of the image.
@@ -65,6 +63,7 @@ def prewitt(
     return _differences("prewitt()", input, axis, output, mode, cval, (1, 1, 1))
 
 
+@explained_as(correlate)
 def laplace(
     input: Image, output: Any = None, mode: Modes = "reflect", cval: Any = 0.0,
     *, axes: Axes = None,
@@ -78,10 +77,6 @@ def laplace(
 
     Args:
         input: The image, of any shape.
-        output: See `correlate`.
-        mode: See `correlate`.
-        cval: See `correlate`.
-        axes: See `correlate`.
 
     Returns:
         The sum of the differences, of the shape of the image.
@@ -99,6 +94,7 @@ def laplace(
     return _sum_over(name, x, mode, axes, bend, dtype)
 
 
+@explained_as(gaussian_filter)
 def gaussian_laplace(
     input: Image, sigma: Any, output: Any = None, mode: Modes = "reflect",
     cval: Any = 0.0, *, axes: Axes = None, **keywords: Any,
@@ -113,24 +109,17 @@ def gaussian_laplace(
 
     Args:
         input: The image, of any shape.
-        sigma: See `gaussian_filter`.
-        output: See `correlate`.
-        mode: See `correlate`.
-        cval: See `correlate`.
-        axes: See `correlate`.
         **keywords: `truncate` and `radius` of `gaussian_filter`.
 
     Returns:
         The sum of the derivatives along all axes, of the shape of the image.
-
-    Raises:
-        ImageError: `sigma` is traced and `radius` is not given, or arguments don't fit.
     """
     return _of_smoothed(
         "gaussian_laplace()", input, sigma, output, mode, cval, axes, 2, keywords
     )
 
 
+@explained_as(gaussian_filter)
 def gaussian_gradient_magnitude(
     input: Image, sigma: Any, output: Any = None, mode: Modes = "reflect",
     cval: Any = 0.0, *, axes: Axes = None, **keywords: Any,
@@ -147,19 +136,12 @@ def gaussian_gradient_magnitude(
 
     Args:
         input: The image, of any shape.
-        sigma: See `gaussian_filter`.
-        output: See `correlate`.
-        mode: See `correlate`.
-        cval: See `correlate`.
         axes: The axes of the gradient; None is all. As in SciPy the image is smoothed
             along all axes.
         **keywords: `truncate` and `radius` of `gaussian_filter`.
 
     Returns:
         The length of the gradient, of the shape of the image.
-
-    Raises:
-        ImageError: `sigma` is traced and `radius` is not given, or arguments don't fit.
     """
     name = "gaussian_gradient_magnitude()"
     squares = _of_smoothed(name, input, sigma, output, mode, cval, axes, 1, keywords)

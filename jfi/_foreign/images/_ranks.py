@@ -6,7 +6,9 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
+from ..._docstrings import explained_as
 from ..._errors import ImageError
+from ._correlation import correlate, correlate1d
 from ._selection import extreme, selected
 from ._windows import (
     Axes,
@@ -22,6 +24,7 @@ from ._windows import (
 )
 
 
+@explained_as(correlate)
 def minimum_filter(
     input: Image, size: PerAxis | None = None, footprint: Any = None,
     output: Any = None, mode: Modes = "reflect", cval: Any = 0.0,
@@ -38,11 +41,6 @@ def minimum_filter(
         input: The image, real numbers of any shape.
         size: How many neighbors along each axis, a number or one for each.
         footprint: Booleans instead of a size: which neighbors count.
-        output: See `correlate`.
-        mode: See `correlate`.
-        cval: See `correlate`.
-        origin: See `correlate`.
-        axes: See `correlate`.
 
     Returns:
         The smallest neighbors, of the shape of the image. Equal neighbors share the
@@ -55,6 +53,7 @@ def minimum_filter(
                    origin, axes)  # fmt: skip
 
 
+@explained_as(minimum_filter)
 def maximum_filter(
     input: Image, size: PerAxis | None = None, footprint: Any = None,
     output: Any = None, mode: Modes = "reflect", cval: Any = 0.0,
@@ -67,26 +66,14 @@ def maximum_filter(
         >>> jnp.scipy.ndimage.maximum_filter(jnp.array([3.0, 1.0, 4.0, 5.0]), 3)
         Array([3., 4., 5., 5.], dtype=float32)
 
-    Args:
-        input: See `minimum_filter`.
-        size: See `minimum_filter`.
-        footprint: See `minimum_filter`.
-        output: See `correlate`.
-        mode: See `correlate`.
-        cval: See `correlate`.
-        origin: See `correlate`.
-        axes: See `correlate`.
-
     Returns:
         The largest neighbors, of the shape of the image.
-
-    Raises:
-        ImageError: The image is complex, or arguments don't fit it.
     """
     return _ranked("maximum_filter()", input, -1, size, footprint, output, mode, cval,
                    origin, axes)  # fmt: skip
 
 
+@explained_as(correlate1d)
 def minimum_filter1d(
     input: Image, size: int, axis: int = -1, output: Any = None,
     mode: str = "reflect", cval: Any = 0.0, origin: int = 0,
@@ -99,13 +86,8 @@ def minimum_filter1d(
         Array([3., 1., 1., 4.], dtype=float32)
 
     Args:
-        input: See `minimum_filter`.
         size: How many neighbors.
         axis: The axis to look along.
-        output: See `correlate`.
-        mode: See `correlate`.
-        cval: See `correlate`.
-        origin: See `correlate`.
 
     Returns:
         The smallest neighbors, of the shape of the image.
@@ -117,6 +99,7 @@ def minimum_filter1d(
                    origin, axis)  # fmt: skip
 
 
+@explained_as(minimum_filter1d)
 def maximum_filter1d(
     input: Image, size: int, axis: int = -1, output: Any = None,
     mode: str = "reflect", cval: Any = 0.0, origin: int = 0,
@@ -129,24 +112,17 @@ def maximum_filter1d(
         Array([3., 3., 4., 5.], dtype=float32)
 
     Args:
-        input: See `minimum_filter`.
         size: How many neighbors.
         axis: The axis to look along.
-        output: See `correlate`.
-        mode: See `correlate`.
-        cval: See `correlate`.
-        origin: See `correlate`.
 
     Returns:
         The largest neighbors, of the shape of the image.
-
-    Raises:
-        ImageError: The image is complex, or arguments don't fit it.
     """
     return _ranked("maximum_filter1d()", input, -1, size, None, output, mode, cval,
                    origin, axis)  # fmt: skip
 
 
+@explained_as(minimum_filter)
 def median_filter(
     input: Image, size: PerAxis | None = None, footprint: Any = None,
     output: Any = None, mode: Modes = "reflect", cval: Any = 0.0,
@@ -159,27 +135,15 @@ def median_filter(
         >>> jnp.scipy.ndimage.median_filter(jnp.array([1.0, 9.0, 2.0, 3.0]), 3)
         Array([1., 2., 3., 3.], dtype=float32)
 
-    Args:
-        input: See `minimum_filter`.
-        size: See `minimum_filter`.
-        footprint: See `minimum_filter`.
-        output: See `correlate`.
-        mode: See `correlate`.
-        cval: See `correlate`.
-        origin: See `correlate`.
-        axes: See `correlate`.
-
     Returns:
         The medians, of the shape of the image; of an even number of neighbors the upper
         one of the two in the middle, as in SciPy.
-
-    Raises:
-        ImageError: The image is complex, or arguments don't fit it.
     """
     return _ranked("median_filter()", input, "half", size, footprint, output, mode,
                    cval, origin, axes)  # fmt: skip
 
 
+@explained_as(minimum_filter)
 def rank_filter(
     input: Image, rank: int, size: PerAxis | None = None, footprint: Any = None,
     output: Any = None, mode: Modes = "reflect", cval: Any = 0.0,
@@ -193,26 +157,16 @@ def rank_filter(
         Array([1., 2., 3., 3.], dtype=float32)
 
     Args:
-        input: See `minimum_filter`.
         rank: The place, from 0 on; from the largest one on if it is negative.
-        size: See `minimum_filter`.
-        footprint: See `minimum_filter`.
-        output: See `correlate`.
-        mode: See `correlate`.
-        cval: See `correlate`.
-        origin: See `correlate`.
-        axes: See `correlate`.
 
     Returns:
         These neighbors, of the shape of the image.
-
-    Raises:
-        ImageError: The image is complex, or arguments don't fit it.
     """
     return _ranked("rank_filter()", input, rank, size, footprint, output, mode, cval,
                    origin, axes)  # fmt: skip
 
 
+@explained_as(minimum_filter)
 def percentile_filter(
     input: Image, percentile: float, size: PerAxis | None = None,
     footprint: Any = None, output: Any = None, mode: Modes = "reflect",
@@ -227,21 +181,10 @@ def percentile_filter(
         Array([1., 2., 3., 3.], dtype=float32)
 
     Args:
-        input: See `minimum_filter`.
         percentile: From 0 to 100; 100 is added to a negative one.
-        size: See `minimum_filter`.
-        footprint: See `minimum_filter`.
-        output: See `correlate`.
-        mode: See `correlate`.
-        cval: See `correlate`.
-        origin: See `correlate`.
-        axes: See `correlate`.
 
     Returns:
         These neighbors, of the shape of the image.
-
-    Raises:
-        ImageError: The image is complex, or arguments don't fit it.
     """
     message = (
         f"percentile_filter() got percentile={percentile}. Pass a number from 0 to "

@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from ..._docstrings import explained_as
 from ..._errors import ImageError
-from ._correlation import weighted
+from ._correlation import correlate, correlate1d, weighted
 from ._windows import (
     Axes,
     Image,
@@ -24,6 +25,7 @@ from ._windows import (
 )
 
 
+@explained_as(correlate)
 def gaussian_filter(
     input: Image,
     sigma: Any,
@@ -55,12 +57,8 @@ def gaussian_filter(
             be traced where `radius` is given.
         order: 0 smooths; 1, 2 ... is the derivative of this order of the smoothed
             image. A number, or one for each axis.
-        output: See `correlate`.
-        mode: See `correlate`.
-        cval: See `correlate`.
         truncate: The Gaussian ends after so many standard deviations.
         radius: The Gaussian ends after so many elements, a number or one for each axis.
-        axes: See `correlate`.
 
     Returns:
         The smoothed image, of the same shape.
@@ -86,6 +84,7 @@ def gaussian_filter(
     return x.astype(dtype)
 
 
+@explained_as(gaussian_filter)
 def gaussian_filter1d(
     input: Image,
     sigma: Any,
@@ -111,18 +110,14 @@ def gaussian_filter1d(
         sigma: The standard deviation in elements. It may be traced where `radius` is
             given.
         axis: The axis to smooth along.
-        order: See `gaussian_filter`.
-        output: See `correlate`.
-        mode: See `correlate`.
-        cval: See `correlate`.
-        truncate: See `gaussian_filter`.
+        order: 0 smooths; 1, 2 ... is the derivative of this order of the smoothed
+            image.
+        mode: What is beyond the border: "reflect", "constant", "nearest", "mirror" or
+            "wrap".
         radius: The Gaussian ends after so many elements.
 
     Returns:
         The smoothed image, of the same shape.
-
-    Raises:
-        ImageError: `sigma` is traced and `radius` is not given, or arguments don't fit.
     """
     name = "gaussian_filter1d()"
     x = image(name, input, is_complex=True)
@@ -131,6 +126,7 @@ def gaussian_filter1d(
     return _gaussian(name, x, along, sigma, order, mode, cval, truncate, radius, dtype)
 
 
+@explained_as(correlate)
 def uniform_filter(
     input: Image,
     size: PerAxis = 3,
@@ -153,11 +149,6 @@ def uniform_filter(
     Args:
         input: The image, of any shape.
         size: How many neighbors, a number or one for each axis.
-        output: See `correlate`.
-        mode: See `correlate`.
-        cval: See `correlate`.
-        origin: See `correlate`.
-        axes: See `correlate`.
 
     Returns:
         The averages, of the shape of the image.
@@ -179,6 +170,7 @@ def uniform_filter(
     return x.astype(dtype)
 
 
+@explained_as(correlate1d)
 def uniform_filter1d(
     input: Image,
     size: int,
@@ -199,10 +191,6 @@ def uniform_filter1d(
         input: The image.
         size: How many neighbors.
         axis: The axis to average along.
-        output: See `correlate`.
-        mode: See `correlate`.
-        cval: See `correlate`.
-        origin: See `correlate`.
 
     Returns:
         The averages, of the shape of the image.
