@@ -368,3 +368,35 @@ def test_buffers_have_zero_gradients():
     gradient = jfi.grad(lambda net: net(values()).sum())(ours)
     assert not gradient.buffers["running_mean"].any()
     assert (gradient.params["bias"] == 5).all()
+
+
+def test_hooks_on_gradients_of_parameters_are_refused():
+    net = perceptron()
+    hook = net[0].weight.register_hook(lambda g: g.clamp(-0.1, 0.1))
+    with pytest.raises(CallbackError, match=r"hook on the gradient of 0.weight"):
+        from_torch(net)
+    hook.remove()
+    close(from_torch(net)(values()), net(tensor(values())))
+
+
+def test_attributes_of_the_pytorch_module_are_neither_set_nor_read_here():
+    ours = from_torch(perceptron())
+    with pytest.raises(AttributeError, match=r"module = net.to_torch\(\), module.a"):
+        ours.a = 3.0
+    with pytest.raises(AttributeError, match=r"Write module = module.eval\(\)"):
+        ours.training = False
+    with pytest.raises(AttributeError, match=r"'weight'. Write net.params\['weight'\]"):
+        from_torch(nn.Linear(1, 1)).weight  # noqa: B018
+    with pytest.raises(AttributeError, match=r"JAX calls forward\(\) alone: let it"):
+        ours.append
+    with pytest.raises(AttributeError, match=r"has no attribute 'b'.$"):
+        ours.b
+    ours.params = {name: 0 * value for name, value in ours.params.items()}
+    assert not ours(values()).any()
+
+
+def test_gradients_that_are_sparse_in_pytorch():
+    net, rows = nn.Embedding(5, 2, sparse=True), jnp.array([0, 3, 3])
+    net(tensor(rows).long()).square().sum().backward()
+    gradient = jfi.jit(jfi.grad(lambda net: (net(rows) ** 2).sum()))(from_torch(net))
+    close(gradient.params["weight"], net.weight.grad.to_dense())

@@ -323,7 +323,8 @@ def gradients(
         create_graph=create_graph,
         retain_graph=retain_graph,
     )
-    return list(found)
+    # That of an embedding with sparse=True is sparse.
+    return [g if g is None or g.layout is torch.strided else g.to_dense() for g in found]
 
 
 def of_wanted(

@@ -38,6 +38,7 @@ class TorchModule:
         _refuse_scripted(module)
         _refuse_lazy(module)
         _refuse_aliases(module)
+        _refuse_hooks_of_tensors(module)
         skeleton = Skeleton(module)
         name = skeleton.name
         self.params = _arrays(module.named_parameters(), name)
@@ -162,6 +163,20 @@ class TorchModule:
     def __repr__(self) -> str:
         return f"from_torch({self._form.skeleton.module!r})"
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in TorchModule.__annotations__:
+            name_of, line = self._form.skeleton.name, _CHANGED.get(name, _SET)
+            message = f"{name_of} is in JAX now, and can't take {name} = {value!r}."
+            raise AttributeError(f"{message} {line.format(name=name)}")
+        object.__setattr__(self, name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        message = f"A module of from_torch() has no attribute {name!r}."
+        if not name.startswith("_"):  # which Python and JAX ask for
+            module = self._form.skeleton.module
+            message += _advice(module, name)
+        raise AttributeError(message, name=name, obj=self)
+
     def __deepcopy__(self, memo: object) -> "TorchModule":
         return _new(dict(self.params), dict(self.buffers), self._form)
 
@@ -181,6 +196,28 @@ class TorchModule:
         module.params, module.buffers = children
         module._form = form
         return module
+
+
+_CHANGED = {"training": "Write module = module.eval(), or module.train()."}
+_SET = (
+    "Set it in PyTorch: module = net.to_torch(), module.{name} = ..., "
+    "net = from_torch(module)."
+)
+
+
+def _advice(module: "torch.nn.Module", name: str) -> str:
+    """What to write for an attribute that the PyTorch module has."""
+    attributes = vars(module)
+    for kind in ("params", "buffers"):
+        if name in attributes["_parameters" if kind == "params" else "_buffers"]:
+            return f" Write net.{kind}[{name!r}]."
+    if callable(getattr(type(module), name, None)):
+        return (
+            f" JAX calls forward() alone: let it call {name}(), for an argument of its "
+            f"own, or wrap a module whose forward() is {name}()."
+        )
+    known = name in attributes or name in attributes["_modules"]
+    return f" PyTorch's is net.to_torch().{name}." if known else ""
 
 
 def _new(params: Any, buffers: Any, form: Form) -> TorchModule:
@@ -252,6 +289,19 @@ def _refuse_aliases(module: "torch.nn.Module") -> None:
                 f"{name_of[_memory(value)]}. JAX arrays share no memory, so it would "
                 "keep the old values. Compute it in forward(), or register a tensor "
                 "of its own: self.register_buffer(name, tensor.detach().clone())."
+            )
+            raise CallbackError(message)
+
+
+def _refuse_hooks_of_tensors(module: "torch.nn.Module") -> None:
+    """Refuse hooks of parameters: their values come as other tensors, without them."""
+    for name, parameter in module.named_parameters():
+        if parameter._backward_hooks:  # noqa: SLF001
+            message = (
+                f"{type(module).__name__}() has a hook on the gradient of {name} "
+                "(register_hook), which JAX would not call. Change the gradient in "
+                "JAX, after grad(); or in forward(): weight = self.weight.clone(), "
+                "weight.register_hook(...)."
             )
             raise CallbackError(message)
 

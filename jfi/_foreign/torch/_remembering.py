@@ -168,13 +168,31 @@ class _Measured:
         self._hooks.__exit__(*error)
 
     def _see(self, tensor: torch.Tensor) -> torch.Tensor:
-        storage = tensor.untyped_storage()
-        self._seen[storage.data_ptr()] = storage.nbytes()
+        for part in _strided(tensor):
+            storage = part.untyped_storage()
+            self._seen[storage.data_ptr()] = storage.nbytes()
         return tensor.detach()
 
     @property
     def nbytes(self) -> int:
         return sum(self._seen.values())
+
+
+def _strided(tensor: torch.Tensor) -> list[torch.Tensor]:
+    """The tensors with memory that a tensor is made of: a sparse one of several."""
+    import torch
+
+    if tensor.layout is torch.strided:
+        return [tensor]
+    if tensor.layout is torch.sparse_coo:
+        return [tensor._indices(), tensor._values()]  # noqa: SLF001
+    by_rows = tensor.layout in (torch.sparse_csr, torch.sparse_bsr)
+    places = (
+        [tensor.crow_indices(), tensor.col_indices()]
+        if by_rows
+        else [tensor.ccol_indices(), tensor.row_indices()]
+    )
+    return [*places, tensor.values()]
 
 
 def _number(number: int) -> torch.Tensor:
