@@ -173,3 +173,9 @@ def test_a_warning_says_which_option_fits():
     told = warning_of(lambda f, x: f(x), *((adding(n), X) for n in range(3)))
     assert "because n changed" in told
     assert "make it an array: n = jnp.asarray(n)" in told
+
+
+def test_parts_of_what_is_new_are_not_listed():
+    nothing = {"a": None, "b": None}
+    (found,) = causes(first, [nothing], [{"a": {"c": {"d": X}}, "b": [[X]]}])
+    assert found == "x['a']: None -> dict; x['b']: None -> list"

@@ -68,13 +68,14 @@ def differences(before: Description, after: Description) -> tuple[Difference, ..
 
 def _changed(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Difference]:
     """What changed, but for the parts of what changed as a whole."""
-    whole = ""
-    for path in dict.fromkeys((*old, *new)):
+    whole: set[str] = set()
+    for path in dict.fromkeys((*old, *new)):  # level by level: parts come after all
         if old.get(path) == new.get(path):
             continue
-        if not (whole and path.startswith((f"{whole}.", f"{whole}["))):
-            whole = path
+        ends = (i for i, character in enumerate(path) if character in ".[")
+        if whole.isdisjoint(path[:end] for end in ends):
             yield Difference(path, old.get(path, ""), new.get(path, ""))
+        whole.add(path)
 
 
 def described(graph: Graph, clones: Sequence[Any], names: Sequence[str]) -> Description:
