@@ -385,3 +385,16 @@ def test_hijax_variables_are_refused():
         model = nnx.Linear(3, 2, rngs=nnx.Rngs(0))
     with pytest.raises(AutoJitError, match=r"(?s)model\.\w+.*hijax=False"):
         autojit(lambda model, x: model(x))(model, X)
+
+
+def test_modules_are_saved_as_dicts(tmp_path):
+    path = tmp_path / "run.npz"
+    model, other = (nnx.Linear(2, 1, rngs=nnx.Rngs(seed)) for seed in (0, 1))
+    for state in (model, nnx.state(model)):
+        with pytest.raises(jfi.StateError, match=r"is a flax\.nnx\..*to_pure_dict"):
+            jfi.save_state(path, state)
+    jfi.save_state(path, nnx.to_pure_dict(nnx.state(model)))
+    state = nnx.state(other)
+    nnx.replace_by_pure_dict(state, jfi.load_state(path))
+    nnx.update(other, state)
+    assert (other.kernel[...] == model.kernel[...]).all()

@@ -74,6 +74,7 @@ ARRAYS = {
     "float32": jnp.arange(6.0).reshape(2, 3),
     "bfloat16": jnp.ones(3, "bfloat16") / 3,
     "float8": jnp.ones(3, "float8_e4m3fn"),
+    "another float8": jnp.ones(3, "float8_e5m2"),
     "int4": jnp.ones(3, "int4"),
     "complex": jnp.ones(2) * 1j,
     "bool": jnp.array([True, False]),

@@ -127,3 +127,50 @@ def test_threads_may_save_to_one_file(path):
         thread.join()
     assert faults == []
     assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+class Rotated:
+    def __init__(self, angle):
+        self.angle = jnp.asarray(angle)
+
+    @functools.cached_property
+    def sine(self):
+        return jnp.sin(self.angle)
+
+
+@pytest.mark.parametrize("in_file", [False, True])
+@pytest.mark.parametrize("in_like", [False, True])
+def test_what_a_property_has_remembered_is_that_of_the_file(path, in_file, in_like):
+    state, like = Rotated(1.0), Rotated(2.0)
+    _ = in_file and state.sine, in_like and like.sine
+    found = loaded(path, state, like)
+    assert ("sine" in vars(found)) is in_file
+    assert found.sine == jnp.sin(1.0)
+
+
+def test_long_keys_are_cut_in_the_names_of_arrays(path):
+    state = {"x" * 70_000 + end: np.array([len(end)]) for end in ("", "y", "yy")}
+    assert loaded(path, state, state) == state
+    assert max(map(len, np.load(path))) < 2000
+
+
+def test_a_file_keeps_its_permissions(path):
+    jnp.save_state(path, 1)
+    path.chmod(0o600)
+    jnp.save_state(path, 2)
+    assert (path.stat().st_mode & 0o777, jnp.load_state(path)) == (0o600, 2)
+
+
+def test_dtypes_that_no_file_can_tell_are_refused(path):
+    x = np.zeros(2, [("a", jnp.bfloat16)])
+    with pytest.raises(jnp.StateError, match=r"state\['x'\] is .*bfloat16.*its fields"):
+        jnp.save_state(path, {"x": x})
+
+
+def test_constants_without_like_say_what_to_write(path):
+    jnp.save_state(path, {"x": range(3)})
+    message = (
+        r"state\['x'\] is range\(0, 3\) in the file, .*load_state\(path, like=\.\.\."
+    )
+    with pytest.raises(jnp.StateError, match=message):
+        jnp.load_state(path)

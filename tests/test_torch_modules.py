@@ -388,9 +388,9 @@ def test_attributes_of_the_pytorch_module_are_neither_set_nor_read_here():
     with pytest.raises(AttributeError, match=r"'weight'. Write net.params\['weight'\]"):
         from_torch(nn.Linear(1, 1)).weight  # noqa: B018
     with pytest.raises(AttributeError, match=r"JAX calls forward\(\) alone: let it"):
-        ours.append
+        ours.append  # noqa: B018
     with pytest.raises(AttributeError, match=r"has no attribute 'b'.$"):
-        ours.b
+        ours.b  # noqa: B018
     ours.params = {name: 0 * value for name, value in ours.params.items()}
     assert not ours(values()).any()
 

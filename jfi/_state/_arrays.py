@@ -37,6 +37,11 @@ def stored(x: Any, path: str) -> tuple[np.ndarray[Any, Any], dict[str, Any]]:
     words["dtype"] = array.dtype.name
     if _is_extension(array.dtype):  # NumPy would write it as memory without a type
         array = array.view(f"u{array.dtype.itemsize}")
+    if not _is_readable(array.dtype):
+        raise StateError(
+            f"{path} is a NumPy array of {array.dtype}, which can't be read from a "
+            "file again. Save its fields one by one, in a dict."
+        )
     return array, words
 
 
@@ -91,4 +96,17 @@ def _kind(x: Any) -> str:
 
 
 def _is_extension(dtype: np.dtype[Any]) -> bool:
-    return dtype.kind == "V" and hasattr(ml_dtypes, dtype.name)
+    # Not by its kind: float8_e5m2 has that of NumPy's own floats, unlike all others.
+    return dtype.isbuiltin == _REGISTERED and hasattr(ml_dtypes, dtype.name)
+
+
+_REGISTERED = 2  # with NumPy, by another library
+
+
+def _is_readable(dtype: np.dtype[Any]) -> bool:
+    """Whether a file says which dtype this is: of bfloat16 in a field it does not."""
+    try:
+        found = np.lib.format.descr_to_dtype(np.lib.format.dtype_to_descr(dtype))
+    except (TypeError, ValueError):
+        return False
+    return found == dtype

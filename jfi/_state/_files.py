@@ -10,6 +10,7 @@ import glob
 import itertools
 import json
 import os
+import shutil
 import socket
 import zipfile
 from collections.abc import Generator, Mapping
@@ -47,6 +48,8 @@ def write(path: Path, text: Any, arrays: Mapping[str, np.ndarray[Any, Any]]) -> 
                 archive.writestr(_TEXT, json.dumps({"format": _FORMAT, **text}))
             file.flush()
             os.fsync(file.fileno())
+        with contextlib.suppress(FileNotFoundError):  # the first save
+            shutil.copymode(path, partial)
         os.replace(partial, path)
         _sync_folder(path.parent)
     finally:

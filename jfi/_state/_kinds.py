@@ -142,6 +142,13 @@ def refuse_opaque(x: object, path: str) -> None:
         StateError: It does, or this is no object of a Python class.
     """
     cls = type(x)
+    if any(base.__module__.startswith("flax.nnx.") for base in cls.__mro__):
+        raise StateError(
+            f"{path} is a {full_name(cls)}, which holds more than attributes. Save "
+            "nnx.to_pure_dict(nnx.state(model)). What load_state() returns goes back "
+            "by state = nnx.state(model); nnx.replace_by_pure_dict(state, loaded); "
+            "nnx.update(model, state)."
+        )
     hidden = not _is_opened(cls)
     if not (hidden or isinstance(x, _CONTAINERS)):
         try:

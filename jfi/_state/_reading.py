@@ -14,7 +14,7 @@ import numpy as np
 
 from .._autojit.kinds._objects import new
 from .._errors import StateError
-from .._values import attributes_of, is_array, set_attributes
+from .._values import attributes_of, is_array, is_cached, set_attributes
 from ._arrays import form, form_in_file, restored
 from ._kinds import PLAIN, dict_base, full_name, is_code, name_of, printed, same_name
 
@@ -155,7 +155,7 @@ class Reader:
         known = attributes_of(like)
         names = [name for name, _ in records]
         for name in known:
-            if name not in names:
+            if name not in names and not is_cached(type(like), name):
                 raise StateError(
                     f"{path}.{name} is not in the file. Delete the attribute from the "
                     "state that is passed as like=, or save the state anew."
@@ -275,8 +275,12 @@ def _number(record: dict[str, Any]) -> Any:
 
 def _refuse(path: str, saved: str, like: Any) -> Any:
     if like is ABSENT:
-        given = "nothing in its place: pass a state of the same structure as like="
-    elif hasattr(like, "shape") and hasattr(like, "dtype"):
+        raise StateError(
+            f"{path} is {saved} in the file, which does not hold such values "
+            "themselves. Write load_state(path, like=...), with a state of the same "
+            "structure."
+        )
+    if hasattr(like, "shape") and hasattr(like, "dtype"):
         given = form(like)
     elif isinstance(like, (*_SIMPLE, enum.Enum)):
         given = repr(like)

@@ -120,7 +120,7 @@ class Writer:
 
     def _array(self, x: Any, path: str) -> dict[str, Any]:
         array, words = stored(x, path)
-        name = path
+        name = path if len(path) < _LONGEST else f"{path[:_LONGEST]}..."
         while name in self.arrays:  # keys of dicts may print alike
             name += "'"
         self.arrays[name] = array
@@ -160,6 +160,9 @@ class Writer:
             [self.record(key, path), self.record(value, f"{path}[{key!r}]")]
             for key, value in dict_base(x).items(x)
         ]
+
+
+_LONGEST = 1000  # characters of a name: zip archives have room for 65535 bytes
 
 
 def _has_arrays(record: Any) -> bool:

@@ -17,6 +17,7 @@ from ._captured import captured as captured
 from ._classes import (
     STATIC_MARK as STATIC_MARK,
     attributes_of as attributes_of,
+    is_cached as is_cached,
     is_marked_pytree as is_marked_pytree,
     is_marked_static as is_marked_static,
     mark_static as mark_static,

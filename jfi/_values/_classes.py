@@ -1,5 +1,6 @@
 """What a class defines by itself, and the mark of what `autojit` leaves alone."""
 
+import functools
 import types
 import weakref
 from collections.abc import Callable, Mapping
@@ -67,6 +68,12 @@ def set_attributes(x: object, attributes: Mapping[str, Any]) -> None:
             in_slots[name].__set__(x, value)
         else:
             own[name] = value
+
+
+def is_cached(cls: type, name: str) -> bool:
+    """Whether an attribute is what a `functools.cached_property` has remembered."""
+    found = (vars(base)[name] for base in cls.__mro__ if name in vars(base))
+    return isinstance(next(found, None), functools.cached_property)
 
 
 # On a class of jfi: its instances pass through `autojit` as they are. On a function:

@@ -324,7 +324,9 @@ def gradients(
         retain_graph=retain_graph,
     )
     # That of an embedding with sparse=True is sparse.
-    return [g if g is None or g.layout is torch.strided else g.to_dense() for g in found]
+    return [
+        g if g is None or g.layout is torch.strided else g.to_dense() for g in found
+    ]
 
 
 def of_wanted(
