@@ -32,8 +32,18 @@ compiled by JAX, it reads:
 Only what the caller gave is passed on: JAX traces a default that is passed, and looks
 at each static argument at every call. Functions that JAX wrote in Python take all their
 parameters by position, which is faster. Where optional parameters of a compiled
-function may be arrays, the wrapper takes `*rest` and `**named`, and passes them on as
-they came: their order is that of the program.
+function may be arrays, what came by position is passed by position, and what came by
+name by name: their order is that of the program. `jax.numpy.ravel` reads:
+
+    def ravel(a=_, order=_, /, **named):
+        if order is _ and (a.__class__ is array or type_of(a) in known):
+            if not named:
+                return plain(a)
+            if all_known(map(type_of, named.values())):
+                return plain(a, **named)
+        if (a.__class__ is array or type_of(a) in known) and type_of(order) in known:
+            ...
+        return as_called(function, given(a, order), named)
 """
 
 import inspect
@@ -70,6 +80,7 @@ def written(
     elif hasattr(names["plain"], "numpy_spellings") or (
         is_compiled and any(map(_is_better_passed_on, optional))
     ):
+        names["given"] = _without_missing
         lines = _with_the_rest(name, parameters)
     elif is_compiled and optional:
         names["given"] = _without_defaults(parameters, [])
@@ -135,7 +146,7 @@ def _with_words(
 
 
 def _is_better_passed_on(parameter: Parameter) -> bool:
-    """Whether a function with such a parameter takes `*rest` and `**named`.
+    """Whether a function with such a parameter takes `**named`.
 
     It makes another program to pass a traced argument by its name. Python looks each
     default of a keyword up in a dict, which takes longer than to make one.
@@ -144,26 +155,39 @@ def _is_better_passed_on(parameter: Parameter) -> bool:
 
 
 def _with_the_rest(name: str, parameters: list[Parameter]) -> list[str]:
-    """Lines of a wrapper that passes optional parameters on as they came."""
-    required = [
-        p for p in parameters if p.default is p.empty and p.kind is not p.KEYWORD_ONLY
-    ]
-    call = ", ".join(p.name for p in required)
-    positional_only = [p for p in required if p.kind is p.POSITIONAL_ONLY]
-    head = [p.name for p in required]
-    if positional_only:
-        head.insert(len(positional_only), "/")
-    rest = f"{call}, *rest, **named" if call else "*rest, **named"
-    known = [_is_known(p) for p in required if is_data(p)]
-    alone = " and ".join([*known, "not rest and not named"])
-    known += ["(not rest or all_known(map(type_of, rest)))"]
-    known += ["(not named or all_known(map(type_of, named.values())))"]
-    return [
-        f"def {name}({', '.join([*head, '*rest', '**named'])}):",
-        *([f"if {alone}: return plain({call})"] if call else []),
-        f"if {' and '.join(known)}: return plain({rest})",
-        f"return as_called(function, ({rest.removesuffix(', **named')},), named)",
-    ]
+    """Lines of a wrapper that passes optional parameters on as they came.
+
+    One branch for each number of arguments by position: `*rest` takes twice as long.
+    Without optional ones by position, Python itself says what is missing.
+    """
+    positional = [p for p in parameters if p.kind is not p.KEYWORD_ONLY]
+    required = [p for p in positional if p.default is p.empty]
+    names = [p.name for p in positional]
+    if len(names) > len(required):
+        head = [*(f"{name}=_" for name in names), "/"]
+        known = [_is_known(p) if is_data(p) else f"{p.name} is not _" for p in required]
+    else:
+        head = list(names)
+        known = [_is_known(p) for p in required if is_data(p)]
+        if number := sum(p.kind is p.POSITIONAL_ONLY for p in required):
+            head.insert(number, "/")
+    lines = [f"def {name}({', '.join([*head, '**named'])}):"]
+    for count in range(len(required), len(names) + 1):
+        passed = [*names[:count], "**named"]
+        known += map(_is_array, names[max(count - 1, len(required)) : count])
+        is_last = [f"{name} is _" for name in names[count : count + 1]]
+        lines += [
+            f"if {' and '.join([*is_last, *known]) or True}:",
+            f"    if not named: return plain({', '.join(passed[:-1])})",
+            "    if all_known(map(type_of, named.values())):",
+            f"        return plain({', '.join(passed)})",
+        ]
+    return [*lines, f"return as_called(function, given({', '.join(names)}), named)"]
+
+
+def _without_missing(*values: Any) -> tuple[Any, ...]:
+    """The arguments by position that the caller gave."""
+    return tuple([value for value in values if value is not NOT_GIVEN])
 
 
 def is_data(parameter: Parameter) -> bool:
