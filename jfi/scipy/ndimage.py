@@ -6,6 +6,11 @@ from jax.scipy.ndimage import *  # pyright: ignore[reportWildcardImportFromLibra
 
 
 if _typing.TYPE_CHECKING:
+    from .._foreign.images._affine import (
+        affine_transform as affine_transform,
+        geometric_transform as geometric_transform,
+        rotate as rotate,
+    )
     from .._foreign.images._correlation import (
         convolve as convolve,
         convolve1d as convolve1d,
@@ -18,6 +23,11 @@ if _typing.TYPE_CHECKING:
         laplace as laplace,
         prewitt as prewitt,
         sobel as sobel,
+    )
+    from .._foreign.images._geometry import (  # type: ignore[assignment]
+        map_coordinates as map_coordinates,
+        shift as shift,
+        zoom as zoom,
     )
     from .._foreign.images._ranks import (
         maximum_filter as maximum_filter,
@@ -34,11 +44,21 @@ if _typing.TYPE_CHECKING:
         uniform_filter as uniform_filter,
         uniform_filter1d as uniform_filter1d,
     )
+    from .._foreign.images._splines import (
+        spline_filter as spline_filter,
+        spline_filter1d as spline_filter1d,
+    )
 else:
     from .._advice._missing_names import explained as _explained
     from .._optional._packages import attach as _attach
 
+    del map_coordinates  # JAX's: ours has all orders and modes
     _HOMES = {
+        **dict.fromkeys(
+            "affine_transform geometric_transform rotate".split(), "_affine"
+        ),
+        **dict.fromkeys("map_coordinates shift zoom".split(), "_geometry"),
+        **dict.fromkeys("spline_filter spline_filter1d".split(), "_splines"),
         **dict.fromkeys(
             "convolve convolve1d correlate correlate1d".split(),
             "_correlation",

@@ -17,8 +17,8 @@ import jfi as jnp
 Ways = dict[str, Callable[[], object]]
 
 LIMIT = 1.04
-#: A function that passes `axis=` on takes 3 % alone, in Python without any look at types:
-#: those with such words have the limit of `sum(axis=)`.
+#: To pass `axis=` on takes 3 % alone, in Python without any look at types: calls with
+#: such words have the limit of `sum(axis=)`.
 AXIS_LIMIT = 1.08
 LIMITS = {
     "stack((x, x))": 1.03,

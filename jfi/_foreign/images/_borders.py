@@ -5,7 +5,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._errors import ImageError
 
@@ -36,18 +35,34 @@ def border_mode(name: str, mode: Any) -> str:
     return MODES[mode]
 
 
-def folded(places: NDArray[Any], size: int, mode: str) -> NDArray[Any]:
-    """Where in an axis of some size the elements at places beyond it come from."""
-    inside: NDArray[Any]
+def continuation(name: str, mode: str) -> str:
+    """How SciPy continues the coefficients of a spline for a mode: never a constant.
+
+    There is no exact continuation for an image that goes on with one number.
+    """
+    kind = border_mode(name, mode)
+    if kind == "wrap":
+        return "wrap" if mode == "grid-wrap" else "mirror"
+    return "reflect" if kind in ("reflect", "nearest") else "mirror"
+
+
+def folded(places: Any, size: int, mode: str) -> Any:
+    """Where in an axis of some size the elements at places beyond it come from.
+
+    Args:
+        places: Integers, an array of NumPy or JAX.
+        size: That of the axis.
+        mode: One of the values of `MODES`, not "constant".
+    """
+    xp: Any = np if isinstance(places, np.ndarray) else jnp
     if mode == "nearest":
-        inside = np.clip(places, 0, size - 1)
-        return inside
+        return xp.clip(places, 0, size - 1)
     if mode == "wrap":
         return places % size
     period = 2 * size if mode == "reflect" else max(2 * size - 2, 1)
     inside = places % period
     back = period - 1 - inside if mode == "reflect" else period - inside
-    return np.where(inside < size, inside, back)
+    return xp.where(inside < size, inside, back)
 
 
 def extended(

@@ -159,3 +159,18 @@ def cast(values: jax.Array, dtype: Any) -> jax.Array:
     widest = jax.dtypes.canonicalize_dtype(np.int64)  # negative numbers wrap around
     wrapped = values.astype(widest).astype(dtype)
     return jnp.where(values < 0, wrapped, values.astype(dtype))
+
+
+def rounded(values: jax.Array, dtype: Any) -> jax.Array:
+    """Values between elements as the dtype of the result, as SciPy stores them.
+
+    Integers are rounded, and cut to what the dtype holds.
+    """
+    if not jnp.issubdtype(dtype, jnp.integer) or values.dtype == dtype:
+        return cast(values, dtype)
+    limits = np.iinfo(dtype)
+    if jnp.issubdtype(values.dtype, jnp.inexact):
+        away = jnp.where(values > 0, 0.5, -0.5).astype(values.dtype)
+        values = jnp.trunc(values + away)
+        return jnp.clip(values, float(limits.min), float(limits.max)).astype(dtype)
+    return jnp.clip(values.astype(float), limits.min, limits.max).astype(dtype)
