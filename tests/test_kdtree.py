@@ -99,6 +99,19 @@ def test_dtypes_of_query(dtype, x64):
     assert dtypes == (floats, np.int64 if x64 else np.int32)
 
 
+@pytest.mark.parametrize(("point", "expected"), [(1e-42, 1e-42), (1e300, np.inf)])
+def test_distances_at_the_ends_of_float32(point, expected, x64):
+    query = np.zeros(1, np.float32)
+    for k in (1, 2):
+        distances, indices = KDTree([[point]] * 2).query(query, k, backend="scipy")
+        assert (np.asarray(distances) == np.float32(expected)).all()
+        assert (distances.dtype, distances.weak_type) == (np.float32, False)
+        assert (indices.dtype, indices.weak_type) == (
+            np.int64 if x64 else np.int32,
+            False,
+        )
+
+
 @pytest.mark.usefixtures("mixed_world")
 @settings(max_examples=25, deadline=None)
 @given(

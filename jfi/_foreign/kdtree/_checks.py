@@ -62,29 +62,33 @@ def query_points(x: Any, m: int, name: str) -> jax.Array | NDArray[Any]:
     """Queries in the dtype that their distances have; a NumPy array stays one."""
     # Not `np.asarray` for lists: there may be tracers in them.
     points = x if isinstance(x, (jax.Array, np.ndarray)) else jnp.asarray(x)
-    dtype = points.dtype
-    if points.ndim == 0 or points.shape[-1] != m or not is_real(dtype):
+    dtype, shape = points.dtype, points.shape
+    wanted = _float_dtype(dtype, jax.dtypes.canonicalize_dtype(np.int64))
+    if not shape or shape[-1] != m or wanted is None:
         message = (
-            f"{name} got points of shape {points.shape} and dtype {dtype}. "
+            f"{name} got points of shape {shape} and dtype {dtype}. "
             f"Pass real numbers of shape (..., {m}): the last axis holds the "
             f"{m} coordinates of each point of this tree."
         )
         raise KDTreeError(message)
-    x64 = jax.dtypes.canonicalize_dtype(np.int64) == np.int64
-    wanted = _float_dtype(dtype, x64)
     return points if dtype == wanted else points.astype(wanted)
 
 
 @functools.cache
 def is_real(dtype: Any) -> bool:
     """Whether these are real numbers, and no booleans."""
-    dtype = np.dtype(dtype)
-    return jnp.issubdtype(dtype, jnp.number) and dtype.kind != "c"
+    return jnp.issubdtype(dtype, jnp.number) and np.dtype(dtype).kind != "c"
 
 
 @functools.cache
-def _float_dtype(dtype: np.dtype[Any], x64: bool) -> np.dtype[Any]:
-    # JAX's own answer depends on x64, which is an argument for the cache alone.
+def _float_dtype(dtype: Any, _: np.dtype[Any]) -> np.dtype[Any] | None:
+    """The dtype of distances between such points; None if they are no real numbers.
+
+    JAX's own answer depends on 64-bit types: its dtype of integers is an argument for
+    the cache alone.
+    """
+    if not is_real(dtype):
+        return None
     if jnp.issubdtype(dtype, jnp.floating):
         return np.dtype(jax.dtypes.canonicalize_dtype(dtype))
     return np.dtype(jnp.result_type(jax.dtypes.canonicalize_dtype(dtype), float))

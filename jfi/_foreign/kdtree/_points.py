@@ -28,6 +28,7 @@ class TreeOfPoints:
 
     _settings: Settings
     _host: HostTree | None
+    _in_hand: Given | None
     _data: Any
     _number: Any
 
@@ -44,7 +45,7 @@ class TreeOfPoints:
         self._settings = checks.checked_settings(
             values.shape[1], leafsize, compact_nodes, balanced_tree, boxsize
         )
-        self._host = self._data = self._number = None
+        self._host = self._in_hand = self._data = self._number = None
         if isinstance(values, Tracer):
             self._data = values
         else:
@@ -90,7 +91,7 @@ class TreeOfPoints:
     def tree_unflatten(cls, settings: Settings, leaves: Sequence[Any]) -> Self:
         """A tree of JAX's leaves, which may be anything at all."""
         tree = object.__new__(cls)
-        tree._settings, tree._host = settings, None
+        tree._settings, tree._host, tree._in_hand = settings, None, None
         tree._data, tree._number = leaves
         return tree
 
@@ -151,10 +152,13 @@ class TreeOfPoints:
 
     def _given(self, name: str) -> Given:
         """The tree for one call."""
+        if self._in_hand is not None:
+            return self._in_hand
         host = self._host_tree()
         if host is not None:
             known = (host.n, host.m)
-            return Given(host, (), self._settings, known, host.values.dtype)
+            self._in_hand = Given(host, (), self._settings, known, host.values.dtype)
+            return self._in_hand
         shape = self._shape()
         if len(shape) != 2:
             message = (

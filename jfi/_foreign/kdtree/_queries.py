@@ -129,9 +129,18 @@ def _at_once(
     tree: Given, question: Question, x: Any, limit: Any
 ) -> tuple[jax.Array, jax.Array]:
     points = np.asarray(x)
-    found = _asked(question)(tree.host, points, checks.fixed_number(limit))
-    distances = searches.cast(found[0], points.dtype)
-    made = handed_over([distances, searches.cast(found[1], index_dtype())], [x])
+    dtype = points.dtype
+    distances, indices = _asked(question)(tree.host, points, checks.fixed_number(limit))
+    is_one = points.ndim == 1 and len(question.ranks) <= SMALL
+    # In another dtype XLA would round, and make zeros of the smallest numbers.
+    is_own = dtype == jax.dtypes.canonicalize_dtype(np.float64)
+    if is_one and is_own and not is_committed(x):
+        largest = max(distances.tolist()) if question.has_axis else distances
+        if largest < _TOO_LARGE:
+            nearest: tuple[jax.Array, jax.Array] = _pair(distances, indices)
+            return nearest
+    # JAX has its own dtype for indices, and finds it in less time than NumPy.
+    made = handed_over([searches.cast(distances, dtype), np.asarray(indices)], [x])
     return made[0], made[1]
 
 
@@ -257,11 +266,27 @@ def _refuse_wrong_values(question: Question, x: Any, limit: Any) -> None:
 # each shape is compiled, so large results of many sizes don't go this way.
 SMALL = 64
 _compiled = jax.jit(lambda *arrays: arrays)
+# JAX takes float64 and numbers of Python in less time than NumPy needs to make arrays
+# of another dtype. It warns of numbers beyond float32.
+_TOO_LARGE = 3e38
+
+
+@jax.jit
+def _pair(distances: Any, indices: Any) -> Any:
+    """The answer to one query; its arrays are not weakly typed."""
+    return distances.astype(distances.dtype), indices.astype(indices.dtype)
 
 
 def handed_over(values: Sequence[NDArray[Any]], arguments: Sequence[Any]) -> Any:
     """Fresh NumPy arrays as JAX arrays, on the device of the arguments."""
-    committed = [a for a in arguments if isinstance(a, jax.Array) and a.committed]
-    if committed or max([value.size for value in values]) > SMALL:
+    if (
+        any(map(is_committed, arguments))
+        or max([value.size for value in values]) > SMALL
+    ):
         return to_jax(values, arguments)
     return _compiled(*values)
+
+
+def is_committed(value: Any) -> bool:
+    """Whether results are to lie on the device of an argument."""
+    return isinstance(value, jax.Array) and value.committed

@@ -3,11 +3,9 @@
 Arrays may have leading batch dimensions, of size 1 where rows share them.
 """
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
@@ -227,22 +225,11 @@ def counts(
 
 def cast(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Values in a dtype; infinite where they are beyond it, without a warning."""
-    if isinstance(values, (int, float)) and abs(values) <= _largest(dtype):
-        return np.array(values, dtype)  # the answer to a single query
     array = np.asarray(values)
     if array.dtype == dtype:
         return array
-    # Asked first: entering `errstate` takes longer than a small search.
-    if dtype.kind == "i" or not (np.abs(array) > _largest(dtype)).any():
-        return array.astype(dtype)
     with np.errstate(over="ignore"):
         return array.astype(dtype)
-
-
-@functools.cache
-def _largest(dtype: np.dtype[Any]) -> float:
-    limits: Any = jnp.iinfo if dtype.kind == "i" else jnp.finfo
-    return float(limits(dtype).max)
 
 
 def norms(offsets: NDArray[Any], order: float, missing: NDArray[Any]) -> NDArray[Any]:
