@@ -98,7 +98,8 @@ def _driven_now(
 ) -> list[jax.Array]:
     def ask(which: int, x: Any) -> NDArray[np.float64]:
         derive, function = asked[which]
-        values = jnp.asarray(np.asarray(x, point.dtype).reshape(point.shape))
+        # As NumPy has it: `jnp.asarray` takes longer than the compiled function.
+        values = np.asarray(x, point.dtype).reshape(point.shape)
         value = evaluated(derive, function, consts[which], values)
         return np.array(value, np.float64).ravel()
 
