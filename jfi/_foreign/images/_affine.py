@@ -9,12 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from ..._docstrings import explained_as
 from ..._errors import ImageError
-from ._geometry import as_number, checked, line, mapped, resampled
+from ._geometry import as_number, checked, line, map_coordinates, mapped, resampled
 from ._sampling import Places, places_at
 from ._windows import Image, for_each
 
 
+@explained_as(map_coordinates)
 def affine_transform(
     input: Image, matrix: Any, offset: Any = 0.0, output_shape: Any = None,
     output: Any = None, order: int = 3, mode: str = "constant", cval: Any = 0.0,
@@ -31,16 +33,10 @@ def affine_transform(
                [2., 4.]], dtype=float32)
 
     Args:
-        input: See `map_coordinates`.
         matrix: `(ndim, ndim)` numbers, or `(ndim,)` ones for each axis alone; the
             homogeneous matrices of SciPy, too. It may be traced, and has derivatives.
         offset: A number, or one for each axis; it may be traced.
         output_shape: The shape of the result; None is that of the image.
-        output: See `map_coordinates`.
-        order: See `map_coordinates`.
-        mode: See `map_coordinates`.
-        cval: See `map_coordinates`.
-        prefilter: See `map_coordinates`.
 
     Returns:
         The image, of the shape `output_shape`.
@@ -67,6 +63,7 @@ def affine_transform(
     return values
 
 
+@explained_as(map_coordinates)
 def rotate(
     input: Image, angle: Any, axes: Sequence[int] = (1, 0), reshape: bool = True,
     output: Any = None, order: int = 3, mode: str = "constant", cval: Any = 0.0,
@@ -82,15 +79,9 @@ def rotate(
                [1.]], dtype=float32)
 
     Args:
-        input: See `map_coordinates`.
         angle: In degrees. It may be traced, and has derivatives, with `reshape=False`.
         axes: The two axes of the plane.
         reshape: Whether the result is as large as all of the turned image.
-        output: See `map_coordinates`.
-        order: See `map_coordinates`.
-        mode: See `map_coordinates`.
-        cval: See `map_coordinates`.
-        prefilter: See `map_coordinates`.
 
     Returns:
         The turned image.
@@ -134,6 +125,7 @@ def rotate(
     return jnp.moveaxis(turned(front), (-2, -1), plane)
 
 
+@explained_as(map_coordinates)
 def geometric_transform(
     input: Image, mapping: Callable[..., Any], output_shape: Any = None,
     output: Any = None, order: int = 3, mode: str = "constant", cval: Any = 0.0,
@@ -151,16 +143,10 @@ def geometric_transform(
         Array([9., 4., 1., 0.], dtype=float32)
 
     Args:
-        input: See `map_coordinates`.
         mapping: A JAX function: gets a place in the result, a tuple of integers, and
             returns the place in the image, a number for each axis. It is called once,
             for all places.
         output_shape: The shape of the result; None is that of the image.
-        output: See `map_coordinates`.
-        order: See `map_coordinates`.
-        mode: See `map_coordinates`.
-        cval: See `map_coordinates`.
-        prefilter: See `map_coordinates`.
         extra_arguments: More arguments of `mapping`.
         extra_keywords: Keyword arguments of `mapping`.
 

@@ -10,6 +10,7 @@ import jax.scipy.ndimage
 import numpy as np
 from jax.core import Tracer
 
+from ..._docstrings import explained_as
 from ..._errors import ImageError
 from ._borders import border_mode
 from ._sampling import (
@@ -92,6 +93,7 @@ def map_coordinates(
     return values
 
 
+@explained_as(map_coordinates)
 def zoom(
     input: Image, zoom: Any, output: Any = None, order: int = 3,
     mode: str = "constant", cval: Any = 0.0, prefilter: bool = True, *,
@@ -105,14 +107,8 @@ def zoom(
         Array([0. , 0.5, 1. , 2.5, 4. ], dtype=float32)
 
     Args:
-        input: See `map_coordinates`.
         zoom: How many times larger, a number or one for each axis; known before
             tracing.
-        output: See `map_coordinates`.
-        order: See `map_coordinates`.
-        mode: See `map_coordinates`.
-        cval: See `map_coordinates`.
-        prefilter: See `map_coordinates`.
         grid_mode: Whether elements are squares that fill the image, and not points.
 
     Returns:
@@ -143,6 +139,7 @@ def zoom(
     return resampled(x, lines, cval, degree, mode, bool(prefilter), dtype)
 
 
+@explained_as(map_coordinates)
 def shift(
     input: Image, shift: Any, output: Any = None, order: int = 3,
     mode: str = "constant", cval: Any = 0.0, prefilter: bool = True,
@@ -156,14 +153,8 @@ def shift(
         Array([-1. ,  0.5,  2.5,  6.5], dtype=float32)
 
     Args:
-        input: See `map_coordinates`.
         shift: How far, a number or one for each axis. It may be traced, and has
             derivatives.
-        output: See `map_coordinates`.
-        order: See `map_coordinates`.
-        mode: See `map_coordinates`.
-        cval: See `map_coordinates`.
-        prefilter: See `map_coordinates`.
 
     Returns:
         The image, of the same shape.

@@ -20,6 +20,7 @@ import numpy as np
 from jax.core import Tracer
 from numpy.typing import NDArray
 
+from ..._docstrings import explained_as
 from ..._errors import ImageError
 from ._borders import continuation, folded
 from ._windows import Image, cast, checked_axes, image, output_dtype, working
@@ -61,6 +62,7 @@ def spline_filter(
     return cast(found, dtype)
 
 
+@explained_as(spline_filter)
 def spline_filter1d(
     input: Image, order: int = 3, axis: int = -1, output: Any = float,
     mode: str = "mirror",
@@ -74,11 +76,8 @@ def spline_filter1d(
         [0.75, 1.5, 5.25]
 
     Args:
-        input: See `spline_filter`.
         order: The degree of the spline, from 0 to 5.
         axis: The axis.
-        output: See `spline_filter`.
-        mode: See `spline_filter`.
 
     Returns:
         The coefficients, of the shape of the image.
