@@ -330,3 +330,40 @@ def test_texts_in_numpy_arrays_are_settings_by_contents():
     assert scale(model) == 1
     model.names[0] = "b"
     assert scale(model) == 2
+
+
+def test_data_that_a_cached_property_has_computed_are_refused():
+    class Computing:
+        def __init__(self):
+            self.raw, self.n = jnp.ones(2), 3
+
+        @functools.cached_property
+        def total(self):
+            return self.raw.sum()
+
+        @functools.cached_property
+        def size(self):
+            return 2 * self.n
+
+        @jnp.autojit
+        def compiled(self):
+            return self.total * self.size
+
+    class Custom(Computing, jnp.CustomArray):
+        def __jax_array__(self):
+            return self.raw
+
+    for model in (jnp.pytree(Computing)(), Custom()):
+        slope = jnp.grad(lambda m: m.total**2 * m.size)
+        assert model.size == 6  # no data
+        assert slope(model).raw.tolist() == [24.0, 24.0]
+        assert model.total == 2
+        for tool in (slope, jnp.jit(lambda m: m.raw), jax.tree.leaves):
+            with pytest.raises(
+                jnp.TreeError, match=r"@property above total; or .* del"
+            ):
+                tool(model)
+        del model.total
+        assert slope(model).raw.tolist() == [24.0, 24.0]
+    model = Computing()
+    assert model.compiled() == model.compiled() == 12

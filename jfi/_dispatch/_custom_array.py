@@ -8,7 +8,7 @@ import jax
 import numpy as np
 from jax.tree_util import GetAttrKey
 
-from .._trees import Settings, divided, put_together, shown
+from .._trees import Settings, divided, put_together, refuse_computed_data, shown
 from ._attributes import Places, derived
 from ._calls import dispatched
 from ._for_numpy import answer_function, answer_ufunc
@@ -73,13 +73,19 @@ class CustomArray(Operators):
         self,
     ) -> tuple[tuple[tuple[Any, Any], ...], Settings]:
         """What `jax.tree.flatten_with_path` takes this apart into."""
-        children, settings = divided(self, self._jfi_data_fields, is_sorted=True)
+        children, settings = self._divided()
         return tuple((GetAttrKey(k), v) for k, v in children.items()), settings
 
     def tree_flatten(self) -> tuple[tuple[Any, ...], Settings]:
         """The data, and the names and settings."""
-        children, settings = divided(self, self._jfi_data_fields, is_sorted=True)
+        children, settings = self._divided()
         return tuple(children.values()), settings
+
+    def _divided(self) -> tuple[dict[str, Any], Settings]:
+        children, settings = divided(self, self._jfi_data_fields, is_sorted=True)
+        if self._jfi_data_fields is None:
+            refuse_computed_data(self, settings)
+        return children, settings
 
     @classmethod
     def tree_unflatten(

@@ -13,5 +13,6 @@ from ._settings import (
     Settings as Settings,
     divided as divided,
     put_together as put_together,
+    refuse_computed_data as refuse_computed_data,
     shown as shown,
 )

@@ -9,7 +9,14 @@ import jax
 from jax.tree_util import GetAttrKey
 
 from .._errors import TreeError
-from ._settings import Settings, divided, has_data, put_together, refuse_hidden_data
+from ._settings import (
+    Settings,
+    divided,
+    has_data,
+    put_together,
+    refuse_computed_data,
+    refuse_hidden_data,
+)
 
 
 C = TypeVar("C", bound=type)
@@ -114,6 +121,7 @@ def _register(cls: type) -> None:
 def _divided(x: object) -> tuple[dict[str, Any], Settings]:
     children, settings = divided(x)
     refuse_hidden_data(x, settings)
+    refuse_computed_data(x, settings)
     return children, settings
 
 

@@ -18,6 +18,7 @@ from .._values import (
     counts_as_data,
     identity,
     is_array,
+    is_cached,
     is_fixed,
     is_library,
     is_named,
@@ -137,6 +138,35 @@ def refuse_hidden_data(x: object, settings: Settings) -> None:
                     f"of the ordinary class {cls}, which JAX can't take apart: it "
                     f"would stand still. Write @jnp.pytree above class {cls}."
                 )
+
+
+def refuse_computed_data(x: object, settings: Settings) -> None:
+    """Refuse data that a `functools.cached_property` has computed.
+
+    It would be a child beside what it was computed from: the derivative of that would
+    lack the part that comes through it, and changes of it would be without effect.
+
+    Raises:
+        TreeError: Such a property has been read, and holds data.
+    """
+    cls: Any = type(x)
+    computed = _cached_names(cls)
+    if not computed:  # asked at each call
+        return
+    texts = {name for name, rest in settings.rests if not any(rest.value.is_taken)}
+    for name in settings.names:
+        if name in computed and name not in texts:
+            raise TreeError(
+                f"{cls.__name__}.{name} is a functools.cached_property that was computed "
+                "from other attributes, and would stand still while those change. Write "
+                f"@property above {name}; or forget what was computed: del x.{name}"
+            )
+
+
+@functools.lru_cache(maxsize=1000)
+def _cached_names(cls: type) -> frozenset[str]:
+    names = (name for base in cls.__mro__ for name in vars(base))
+    return frozenset(name for name in names if is_cached(cls, name))
 
 
 def shown(x: object) -> dict[str, Any]:
