@@ -170,12 +170,14 @@ class TorchModule:
             raise AttributeError(f"{message} {line.format(name=name)}")
         object.__setattr__(self, name, value)
 
-    def __getattr__(self, name: str) -> Any:
-        message = f"A module of from_torch() has no attribute {name!r}."
-        if not name.startswith("_"):  # which Python and JAX ask for
-            module = self._form.skeleton.module
-            message += _advice(module, name)
-        raise AttributeError(message, name=name, obj=self)
+    if not TYPE_CHECKING:  # where it would excuse every typo
+
+        def __getattr__(self, name: str) -> Any:
+            message = f"A module of from_torch() has no attribute {name!r}."
+            if not name.startswith("_"):  # which Python and JAX ask for
+                module = self._form.skeleton.module
+                message += _advice(module, name)
+            raise AttributeError(message, name=name, obj=self)
 
     def __deepcopy__(self, memo: object) -> "TorchModule":
         return _new(dict(self.params), dict(self.buffers), self._form)
