@@ -160,3 +160,9 @@ def test_generators_and_coroutines_are_refused_at_decoration():
     for fn in (wait, both):
         with pytest.raises(AutoJitError, match="async function"):
             autojit(fn)
+
+
+def test_numpys_own_functions_take_numbers_that_are_settings():
+    assert autojit(np.add)(1, 2) == 3
+    with pytest.raises(TypeError, match=r"write jnp.f\(x\)"):
+        autojit(np.sin)(np.ones(2))

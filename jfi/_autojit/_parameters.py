@@ -5,6 +5,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 
 Parameter = inspect.Parameter
 
@@ -19,6 +21,8 @@ def parameters_of(
     """
     if isinstance(fn, functools.partial) and not names:
         return ANY_PARAMETERS  # the arguments it has already may be changed
+    if isinstance(fn, np.ufunc):
+        return ANY_PARAMETERS  # `dtype` and `signature` exclude each other
     try:
         own = list(inspect.signature(fn, follow_wrapped=False).parameters.values())
         if names <= {p.name for p in own}:

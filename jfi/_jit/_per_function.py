@@ -46,6 +46,8 @@ class PerFunction(Generic[T]):
 
 def weakly(fun: Any) -> Callable[[], Any]:
     """What returns a function, for as long as something else keeps it alive."""
+    if isinstance(fun, np.ufunc):  # has no weak references, and its module keeps it
+        return lambda: fun
     if not isinstance(fun, types.MethodType):
         return WeakIdentity(fun)
     # Not weakref.WeakMethod, whose callbacks fail where a cycle is collected.

@@ -157,9 +157,10 @@ def refuse_computed_data(x: object, settings: Settings) -> None:
     for name in settings.names:
         if name in computed and name not in texts:
             raise TreeError(
-                f"{cls.__name__}.{name} is a functools.cached_property that was computed "
-                "from other attributes, and would stand still while those change. Write "
-                f"@property above {name}; or forget what was computed: del x.{name}"
+                f"{cls.__name__}.{name} is a functools.cached_property that was "
+                "computed from other attributes, and would stand still while those "
+                f"change. Write @property above {name}; or forget what was computed: "
+                f"del x.{name}"
             )
 
 
