@@ -1,5 +1,6 @@
 import enum
 import inspect
+import re
 import warnings
 
 import jax
@@ -324,7 +325,7 @@ def test_every_argument_is_documented_once(name):
     create = getattr(jnp, name)
     arguments = create.__doc__.partition("Args:")[2].partition("Returns:")[0]
     for parameter in inspect.signature(create).parameters:
-        assert arguments.count(f"\n    {parameter}: ") == 1
+        assert len(re.findall(rf"\n    \*?{parameter}: ", arguments)) == 1
     assert "DefaultsError: There is no such dtype" in create.__doc__
 
 

@@ -39,6 +39,7 @@ NUMPY_RANDOM = """
 IN_PLACE = {
     "jax.scipy.interpolate": {"RegularGridInterpolator"},
     "jax.scipy.linalg": {"solve_sylvester", "sqrtm"},
+    "jax.scipy.ndimage": {"map_coordinates"},
     "jax.scipy.optimize": {"minimize"},
 }
 ADDED = {
@@ -69,7 +70,8 @@ ADDED = {
         gaussian_gradient_magnitude gaussian_laplace laplace maximum_filter
         maximum_filter1d median_filter minimum_filter minimum_filter1d
         percentile_filter prewitt rank_filter sobel uniform_filter
-        uniform_filter1d""".split()
+        uniform_filter1d affine_transform geometric_transform rotate shift spline_filter
+        spline_filter1d zoom""".split()
     ),
     "jax.scipy.integrate": {
         "IvpResult", "IvpSolution", "QuadResult", "cumulative_trapezoid", "odeint",
