@@ -372,6 +372,10 @@ def test_buffers_have_zero_gradients():
 
 def test_hooks_on_gradients_of_parameters_are_refused():
     net = perceptron()
+    after = net[0].weight.register_post_accumulate_grad_hook(lambda weight: None)
+    with pytest.raises(CallbackError, match="register_hook or the like"):
+        from_torch(net)
+    after.remove()
     hook = net[0].weight.register_hook(lambda g: g.clamp(-0.1, 0.1))
     with pytest.raises(CallbackError, match=r"hook on the gradient of 0.weight"):
         from_torch(net)

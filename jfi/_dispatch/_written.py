@@ -158,7 +158,8 @@ def _with_the_rest(name: str, parameters: list[Parameter]) -> list[str]:
     """Lines of a wrapper that passes optional parameters on as they came.
 
     One branch for each number of arguments by position: `*rest` takes twice as long.
-    Without optional ones by position, Python itself says what is missing.
+    Without optional ones by position, Python itself says what is missing. Where no
+    argument has to be looked at, the branch is `if True`.
     """
     positional = [p for p in parameters if p.kind is not p.KEYWORD_ONLY]
     required = [p for p in positional if p.default is p.empty]

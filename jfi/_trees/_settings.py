@@ -153,9 +153,9 @@ def refuse_computed_data(x: object, settings: Settings) -> None:
     computed = _cached_names(cls)
     if not computed:  # asked at each call
         return
-    texts = {name for name, rest in settings.rests if not any(rest.value.is_taken)}
+    bare = {name for name, rest in settings.rests if not any(rest.value.is_taken)}
     for name in settings.names:
-        if name in computed and name not in texts:
+        if name in computed and name not in bare:
             raise TreeError(
                 f"{cls.__name__}.{name} is a functools.cached_property that was "
                 "computed from other attributes, and would stand still while those "

@@ -298,12 +298,13 @@ def _refuse_aliases(module: "torch.nn.Module") -> None:
 def _refuse_hooks_of_tensors(module: "torch.nn.Module") -> None:
     """Refuse hooks of parameters: their values come as other tensors, without them."""
     for name, parameter in module.named_parameters():
-        if parameter._backward_hooks:  # noqa: SLF001
+        after: Any = getattr(parameter, "_post_accumulate_grad_hooks", None)
+        if parameter._backward_hooks or after:  # noqa: SLF001
             message = (
                 f"{type(module).__name__}() has a hook on the gradient of {name} "
-                "(register_hook), which JAX would not call. Change the gradient in "
-                "JAX, after grad(); or in forward(): weight = self.weight.clone(), "
-                "weight.register_hook(...)."
+                "(register_hook or the like), which JAX would not call. Change the "
+                "gradient in JAX, after grad(); or in forward(): "
+                "weight = self.weight.clone(), weight.register_hook(...)."
             )
             raise CallbackError(message)
 
