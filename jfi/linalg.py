@@ -22,20 +22,20 @@ if _typing.TYPE_CHECKING:
     )
 else:
     from ._advice._missing_names import explained as _explained
-    from ._dispatch._names import homes_of as _homes_of
+    from ._dispatch._names import homes_of as _homes_of, made_by as _made_by
     from ._optional._packages import attach as _attach
 
+    _HOMES = {"householder_product": "_arrays._linalg_names"}
     __getattr__, __dir__ = _attach(
         __name__,
         {
-            **_homes_of("linalg", globals()),
+            **_homes_of("linalg", globals(), _HOMES),
             **dict.fromkeys(
                 """block_diag cho_factor cholesky_solve lu_factor lu_solve matrix_exp
                 solve_triangular""".split(),
                 "_dispatch._torch_functions",
             ),
-            **dict.fromkeys(["expm", "lu"], "_dispatch._scipy_linalg_functions"),
-            "householder_product": "_arrays._linalg_names",
+            **dict.fromkeys(["expm", "lu"], _made_by("scipy.linalg")),
         },
         _explained(__name__),
     )

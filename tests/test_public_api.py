@@ -41,7 +41,8 @@ REPLACED = {
     "zeros",
 }
 WITH_DEFAULTS = {
-    "array", "asarray", "empty_like", "full_like", "ones_like", "zeros_like",
+    "array", "asarray", "empty_like", "full", "full_like", "geomspace", "linspace",
+    "logspace", "ones_like", "zeros_like",
 }  # fmt: skip
 ADDED = """
     jit grad value_and_grad vmap jacfwd jacrev jacobian hessian jvp vjp linearize

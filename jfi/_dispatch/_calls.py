@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from .._advice import hide_frames
-from ._custom import customs, is_quax, is_sparse, rules_for
+from ._custom import customs_of_call, is_quax, is_sparse, rules_for
 from ._materialising import densified, is_conversion
 from ._retracing import note
 from ._words import both
@@ -105,7 +105,7 @@ class Function:
 def by_values(function: Function, values: tuple[Any, ...]) -> Any:
     """Call a function with the value of each parameter."""
     args, named = function.call_of_values(values)
-    found = customs([*args, *named.values()])
+    found = customs_of_call(args, named)
     if not found:
         return function.plain(*args, **named)
     try:
@@ -117,7 +117,7 @@ def by_values(function: Function, values: tuple[Any, ...]) -> Any:
 
 def as_called(function: Function, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """Call a function with what the caller passed."""
-    found = customs([*args, *named.values()])
+    found = customs_of_call(args, named)
     if not found:
         return function.plain(*args, **named)
     try:

@@ -32,6 +32,9 @@ known: set[type] = {
 all_known: Callable[[Iterable[type]], bool] = known.issuperset
 listed = frozenset((list, tuple))
 
+#: What solvers pass on to the user's functions, and don't look at.
+PASSED_ON = frozenset("args constraints extra_arguments extra_keywords options".split())
+
 _METHODS = ("__jfi_function__", "__jfi_array__", "__jax_array__")
 # Rules for classes of libraries.
 _rules_beside: weakref.WeakKeyDictionary[type, dict[str, Any]]
@@ -151,6 +154,12 @@ def customs(values: Iterable[Any], depth: int = DEPTH) -> list[Any]:
         elif is_custom(cls):
             _add(found, value)
     return found
+
+
+def customs_of_call(args: Iterable[Any], named: Mapping[str, Any]) -> list[Any]:
+    """The custom arrays among the arguments of a canonical call."""
+    taken = [value for name, value in named.items() if name not in PASSED_ON]
+    return customs([*args, *taken])
 
 
 def _learn(value: Any) -> None:

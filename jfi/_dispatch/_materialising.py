@@ -2,19 +2,31 @@
 
 import contextlib
 import contextvars
+import functools
 import warnings
 import weakref
-from collections.abc import Generator, Mapping
-from typing import Any, Literal
+from collections.abc import Callable, Generator, Mapping
+from typing import Any, Literal, ParamSpec, TypeVar
 
 import jax
 
 from .._errors import MaterialiseError, MaterialiseWarning
 from .._values import user_level
-from ._custom import DEPTH, is_custom, is_of_library, known, takes_part
+from ._custom import (
+    DEPTH,
+    PASSED_ON,
+    all_known,
+    is_custom,
+    is_of_library,
+    known,
+    takes_part,
+)
+from ._names import is_wrapped
 from ._retracing import settings
 
 
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 Policy = Literal["allow", "warn", "error"]
 _POLICIES = ("allow", "warn", "error")
 #: A class's own policy.
@@ -101,7 +113,7 @@ def densified(
     """The arguments of a call with plain arrays in the place of custom ones."""
     return (
         tuple(_dense(name, x) for x in args),
-        {key: _dense(name, x) for key, x in named.items()},
+        {key: x if key in PASSED_ON else _dense(name, x) for key, x in named.items()},
     )
 
 
@@ -124,6 +136,33 @@ def _dense(name: str, x: Any, depth: int = DEPTH) -> Any:
     return x
 
 
+def plain_array(name: str, x: Any) -> Any:
+    """The argument of a function that has no rules: no custom array.
+
+    Args:
+        name: The function, or the method: "KDTree.query".
+        x: The argument.
+    """
+    return x if type(x) in known else _dense(name, x)
+
+
+def of_plain_arrays(method: Callable[_P, _T]) -> Callable[_P, _T]:
+    """A method that gets plain arrays in the place of custom ones."""
+
+    @functools.wraps(method)
+    def call(*args: _P.args, **named: _P.kwargs) -> _T:
+        if all_known(map(type, args[1:])) and all_known(map(type, named.values())):
+            return method(*args, **named)
+        whole: Any = method
+        own = "" if method.__name__.startswith("__") else f".{method.__name__}"
+        name = type(args[0]).__name__ + own
+        plain, by_name = densified(name, args[1:], named)
+        found: _T = whole(args[0], *plain, **by_name)
+        return found
+
+    return call
+
+
 def is_conversion(name: str) -> bool:
     """Whether a function is there to make a plain array."""
     return name in _CONVERSIONS
@@ -144,10 +183,25 @@ def _permit(name: str, x: Any) -> None:
     if policy_of(cls, name) == "error":
         raise MaterialiseError(
             f"{name}() has no rule for a {cls.__name__}, and making it a plain array "
-            f"is not allowed here. Write the rule: "
-            f"jnp.register_function({cls.__name__}, {name!r}, rule). Or make the plain "
-            f"array yourself: {_call(name)}."
+            f"is not allowed here. {_instead(cls, name)}"
         )
+
+
+def _instead(cls: type, name: str) -> str:
+    """What to write in place of a call."""
+    if not _has_rules(name):
+        return "Make the plain array yourself: jnp.materialise(x)."
+    return (
+        f"{_line_of_rule(cls, name)} Or make the plain array yourself: {_call(name)}."
+    )
+
+
+def _has_rules(name: str) -> bool:
+    return name == "getitem" or name.startswith("at.") or is_wrapped(name)
+
+
+def _line_of_rule(cls: type, name: str) -> str:
+    return f"Write the rule: jnp.register_function({cls.__name__}, {name!r}, rule)."
 
 
 def _call(name: str) -> str:
@@ -166,10 +220,10 @@ def _tell(name: str, x: Any, dense: Any) -> None:
         return
     _warned.setdefault(cls, set()).add(name)
     size = dense.size * dense.dtype.itemsize
+    line = f"{_line_of_rule(cls, name)} Or allow" if _has_rules(name) else "Allow"
     warnings.warn(
         f"{name}() has no rule for a {cls.__name__}: it became a plain array, "
-        f"{dense.dtype}{list(dense.shape)} of {size:,} bytes. Write the rule: "
-        f"jnp.register_function({cls.__name__}, {name!r}, rule). Or allow it: "
+        f"{dense.dtype}{list(dense.shape)} of {size:,} bytes. {line} it: "
         f"jnp.on_materialise('allow').",
         MaterialiseWarning,
         stacklevel=user_level(),

@@ -2,26 +2,29 @@
 
 import functools
 import importlib
+import sys
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from .._advice._missing_names import explained
+from .._optional._packages import attach
 from ._meanings import MEANINGS
 
 
+_JFI = str(__package__).partition(".")[0]
+
 #: What takes no arrays, or is of no concern to rules; what jfi has in place of others.
 LEFT = frozenset(
-    """apply_over_axes arange array_repr array_str bartlett blackman broadcast_shapes
+    """arange array_repr array_str bartlett blackman broadcast_shapes
     can_cast diag_indices einsum_path empty eye from_dlpack frombuffer fromfile
-    fromfunction fromiter frompyfunc fromstring full geomspace get_printoptions
+    fromfunction fromiter frompyfunc fromstring get_printoptions
     hamming hanning identity indices isdtype isscalar issubdtype iterable kaiser
-    linspace load logspace mask_indices ones printoptions promote_types save savez
+    load mask_indices ones printoptions promote_types save savez
     set_printoptions tri tril_indices triu_indices vectorize zeros
     fft.fftfreq fft.rfftfreq nn.get_scaled_dot_general_config
     scipy.linalg.dft scipy.linalg.hadamard scipy.linalg.helmert scipy.linalg.hilbert
-    scipy.linalg.invhilbert scipy.linalg.invpascal scipy.linalg.pascal
-    scipy.linalg.solve_sylvester scipy.linalg.sqrtm""".split()
+    scipy.linalg.invhilbert scipy.linalg.invpascal scipy.linalg.pascal""".split()
 )
-#: jfi's own in the place of jax.numpy's that take an array.
-OWN = ("array", "asarray", "empty_like", "full_like", "ones_like", "zeros_like")
 #: PyTorch's names, of jfi itself and of `linalg`.
 TORCH = frozenset(
     """bmm cat cdist cho_factor cholesky_solve chunk clamp cross_entropy flatten gather
@@ -59,18 +62,34 @@ _SAME = {
     "nn.logsumexp": "scipy.special.logsumexp",
     "nn.swish": "nn.silu",
     "nn.tanh": "tanh",
+    "scipy.integrate.trapezoid": "trapezoid",
     "scipy.special.expit": "nn.sigmoid",
 }
+_OF_SCIPY = """cluster.vq fft integrate interpolate linalg ndimage optimize signal
+    special stats""".split()
+_DISTRIBUTIONS = """bernoulli beta betabinom binom cauchy chi2 dirichlet expon gamma
+    gennorm geom gumbel_l gumbel_r laplace logistic multinomial multivariate_normal
+    nbinom norm pareto poisson t truncnorm uniform vonmises wrapcauchy""".split()
 #: The namespaces, and whose they are.
 PLACES = {
     "": "jax.numpy",
     "linalg": "jax.numpy.linalg",
     "fft": "jax.numpy.fft",
     "nn": "jax.nn",
-    "scipy.fft": "jax.scipy.fft",
-    "scipy.linalg": "jax.scipy.linalg",
-    "scipy.signal": "jax.scipy.signal",
-    "scipy.special": "jax.scipy.special",
+    **{f"scipy.{name}": f"jax.scipy.{name}" for name in _OF_SCIPY},
+    **{f"scipy.stats.{name}": f"jax.scipy.stats.{name}" for name in _DISTRIBUTIONS},
+}
+# The modules that define jfi's own functions of each namespace: `homes_of` is told of
+# those of others.
+_own: dict[str, Mapping[str, str]] = {
+    "": {
+        **dict.fromkeys(
+            "array asarray empty_like full_like ones_like zeros_like".split(),
+            "_arrays._conversion",
+        ),
+        "full": "_arrays._creation",
+        **dict.fromkeys("geomspace linspace logspace".split(), "_arrays._ranges"),
+    }
 }
 
 
@@ -84,7 +103,7 @@ def rule_name(name: str) -> str:
 def functions_of(place: str) -> list[str]:
     """The names in a namespace ("", "linalg", "nn", ...) that have wrappers."""
     module = importlib.import_module(PLACES[place])
-    return [
+    theirs = [
         name
         for name, value in vars(module).items()
         if callable(value)
@@ -92,6 +111,13 @@ def functions_of(place: str) -> list[str]:
         and not name.startswith("_")
         and qualified(place, name) not in LEFT
     ]
+    return list(dict.fromkeys([*theirs, *own_functions(place)]))
+
+
+def own_functions(place: str) -> Mapping[str, str]:
+    """The functions of a namespace that jfi defines itself, and their modules."""
+    importlib.import_module(f"{_JFI}.{place}".rstrip("."))  # it calls `homes_of`
+    return _own.get(place, {})
 
 
 def qualified(place: str, name: str) -> str:
@@ -105,19 +131,61 @@ def is_wrapped(name: str) -> bool:
     return name in TORCH or (place in PLACES and own in functions_of(place))
 
 
-def homes_of(place: str, module: dict[str, Any]) -> dict[str, str]:
+def homes_of(
+    place: str, module: dict[str, Any], own: Mapping[str, str] | None = None
+) -> dict[str, Callable[[str], Any]]:
     """Take JAX's functions out of a module of jfi that has imported them.
 
+    Args:
+        place: The namespace.
+        module: The variables of the module.
+        own: Functions of jfi's own, and the modules that define them, from the top.
+
     Returns:
-        For each of them where jfi's is made on first use, as `attach` takes it.
+        How each of them is made on first use, as `attach` takes it.
     """
+    if own:
+        _own[place] = own
     names = functions_of(place)
     for name in names:
-        del module[name]
-    up = "." if place == "nn" or "." in place else ""  # it stands in a folder
-    return dict.fromkeys(names, f"{up}_dispatch.{file_of(place)}")
+        module.pop(name, None)
+    return dict.fromkeys(names, made_by(place))
 
 
-def file_of(place: str) -> str:
-    """The module that has the functions of a namespace, for pickle."""
-    return f"_{(place or 'numpy').replace('.', '_')}_functions"
+def attached(
+    module: str,
+    own: Mapping[str, str] | None = None,
+    beside: Mapping[str, str] | None = None,
+    otherwise: Callable[[str], Any] | None = None,
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Make the `__getattr__` and `__dir__` of a namespace.
+
+    Args:
+        module: Its `__name__`; it has imported JAX's names.
+        own: Functions of jfi's own, and the modules that define them, from the top.
+        beside: What has no rules, such as classes, as `attach` takes it.
+        otherwise: Gives names on demand, or raises AttributeError.
+    """
+    place = module.removeprefix(f"{_JFI}.")
+    homes: dict[str, str | Callable[[str], Any]] = {**(beside or {})}
+    homes.update(homes_of(place, vars(sys.modules[module]), own))
+    return attach(module, homes, explained(module, otherwise))
+
+
+def made_by(place: str) -> Callable[[str], Any]:
+    """What makes the functions of a namespace, by their names in it."""
+
+    def make(name: str) -> Any:
+        from ._namespace import wrapped
+
+        return wrapped(qualified(place, name))
+
+    return make
+
+
+def module_of(name: str) -> str:
+    """The module where pickle finds a function."""
+    place = name.rpartition(".")[0]
+    if name in TORCH:
+        return f"{__package__}._torch_functions"
+    return f"{_JFI}.{place}" if place else f"{__package__}._numpy_functions"

@@ -11,13 +11,18 @@ from typing import Any, TypeAlias
 
 import jax.numpy as jnp
 
-from .._arrays import _conversion
 from ._calls import Function, as_called, by_values
 from ._custom import all_known, known, listed, wrappers
 from ._meanings import MEANINGS
-from ._names import OWN, PLACES, TORCH, file_of, rule_name
+from ._names import PLACES, TORCH, module_of, own_functions, rule_name
 from ._words import both, refuse, several
-from ._written import NOT_GIVEN, written, written_for_any, written_for_ufunc
+from ._written import (
+    NOT_GIVEN,
+    with_data_told,
+    written,
+    written_for_any,
+    written_for_ufunc,
+)
 
 
 _Wrapped: TypeAlias = Callable[..., Any]
@@ -39,8 +44,8 @@ def plain_function(name: str) -> _Wrapped | None:
         home = importlib.import_module(".._torch_names", __package__)
     elif place not in PLACES:
         return None
-    elif not place and own in OWN:
-        home = _conversion
+    elif own in own_functions(place):
+        home = importlib.import_module(f"..{own_functions(place)[own]}", __package__)
     else:
         home = importlib.import_module(PLACES[place])
     found: _Wrapped | None = getattr(home, own, None)
@@ -63,6 +68,8 @@ def _make(name: str) -> _Wrapped:
     place, _, own = name.rpartition(".")
     signature = inspect.signature(plain)
     parameters = list(signature.parameters.values())
+    if own in own_functions(place):
+        parameters = list(map(with_data_told, parameters))
     function = Function(name, rule_name(name), parameters)
     function.meant = _by_meaning(name)
     function.spellings = getattr(plain, "numpy_spellings", {})
@@ -98,9 +105,7 @@ def _make(name: str) -> _Wrapped:
     functools.update_wrapper(made, plain, updated=())
     if isinstance(plain, jnp.ufunc):
         vars(made).update({name: getattr(plain, name) for name in _OF_UFUNCS})
-    # Where pickle finds it, and doctest nothing.
-    file = "_torch_functions" if name in TORCH else file_of(place)
-    made.__module__ = f"{__package__}.{file}"
+    made.__module__ = module_of(name)
     made.__qualname__ = own
     return made
 

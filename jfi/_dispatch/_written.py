@@ -50,6 +50,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from ._custom import PASSED_ON
 from ._words import DIVISORS, MEANS_ELSE, WORDS
 
 
@@ -197,6 +198,17 @@ def is_data(parameter: Parameter) -> bool:
         return parameter.name in _UNTOLD
     text = str(parameter.annotation)
     return "Array" in text or (parameter.name in _UNTOLD and "Any" in text)
+
+
+_NO_DATA = PASSED_ON | {"dtype"}
+
+
+def with_data_told(parameter: Parameter) -> Parameter:
+    """A parameter of a function of jfi's own, whose annotation tells if it is data."""
+    text = str(parameter.annotation)
+    if parameter.name in _NO_DATA or "Callable" in text or "Any" not in text:
+        return parameter
+    return parameter.replace(annotation="Any | Sequence[Array]")
 
 
 # Parameters of jax.numpy that take arrays, and whose annotations don't say so.

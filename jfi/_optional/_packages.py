@@ -33,14 +33,16 @@ def require(package: str, *, extra: str, needed_by: str) -> ModuleType:
 
 
 def attach(
-    name_of_module: str, homes: Mapping[str, str], otherwise: Callable[[str], Any]
+    name_of_module: str,
+    homes: Mapping[str, str | Callable[[str], Any]],
+    otherwise: Callable[[str], Any],
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Make the `__getattr__` and `__dir__` of a module with names on first use.
 
     Args:
         name_of_module: The `__name__` of the module.
         homes: The module of the same package that defines each name; its own name is
-            the module. A dot in front is one package up.
+            the module. A dot in front is one package up. Or what makes it of its name.
         otherwise: Gives all other names, or raises AttributeError.
     """
     module = sys.modules[name_of_module]
@@ -49,8 +51,12 @@ def attach(
     def get(name: str) -> Any:
         if name not in homes:
             return otherwise(name)
-        home = importlib.import_module(f".{homes[name]}", package)
-        value = home if homes[name] == name else getattr(home, name)
+        home = homes[name]
+        if isinstance(home, str):
+            defining = importlib.import_module(f".{home}", package)
+            value = defining if home == name else getattr(defining, name)
+        else:
+            value = home(name)
         setattr(module, name, value)  # found at once from now on
         return value
 

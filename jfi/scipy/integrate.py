@@ -20,22 +20,21 @@ if _typing.TYPE_CHECKING:
 else:
     import jax.scipy.integrate as _theirs
 
-    from .._advice._missing_names import explained as _explained
+    from .._dispatch._names import attached as _attached
     from .._jax_internals import on_demand as _on_demand
-    from .._optional._packages import attach as _attach
 
     _HOMES = {
-        "IvpResult": "_initial_values",
-        "IvpSolution": "_initial_values",
-        "QuadResult": "_quadrature",
-        "cumulative_trapezoid": "_sampled",
-        "odeint": "_initial_values",
-        "quad": "_quadrature",
-        "simpson": "_sampled",
-        "solve_ivp": "_initial_values",
+        "cumulative_trapezoid": "_foreign.solvers._sampled",
+        "odeint": "_foreign.solvers._initial_values",
+        "quad": "_foreign.solvers._quadrature",
+        "simpson": "_foreign.solvers._sampled",
+        "solve_ivp": "_foreign.solvers._initial_values",
     }
-    __getattr__, __dir__ = _attach(
-        __name__,
-        {name: f"._foreign.solvers.{home}" for name, home in _HOMES.items()},
-        _on_demand(__name__, _theirs, _explained(__name__)),
+    _RESULTS = {
+        "IvpResult": "._foreign.solvers._initial_values",
+        "IvpSolution": "._foreign.solvers._initial_values",
+        "QuadResult": "._foreign.solvers._quadrature",
+    }
+    __getattr__, __dir__ = _attached(
+        __name__, _HOMES, _RESULTS, _on_demand(__name__, _theirs)
     )

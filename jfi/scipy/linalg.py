@@ -21,30 +21,20 @@ if _typing.TYPE_CHECKING:
 else:
     import jax.scipy.linalg as _theirs
 
-    from .._advice._missing_names import explained as _explained
-    from .._dispatch._names import homes_of as _homes_of
+    from .._dispatch._names import attached as _attached
     from .._jax_internals import on_demand as _on_demand
-    from .._optional._packages import attach as _attach
 
-    del (
-        solve_sylvester,
-        sqrtm,
-    )  # JAX's: ours have derivatives, and are made on first use
-    _HOMES = {
-        "fractional_matrix_power": "_matrix_functions",
-        "logm": "_matrix_functions",
-        "solve_continuous_are": "_matrix_equations",
-        "solve_continuous_lyapunov": "_matrix_equations",
-        "solve_discrete_are": "_matrix_equations",
-        "solve_discrete_lyapunov": "_matrix_equations",
-        "solve_sylvester": "_matrix_equations",
-        "sqrtm": "_matrix_functions",
+    _HOMES = {  # also of names that JAX has: ours have derivatives
+        **dict.fromkeys(
+            "fractional_matrix_power logm sqrtm".split(),
+            "_foreign.solvers._matrix_functions",
+        ),
+        **dict.fromkeys(
+            """solve_continuous_are solve_continuous_lyapunov solve_discrete_are
+            solve_discrete_lyapunov solve_sylvester""".split(),
+            "_foreign.solvers._matrix_equations",
+        ),
     }
-    __getattr__, __dir__ = _attach(
-        __name__,
-        {
-            **_homes_of("scipy.linalg", globals()),
-            **{name: f"._foreign.solvers.{home}" for name, home in _HOMES.items()},
-        },
-        _on_demand(__name__, _theirs, _explained(__name__)),
+    __getattr__, __dir__ = _attached(
+        __name__, _HOMES, otherwise=_on_demand(__name__, _theirs)
     )

@@ -49,11 +49,9 @@ if _typing.TYPE_CHECKING:
         spline_filter1d as spline_filter1d,
     )
 else:
-    from .._advice._missing_names import explained as _explained
-    from .._optional._packages import attach as _attach
+    from .._dispatch._names import attached as _attached
 
-    del map_coordinates  # JAX's: ours has all orders and modes
-    _HOMES = {
+    _HOMES = {  # `map_coordinates` has JAX as well: ours has all orders and modes
         **dict.fromkeys(
             "affine_transform geometric_transform rotate".split(), "_affine"
         ),
@@ -79,8 +77,7 @@ else:
             "_smoothing",
         ),
     }
-    __getattr__, __dir__ = _attach(
+    __getattr__, __dir__ = _attached(
         __name__,
-        {name: f"._foreign.images.{home}" for name, home in _HOMES.items()},
-        _explained(__name__),
+        {name: f"_foreign.images.{home}" for name, home in _HOMES.items()},
     )

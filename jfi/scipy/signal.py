@@ -6,10 +6,6 @@ from jax.scipy.signal import *  # pyright: ignore[reportWildcardImportFromLibrar
 
 
 if not _typing.TYPE_CHECKING:
-    from .._advice._missing_names import explained as _explained
-    from .._dispatch._names import homes_of as _homes_of
-    from .._optional._packages import attach as _attach
+    from .._dispatch._names import attached as _attached
 
-    __getattr__, __dir__ = _attach(
-        __name__, _homes_of("scipy.signal", globals()), _explained(__name__)
-    )
+    __getattr__, __dir__ = _attached(__name__)

@@ -27,13 +27,10 @@ if _typing.TYPE_CHECKING:
 else:
     import jax.scipy.special as _theirs
 
-    from .._advice._missing_names import explained as _explained
-    from .._dispatch._names import homes_of as _homes_of
+    from .._dispatch._names import attached as _attached
     from .._jax_internals import on_demand as _on_demand
-    from .._optional._packages import attach as _attach
 
-    __getattr__, __dir__ = _attach(
+    __getattr__, __dir__ = _attached(
         __name__,
-        _homes_of("scipy.special", globals()),
-        _on_demand(__name__, _theirs, _explained(__name__)),  # deprecated names
+        otherwise=_on_demand(__name__, _theirs),  # deprecated names
     )

@@ -8,11 +8,14 @@ import numpy as np
 from jax.core import Tracer
 from numpy.typing import ArrayLike
 
+from ..._dispatch._materialising import of_plain_arrays
 from ..._errors import InterpolationError
 
 
 Numbers: TypeAlias = ArrayLike | jax.Array
 Extrapolation: TypeAlias = bool | Literal["periodic"]
+# The methods that take arrays.
+_CALLS = frozenset("__init__ __call__ ev integral integrate".split())
 
 
 class Interpolator:
@@ -27,6 +30,8 @@ class Interpolator:
     settings: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls) -> None:
+        for name in _CALLS & vars(cls).keys():
+            setattr(cls, name, of_plain_arrays(vars(cls)[name]))
         jax.tree_util.register_pytree_with_keys(
             cls,
             lambda x: (

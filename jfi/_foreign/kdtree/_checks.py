@@ -10,6 +10,7 @@ import numpy as np
 from jax.core import Tracer
 from numpy.typing import NDArray
 
+from ..._dispatch._materialising import plain_array
 from ..._errors import KDTreeError
 
 
@@ -61,7 +62,8 @@ def check_data(shape: tuple[int, ...], dtype: Any) -> None:
 def query_points(x: Any, m: int, name: str) -> jax.Array | NDArray[Any]:
     """Queries in the dtype that their distances have; a NumPy array stays one."""
     # Not `np.asarray` for lists: there may be tracers in them.
-    points = x if isinstance(x, (jax.Array, np.ndarray)) else jnp.asarray(x)
+    plain = isinstance(x, (jax.Array, np.ndarray))
+    points = x if plain else jnp.asarray(plain_array(name.removesuffix("()"), x))
     dtype, shape = points.dtype, points.shape
     wanted = _float_dtype(dtype, jax.dtypes.canonicalize_dtype(np.int64))
     if not shape or shape[-1] != m or wanted is None:

@@ -9,6 +9,7 @@ from jax.core import Tracer
 from jax.tree_util import GetAttrKey
 from numpy.typing import ArrayLike
 
+from ..._dispatch._materialising import plain_array
 from ..._errors import KDTreeError
 from . import _checks as checks
 from ._calls import Given
@@ -40,7 +41,8 @@ class TreeOfPoints:
         balanced_tree: bool = True,
         boxsize: ArrayLike | None = None,
     ) -> None:
-        values: Any = data if isinstance(data, Tracer) else np.array(data)
+        given = plain_array("KDTree", data)
+        values: Any = given if isinstance(given, Tracer) else np.array(given)
         checks.check_data(values.shape, values.dtype)
         self._settings = checks.checked_settings(
             values.shape[1], leafsize, compact_nodes, balanced_tree, boxsize

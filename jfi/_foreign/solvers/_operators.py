@@ -6,6 +6,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from ..._dispatch._custom_array import CustomArray
+from ..._dispatch._materialising import plain_array
 from ..._errors import SolverError
 from ._sparse import coordinates
 
@@ -69,7 +71,8 @@ class LinearOperator:
 
     def matmat(self, x: Any) -> jax.Array:
         """The product with an `(n, k)` matrix."""
-        return jax.vmap(self.matvec, 1, 1)(jnp.asarray(x))
+        matrix = jnp.asarray(plain_array("LinearOperator.matmat", x))
+        return jax.vmap(self.matvec, 1, 1)(matrix)
 
     def __matmul__(self, other: Any) -> Any:
         if isinstance(other, LinearOperator):
@@ -79,7 +82,7 @@ class LinearOperator:
                 lambda x: other.rmatvec(self.rmatvec(x)),
                 dtype=other.dtype,
             )
-        other = jnp.asarray(other)
+        other = jnp.asarray(plain_array("LinearOperator.matmul", other))
         return self.matvec(other) if other.ndim == 1 else self.matmat(other)
 
     def __call__(self, x: Any) -> Any:
@@ -146,6 +149,8 @@ def aslinearoperator(A: Any) -> LinearOperator:  # noqa: N803
     """
     if isinstance(A, LinearOperator):
         return A
+    if isinstance(A, CustomArray):  # its own rule of matmul is asked
+        return LinearOperator((A.shape[0], A.shape[1]), lambda x: A @ x, dtype=A.dtype)
     if hasattr(A, "shape") and not hasattr(A, "nse") and not hasattr(A, "tocoo"):
         matrix = jnp.asarray(A)
         return LinearOperator(
@@ -159,7 +164,7 @@ def aslinearoperator(A: Any) -> LinearOperator:  # noqa: N803
 
 
 def _sized(x: Any, size: int) -> jax.Array:
-    vector = jnp.asarray(x)
+    vector = jnp.asarray(plain_array("LinearOperator.matvec", x))
     if vector.shape != (size,):
         message = (
             f"A LinearOperator takes vectors of shape ({size},) here, and got shape "

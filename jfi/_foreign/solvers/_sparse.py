@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._dispatch._materialising import plain_array
 from ..._errors import SolverError
 from ..host import host_call, runs_now
 from ._options import precise_dtype
@@ -125,7 +126,7 @@ def spsolve(A: Any, b: Any, permc_spec: str | None = None) -> jax.Array:  # noqa
             that does not fit.
     """
     matrix = coordinates(A, "spsolve")
-    right = jnp.asarray(b)
+    right = jnp.asarray(plain_array("scipy.sparse.linalg.spsolve", b))
     rows, columns = matrix.shape
     if rows != columns or right.ndim not in (1, 2) or right.shape[0] != rows:
         message = (

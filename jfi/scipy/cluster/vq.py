@@ -6,6 +6,6 @@ from jax.scipy.cluster.vq import *  # pyright: ignore[reportWildcardImportFromLi
 
 
 if not _typing.TYPE_CHECKING:
-    from ..._advice._missing_names import explained as _explained
+    from ..._dispatch._names import attached as _attached
 
-    __getattr__ = _explained(__name__)
+    __getattr__, __dir__ = _attached(__name__)

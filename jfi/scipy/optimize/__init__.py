@@ -45,22 +45,10 @@ else:
     import jax.scipy.optimize as _theirs
     from jax.scipy.optimize import *  # pyright: ignore[reportWildcardImportFromLibrary]
 
-    from ..._advice._missing_names import explained as _explained
+    from ..._dispatch._names import attached as _attached
     from ..._jax_internals import on_demand as _on_demand
-    from ..._optional._packages import attach as _attach
 
-    del minimize  # JAX's: ours, which has it too, is made on first use
     _HOMES = {
-        "CurveFitResult": "_curve_fit",
-        "LeastSquaresResult": "_least_squares",
-        "LinprogResult": "_programming",
-        "MinimizeResult": "_minimize",
-        "MinimizeScalarResult": "_scalar_minima",
-        "RootResult": "_roots",
-        "RootScalarResult": "_scalar_roots",
-        "bisect": "_brackets",
-        "brenth": "_brackets",
-        "brentq": "_brackets",
         "curve_fit": "_curve_fit",
         "fixed_point": "_fixed_points",
         "least_squares": "_least_squares",
@@ -68,14 +56,24 @@ else:
         "linprog": "_programming",
         "minimize": "_minimize",
         "minimize_scalar": "_scalar_minima",
-        "newton": "_brackets",
-        "ridder": "_brackets",
         "root": "_roots",
         "root_scalar": "_scalar_roots",
-        "toms748": "_brackets",
+        **dict.fromkeys(
+            "bisect brenth brentq newton ridder toms748".split(), "_brackets"
+        ),
     }
-    __getattr__, __dir__ = _attach(
+    _RESULTS = {
+        "CurveFitResult": "_curve_fit",
+        "LeastSquaresResult": "_least_squares",
+        "LinprogResult": "_programming",
+        "MinimizeResult": "_minimize",
+        "MinimizeScalarResult": "_scalar_minima",
+        "RootResult": "_roots",
+        "RootScalarResult": "_scalar_roots",
+    }
+    __getattr__, __dir__ = _attached(
         __name__,
-        {name: f".._foreign.solvers.{home}" for name, home in _HOMES.items()},
-        _on_demand(__name__, _theirs, _explained(__name__)),
+        {name: f"_foreign.solvers.{home}" for name, home in _HOMES.items()},
+        {name: f".._foreign.solvers.{home}" for name, home in _RESULTS.items()},
+        _on_demand(__name__, _theirs),
     )

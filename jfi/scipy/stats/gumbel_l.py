@@ -1,3 +1,11 @@
 """The distribution gumbel_l: `jax.scipy.stats.gumbel_l`."""
 
+import typing as _typing
+
 from jax.scipy.stats.gumbel_l import *  # pyright: ignore[reportWildcardImportFromLibrary]
+
+
+if not _typing.TYPE_CHECKING:
+    from ..._dispatch._names import attached as _attached
+
+    __getattr__, __dir__ = _attached(__name__)

@@ -1,3 +1,11 @@
 """The distribution pareto: `jax.scipy.stats.pareto`."""
 
+import typing as _typing
+
 from jax.scipy.stats.pareto import *  # pyright: ignore[reportWildcardImportFromLibrary]
+
+
+if not _typing.TYPE_CHECKING:
+    from ..._dispatch._names import attached as _attached
+
+    __getattr__, __dir__ = _attached(__name__)

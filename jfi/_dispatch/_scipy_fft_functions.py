@@ -1,9 +1,0 @@
-"""The functions of `jax.scipy.fft` as jfi has them: each is made on first use."""
-
-from typing import Any
-
-from ._namespace import wrapped
-
-
-def __getattr__(name: str) -> Any:
-    return wrapped(f"scipy.fft.{name}")
