@@ -77,8 +77,8 @@ def collisions(one, other):
 
 def plain(value):
     """JAX's function behind one of jfi that looks for rules."""
-    module = str(getattr(value, "__module__", ""))
-    return value.__wrapped__ if module.startswith("jfi._dispatch") else value
+    is_ours = str(getattr(value, "__module__", "")).startswith("jfi.")
+    return value.__wrapped__ if is_ours and hasattr(value, "__wrapped__") else value
 
 
 def differences(page):
