@@ -16,4 +16,8 @@ from ._attaching import (
     has_advice as has_advice,
     mark_advised as mark_advised,
 )
-from ._frames import hide_frames as hide_frames, hiding_frames as hiding_frames
+from ._frames import (
+    hide_frames as hide_frames,
+    hides_frames as hides_frames,
+    hiding_frames as hiding_frames,
+)

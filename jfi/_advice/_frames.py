@@ -43,6 +43,9 @@ def hide_frames(error: Exception) -> None:
         error.__traceback__ = _without_hidden(error.__traceback__)
 
 
+_HIDES = "__jfi_hides_frames__"
+
+
 def hiding_frames(fn: Callable[P, R]) -> Callable[P, R]:
     """Decorate a public function that calls functions of users: see `hide_frames`.
 
@@ -57,7 +60,13 @@ def hiding_frames(fn: Callable[P, R]) -> Callable[P, R]:
             hide_frames(error)
             raise
 
+    vars(shown)[_HIDES] = True
     return shown
+
+
+def hides_frames(fn: Callable[..., Any]) -> bool:
+    """Whether a function was decorated so."""
+    return hasattr(fn, _HIDES)
 
 
 def _without_hidden(traceback: TracebackType | None) -> TracebackType | None:
