@@ -23,7 +23,7 @@ def of_setting(error: BaseException) -> str | None:
         return None
     kind, name = found[1].rpartition(".")[2], found[2]
     root = re.split(r"[.\[]", name)[0]
-    return _told(
+    return _with_line(
         f"jit takes arrays and numbers, and {name} is of the class {kind}.",
         "@{jnp}.autojit, which takes settings and objects as they are; or "
         f"jit(..., static_argnames={root!r}), if it is hashable",
@@ -40,13 +40,13 @@ def of_unhashable(error: BaseException) -> str | None:
         what, other = "array", "leave it out of static_argnums: it is data"
     else:
         what, other = kind, "pass a tuple in place of a list"
-    return _told(
+    return _with_line(
         f"A static argument of jit must be hashable, and this is {_an(what)}.",
         f"@{{jnp}}.autojit, which takes lists and dicts as they are; or {other}",
     )
 
 
-def _told(said: str, general: str) -> str:
+def _with_line(said: str, general: str) -> str:
     place = calling()
     shown = place.shown if place is not None else ""
     jnp = place.alias if place is not None else "jnp"
@@ -81,7 +81,7 @@ def of_axes(
     if size is not None and fitting != in_axes and not kwargs:
         braced = repr(fitting).replace("{", "{{").replace("}", "}}")
         ways.insert(0, f"{{jnp}}.vmap(f, in_axes={braced})")
-    return _told(said, "; or ".join(ways))
+    return _with_line(said, "; or ".join(ways))
 
 
 _OF_VMAP = (

@@ -19,18 +19,18 @@ def advice_for(error: BaseException) -> str | None:
     if name is None:
         return None
     if not isinstance(owner, jax.Array):
-        return _told(error, name, _lines_of_class(owner).get(name))
-    return _told(error, name, OF_ARRAYS.get(name) or _of_array(name))
+        return _line_instead(error, name, _lines_of_class(owner).get(name))
+    return _line_instead(error, name, OF_ARRAYS.get(name) or _of_array(name))
 
 
 def of_size(error: BaseException) -> str | None:
     """For `x.size()`, which is a number here."""
-    return _told(error, "size", "{x}.shape[{args}]")
+    return _line_instead(error, "size", "{x}.shape[{args}]")
 
 
 def of_view(error: BaseException) -> str | None:
     """For `x.view(-1)`, which asks for a dtype here."""
-    return _told(error, "view", OF_ARRAYS["view"])
+    return _line_instead(error, "view", OF_ARRAYS["view"])
 
 
 def _name_of(error: BaseException) -> str | None:
@@ -59,7 +59,7 @@ def _of_array(name: str) -> str | None:
     return None
 
 
-def _told(error: BaseException, name: str, line: str | None) -> str | None:
+def _line_instead(error: BaseException, name: str, line: str | None) -> str | None:
     """The advice, if the user's line has this attribute."""
     place = find(error)
     if place is None or line is None:

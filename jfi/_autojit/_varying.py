@@ -39,7 +39,7 @@ class Numbers:
             opened: The call, with all of them as data.
         """
         found = {i: number_key(opened.objects[i]) for i in varying(opened)}
-        if not found or _tells_types(opened.graph):
+        if not found or _asks_for_types(opened.graph):
             return frozenset(found)
         if opened.graph not in self._first and len(self._first) >= MAX_GRAPHS:
             self.clear()
@@ -71,7 +71,7 @@ def _may_vary(opened: Opened, i: int) -> bool:
 _ASKS_TYPE = {"isinstance", "type", "hasattr", "getattr", "str", "repr", "format"}
 
 
-def _tells_types(graph: Graph) -> bool:
+def _asks_for_types(graph: Graph) -> bool:
     """Whether the user's code may tell a number from what stands for it in a trace.
 
     What it does then may depend on the value besides: one comparison of the code would

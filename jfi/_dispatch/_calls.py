@@ -86,16 +86,18 @@ class Function:
     def _canonical(
         self, given: Mapping[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        told = {k: v for k, v in given.items() if not self._is_default(k, v)}
-        only = [k for k, p in enumerate(self._positional) if self._must_come(p, told)]
+        explicit = {k: v for k, v in given.items() if not self._is_default(k, v)}
+        only = [
+            k for k, p in enumerate(self._positional) if self._must_come(p, explicit)
+        ]
         first = self._positional[: only[-1] + 1 if only else 0]
-        args = tuple(told.pop(p.name, p.default) for p in first if p.name in given)
-        return args, told
+        args = tuple(explicit.pop(p.name, p.default) for p in first if p.name in given)
+        return args, explicit
 
-    def _must_come(self, parameter: Parameter, told: Mapping[str, Any]) -> bool:
+    def _must_come(self, parameter: Parameter, explicit: Mapping[str, Any]) -> bool:
         """Whether a parameter is passed by position."""
         if parameter.kind is Parameter.POSITIONAL_ONLY:
-            return parameter.name in told
+            return parameter.name in explicit
         return parameter.default is Parameter.empty
 
     def _is_default(self, name: str, value: Any) -> bool:

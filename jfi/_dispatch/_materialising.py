@@ -124,7 +124,7 @@ def _dense(name: str, x: Any, depth: int = DEPTH) -> Any:
     if is_custom(cls):
         _permit(name, x)
         dense = materialise(x)
-        _tell(name, x, dense)
+        _warn_of_plain_array(name, x, dense)
         return dense
     if not depth:
         return x
@@ -213,7 +213,7 @@ def _call(name: str) -> str:
     return f"jnp.{name}(jnp.materialise(x))"
 
 
-def _tell(name: str, x: Any, dense: Any) -> None:
+def _warn_of_plain_array(name: str, x: Any, dense: Any) -> None:
     """Warn, once for each function of a class."""
     cls = type(x)
     if policy_of(cls, name) != "warn" or name in _warned.get(cls, ()):

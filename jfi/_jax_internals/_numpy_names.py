@@ -22,7 +22,7 @@ def on_demand(
 
     def get(name: str) -> Any:
         try:
-            with warnings.catch_warnings(record=True) as told:
+            with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 value = getattr(theirs, name)
         except AttributeError as error:
@@ -30,16 +30,19 @@ def on_demand(
                 return otherwise(name)
             message = f"module {ours!r} has no attribute {name!r}"
             raise AttributeError(message, name=name) from error
-        for warning in told:  # Python shows deprecations of the user's own lines
+        for warning in caught:  # Python shows deprecations of the user's own lines
             message = str(warning.message)
-            warnings.warn(message, warning.category, stacklevel=_user_level())
+            warnings.warn(message, warning.category, stacklevel=_level_outside_jfi())
         return value
 
     return get
 
 
-def _user_level() -> int:
-    """The `stacklevel` of the first frame outside of jfi."""
+def _level_outside_jfi() -> int:
+    """The `stacklevel` of the first frame that is not jfi's.
+
+    `_values.user_level` also skips JAX's, and is out of reach on this floor.
+    """
     frame, level = inspect.currentframe(), 0
     while frame and frame.f_globals.get("__name__", "").startswith("jfi."):
         frame, level = frame.f_back, level + 1

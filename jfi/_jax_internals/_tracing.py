@@ -41,7 +41,7 @@ def trace_context() -> Callable[[], bool] | None:
     one = jax.ShapeDtypeStruct((2,), "float32")
     outside_of_tracing(lambda: jax.eval_shape(jax.vmap(row), one))
     known = [["BatchTrace", "DynamicJaxprTrace"]]
-    return is_top_level if seen == known and _tells_tracing(is_top_level) else None
+    return is_top_level if seen == known and _notices_tracing(is_top_level) else None
 
 
 def _kinds(trace: Any, outermost: Any) -> list[str]:
@@ -66,7 +66,7 @@ def trace_state() -> Callable[[], bool] | None:
     def is_top_level() -> bool:
         return bool(get_opaque_trace_state() == outside)
 
-    return is_top_level if _tells_tracing(is_top_level) else None
+    return is_top_level if _notices_tracing(is_top_level) else None
 
 
 def _calls_no_jax() -> bool:
@@ -74,7 +74,7 @@ def _calls_no_jax() -> bool:
     return calls_of_jax() == 0
 
 
-def _tells_tracing(is_top_level: Callable[[], bool]) -> bool:
+def _notices_tracing(is_top_level: Callable[[], bool]) -> bool:
     """Whether a test answers right at top level and under three transformations."""
     seen: list[bool] = []
 

@@ -19,13 +19,13 @@ class StoreKeeper:
     Args:
         folder: That of the store.
         server: Runs programs in another process; None: all run here.
-        tells: Whether to warn of functions whose programs can't be kept.
+        announces: Whether to warn of functions whose programs can't be kept.
     """
 
     def __init__(
-        self, folder: Path, server: Server | None = None, *, tells: bool = False
+        self, folder: Path, server: Server | None = None, *, announces: bool = False
     ) -> None:
-        self.places = Places(Store(folder), server, tells=tells)
+        self.places = Places(Store(folder), server, announces=announces)
 
     def keep(self, place: Place) -> KeptProgram | None:
         """What compiles the program of a place; None if it can't be kept."""
@@ -61,7 +61,7 @@ class ModeKeeper(NamedTuple):
 def _keeper(folder: Path, mode: Mode, timeout: float | None) -> StoreKeeper:
     stays = mode == "server"
     server = None if mode == "disk" else ServerLink(folder, stays, timeout)
-    return StoreKeeper(folder, server, tells=True)
+    return StoreKeeper(folder, server, announces=True)
 
 
 def folder_in_use() -> Path:

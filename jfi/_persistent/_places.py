@@ -51,13 +51,13 @@ class Places:
     Args:
         store: The files.
         server: Runs programs elsewhere; None: all are loaded here.
-        tells: Whether to warn of functions whose programs can't be kept.
+        announces: Whether to warn of functions whose programs can't be kept.
     """
 
     def __init__(
-        self, store: Store, server: Server | None = None, *, tells: bool = False
+        self, store: Store, server: Server | None = None, *, announces: bool = False
     ) -> None:
-        self.store, self.server, self._tells = store, server, tells
+        self.store, self.server, self._announces = store, server, announces
 
     def find(self, key: str, asked: AskedFor) -> Found | None:
         """Find a program; None: it must be compiled."""
@@ -107,7 +107,7 @@ class Places:
     def not_kept(self, name: str, why: str) -> None:
         """A program can't be kept."""
         is_new = LEDGER.not_kept(name, why)
-        if is_new and self._tells:
+        if is_new and self._announces:
             warnings.warn(
                 f"{name}() is compiled at each start of the script: {why}.",
                 LocalFallbackWarning,

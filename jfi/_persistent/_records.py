@@ -116,27 +116,29 @@ class _Pickler(pickle.Pickler):
 
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, Delivery):
-            graph = [(_told(kind), *rest) for kind, *rest in obj.graph]
-            changes = [(node, _told(kind), *rest) for node, kind, *rest in obj.changes]
+            graph = [(_stored_kind(kind), *rest) for kind, *rest in obj.graph]
+            changes = [
+                (node, _stored_kind(kind), *rest) for node, kind, *rest in obj.changes
+            ]
             return _delivery, (graph, changes)
         return NotImplemented
 
 
-def _told(kind: Kind) -> Kind | None:
+def _stored_kind(kind: Kind) -> Kind | None:
     return None if isinstance(kind, ObjectKind) else kind
 
 
 def _delivery(graph: Sequence[Any], changes: Sequence[Any]) -> Delivery:
     return Delivery(
-        tuple((_kind(kind, part), part, below) for kind, part, below in graph),
+        tuple((_restored_kind(kind, part), part, below) for kind, part, below in graph),
         tuple(
-            Change(node, _kind(kind, part), part, *rest)
+            Change(node, _restored_kind(kind, part), part, *rest)
             for node, kind, part, *rest in changes
         ),
     )
 
 
-def _kind(kind: Kind | None, part: Any) -> Kind:
+def _restored_kind(kind: Kind | None, part: Any) -> Kind:
     """The kind of a node; that of an object is made for its class.
 
     Objects are put together by it, and compared with nothing.

@@ -104,12 +104,12 @@ def key_repr(key: jax.Array) -> Any:
     name = _name_of(typed)
     words = np.asarray(jax.random.key_data(typed))
 
-    def tell(part: Any, depth: int) -> Any:
+    def listed(part: Any, depth: int) -> Any:
         if depth:
-            return [tell(row, depth - 1) for row in part]
+            return [listed(row, depth - 1) for row in part]
         return "-".join([name, *(f"{word:08x}" for word in part.ravel().tolist())])
 
-    return tell(words, typed.ndim)
+    return listed(words, typed.ndim)
 
 
 def _holds_keys(data: Any) -> bool:

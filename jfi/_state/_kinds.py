@@ -107,7 +107,7 @@ def printed(x: object) -> str:
 
 def is_code(x: object) -> bool:
     """Whether a value is code or a means of the process, and no data."""
-    named = callable(x) and not _is_opened(type(x)) and hasattr(x, "__name__")
+    named = callable(x) and not _is_python_class(type(x)) and hasattr(x, "__name__")
     return isinstance(x, _CODE) or named
 
 
@@ -149,7 +149,7 @@ def refuse_opaque(x: object, path: str) -> None:
             "by state = nnx.state(model); nnx.replace_by_pure_dict(state, loaded); "
             "nnx.update(model, state)."
         )
-    hidden = not _is_opened(cls)
+    hidden = not _is_python_class(cls)
     if not (hidden or isinstance(x, _CONTAINERS)):
         try:
             object.__reduce_ex__(x, 2)  # Python knows of memory beyond the attributes
@@ -169,7 +169,7 @@ _CONTAINERS: tuple[Any, ...] = (
 )  # fmt: skip
 
 
-def _is_opened(cls: type) -> bool:
+def _is_python_class(cls: type) -> bool:
     """Whether a class is one of Python code, over builtin containers at most."""
     heap = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made by a class statement, and some in C
     known = (*_CONTAINERS, object)

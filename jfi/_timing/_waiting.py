@@ -44,16 +44,16 @@ def waiting(
     """
     given = (getattr(fn, "__self__", None), args)
     leaves = jax.tree.leaves(result)
-    if any(map(_is_opened, leaves)):
+    if any(map(_holds_attributes, leaves)):
         return lambda found: jax.block_until_ready(list(_arrays(found)))
     if any(isinstance(leaf, jax.Array) for leaf in leaves):
         return jax.block_until_ready
-    if any(map(_is_opened, jax.tree.leaves(given))):
+    if any(map(_holds_attributes, jax.tree.leaves(given))):
         return lambda _: jax.block_until_ready(list(_arrays(given)))
     return jax.block_until_ready
 
 
-def _is_opened(x: object) -> bool:
+def _holds_attributes(x: object) -> bool:
     return not is_library(type(x)) and bool(attributes_of(x))
 
 
@@ -64,6 +64,6 @@ def _arrays(tree: object) -> Iterator[jax.Array]:
         for leaf in jax.tree.leaves(places.pop()):
             if isinstance(leaf, jax.Array):
                 yield leaf
-            elif id(leaf) not in seen and _is_opened(leaf):
+            elif id(leaf) not in seen and _holds_attributes(leaf):
                 seen[id(leaf)] = leaf
                 places.append(dict(attributes_of(leaf)))

@@ -98,7 +98,7 @@ def shard_map(fun: Function, options: dict[str, Any]) -> Function:
         def run(keys: Keys | None) -> Any:
             if keys is None:
                 return jax.shard_map(fun, **options)(*args)
-            if "check_vma" not in options and not _tells_apart(options, names):
+            if "check_vma" not in options and not _splits_over(options, names):
                 raise RandomError(_SAME)
 
             def shard(*args: Any) -> Any:
@@ -117,7 +117,7 @@ def shard_map(fun: Function, options: dict[str, Any]) -> Function:
     return sharded
 
 
-def _tells_apart(options: dict[str, Any], names: tuple[Any, ...]) -> bool:
+def _splits_over(options: dict[str, Any], names: tuple[Any, ...]) -> bool:
     """Whether each result is split over all axes, so that shards may differ."""
     specs = jax.tree.leaves(
         options["out_specs"],

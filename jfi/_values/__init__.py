@@ -48,6 +48,7 @@ from ._keys import (
     contents_key as contents_key,
     identity as identity,
     number_key as number_key,
+    typed_key as typed_key,
 )
 from ._naming import (
     argument_names as argument_names,

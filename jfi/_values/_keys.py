@@ -81,6 +81,17 @@ def number_key(value: complex | np.generic) -> Hashable:
     return type(value), value.real.hex(), value.imag.hex()
 
 
+def typed_key(value: Hashable) -> Hashable:
+    """Key of a constant by its type, too; of a number by `number_key`.
+
+    >>> typed_key("a") == typed_key("a"), typed_key(1.0) == typed_key(1)
+    (True, False)
+    """
+    if isinstance(value, (int, float, complex, np.number, np.bool_)):
+        return number_key(value)
+    return type(value), value
+
+
 def contents_key(array: np.ndarray[Any, Any]) -> Hashable:
     """Key of a NumPy array by type, shape and bytes."""
     return type(array), array.dtype, array.shape, array.tobytes()

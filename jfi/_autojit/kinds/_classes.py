@@ -23,7 +23,7 @@ from ..._values import (
     is_library,
     is_user_function,
     is_user_module,
-    number_key,
+    typed_key,
 )
 from .._modes import Mode
 from .._reading import Read, copied_module
@@ -366,10 +366,7 @@ def _form_of_copy(fn: types.FunctionType) -> Any:
     """What tells a plain function of a class, if it is a copy: see `_is_plain`."""
     defaults = fn.__defaults__ or ()
     if all(type(default) in _CONSTANT for default in defaults):
-        numbers = (int, float, complex)
-        keys: Any = tuple(
-            number_key(x) if isinstance(x, numbers) else (type(x), x) for x in defaults
-        )
+        keys: Any = tuple(map(typed_key, defaults))
     else:  # of a `__repr__`
         keys = identity(defaults)
     cells = [cell.cell_contents for cell in fn.__closure__ or ()]

@@ -28,10 +28,10 @@ from ..._values import (
     is_scalar,
     is_user_function,
     is_user_module,
-    number_key,
     odd_array,
     own_attributes,
     own_equality,
+    typed_key,
 )
 from .._reading import LRU_CACHED
 from . import (
@@ -85,9 +85,7 @@ CELL = functions.CellKind()
 VARIABLES = outside.VariablesKind()
 MODULE = outside.ModuleKind()
 TEXTUAL = kinds.ConstantKind(lambda x: (type(x), x, repr(x)))  # Decimal: 1.0, 1.00
-OF_USERS_CLASS = kinds.OfUsersClassKind(
-    lambda x: number_key(x) if isinstance(x, (int, float, complex)) else (type(x), x)
-)
+OF_USERS_CLASS = kinds.OfUsersClassKind(typed_key)
 SENTINEL = kinds.SentinelKind()
 REMEMBERING = remembering.RememberingKind()
 HASHABLE = kinds.HashableKind()

@@ -5,7 +5,7 @@ import operator
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from ..._values import Constant, number_key
+from ..._values import Constant, typed_key
 from ._base import IMMUTABLE, Expression, Kind, Source, Split, Watches
 
 
@@ -234,7 +234,7 @@ class DictKind(Kind):
 
     def contents(self, x: Any) -> Split:
         items = tuple(self._cls.items(x))
-        return tuple(Constant(_typed(k), k) for k, _ in items), [v for _, v in items]
+        return tuple(Constant(typed_key(k), k) for k, _ in items), [v for _, v in items]
 
     def keys(self, part: Any, children: Sequence[Any]) -> Sequence[Any] | None:
         names: Sequence[Any] = part
@@ -307,12 +307,6 @@ def items_of(
     return [(f"{get}({name})", len(wanted))]
 
 
-def _typed(key: Any) -> Any:
-    return (
-        number_key(key) if isinstance(key, (int, float, complex)) else (type(key), key)
-    )
-
-
 class SetKind(Kind):
     """A set: static by its elements and their types."""
 
@@ -333,7 +327,7 @@ class SetKind(Kind):
         set.clear(x)
 
     def keys(self, part: Any, children: Sequence[Any]) -> Sequence[Any] | None:
-        return [Constant(_typed(child), child) for child in children]
+        return [Constant(typed_key(child), child) for child in children]
 
     def put(self, x: Any, key: Any, value: Any) -> None:
         set.add(x, value)

@@ -3,7 +3,8 @@
 Start with `_functions`: a `HostFunction` is what others subclass, and `call_host` is
 how it is called. `_derivatives` says how it is differentiated, `_forms` in which form
 its library sees JAX's memory. `_primitives` are the two operations that JAX sees,
-`_runs` what happens when one runs; `_host_call` is the short way for a NumPy function.
+`_runs` what happens when one runs, `_settings` which calls may be remembered;
+`_host_call` is the short way for a NumPy function.
 """
 
 from ._derivatives import (
@@ -41,4 +42,9 @@ from ._runs import (
     device_of as device_of,
     runs_now as runs_now,
     to_jax as to_jax,
+)
+from ._settings import (
+    NUMBERS as NUMBERS,
+    constant_of as constant_of,
+    is_setting as is_setting,
 )

@@ -79,7 +79,7 @@ class NumpyCall(HostFunction):
     def run(self, *arguments: NDArray[Any]) -> list[NDArray[Any]]:
         """See `HostFunction.run`."""
         counts = _counts(arguments)
-        values, tree = flat_result(self._told(arguments), self.name)
+        values, tree = flat_result(self._explaining_read_only(arguments), self.name)
         self._refuse_other_tree(tree, arguments)
         if not self.may_write:
             values = [_own(value, arguments) for value in values]
@@ -115,13 +115,13 @@ class NumpyCall(HostFunction):
             self._seen.add(key)
         else:
             views = [_read_only(argument) for argument in arguments]
-            values, tree = flat_result(self._told(views), self.name)
+            values, tree = flat_result(self._explaining_read_only(views), self.name)
         if self._out is not None:
             self._compare(values, arguments)
             self._refuse_other_tree(tree, arguments)
         return [narrowed(value, self.name) for value in values], tree
 
-    def _told(self, arguments: Sequence[NDArray[Any]]) -> Any:
+    def _explaining_read_only(self, arguments: Sequence[NDArray[Any]]) -> Any:
         try:
             return self.on_arrays(*arguments)
         except ValueError as error:

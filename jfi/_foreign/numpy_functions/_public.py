@@ -1,6 +1,5 @@
 """`from_numpy` and the function that it returns."""
 
-import enum
 import functools
 import sys
 import types
@@ -14,8 +13,16 @@ from numpy.typing import NDArray
 
 from ..._advice import hide_frames
 from ..._errors import CallbackError
-from ..._values import Constant, Rest, function_name, number_key, partition
-from ..host import SHARED_BYTES, call_host, narrowed, runs_now, to_jax
+from ..._values import Rest, function_name, partition
+from ..host import (
+    SHARED_BYTES,
+    call_host,
+    constant_of,
+    is_setting,
+    narrowed,
+    runs_now,
+    to_jax,
+)
 from ._calls import NumpyCall
 from ._ordered import call_in_order
 from ._rules import Rules
@@ -204,11 +211,9 @@ class _NumpyFunction:
         return f"from_numpy({self._fn!r})"
 
     def _call_of(self, rest: Rest) -> NumpyCall:
-        # Objects may change, and equal ones may differ: no call of them is remembered.
-        if not all(map(_is_value, rest.others)):
+        if not all(map(is_setting, rest.others)):
             return self._call(rest)
-        key = (rest.structure, rest.is_taken, tuple(map(_key_of, rest.others)))
-        return self._cached_call(Constant(key, rest))
+        return self._cached_call(constant_of(rest))
 
     def _call(self, rest: Rest) -> NumpyCall:
         vmap, out = self._options["vmap"], self._options["out"]
@@ -249,18 +254,3 @@ def _numpy(leaf: jax.Array | NDArray[Any]) -> NDArray[Any]:
             raise CallbackError(message)
         return np.asarray(leaf)
     return leaf
-
-
-_NUMBERS = (int, float, complex, np.number, np.bool_)
-
-
-def _is_value(argument: object) -> bool:
-    """Whether an argument that is no array is what it is for ever."""
-    plain = (*_NUMBERS, str, bytes, enum.Enum, type, type(None), np.dtype)
-    return isinstance(argument, plain)
-
-
-def _key_of(argument: Any) -> object:
-    if isinstance(argument, _NUMBERS):
-        return number_key(argument)
-    return type(argument), argument

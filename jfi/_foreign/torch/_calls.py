@@ -1,6 +1,5 @@
 """Functions of tensors as functions of JAX arrays, for arguments of every form."""
 
-import enum
 import functools
 import types
 from collections.abc import Callable, Collection, Sequence
@@ -8,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from ..._advice import hide_frames
-from ..._values import Constant, Rest, number_key, partition
-from ..host import Spec
+from ..._values import Rest, partition
+from ..host import NUMBERS, Spec, constant_of, is_setting
 from ._signatures import Signature
 from ._tensors import becomes_tensor, to_array
 
@@ -65,7 +63,7 @@ class TorchFunction:
         try:
             return self._call(args, kwargs)
         except (TypeError, AttributeError) as error:
-            numbers = [x for x in args if _is_number(x)]
+            numbers = [x for x in args if isinstance(x, NUMBERS)]
             if not numbers:
                 raise
             if not self._runs_only_torch(args, kwargs):
@@ -75,7 +73,9 @@ class TorchFunction:
                 raise
             # torch.exp(1.0) takes no number, and F.dropout(x, 0.5) no tensor. Under jit
             # a number is a tensor anyway.
-            tensors = tuple(jnp.asarray(x) if _is_number(x) else x for x in args)
+            tensors = tuple(
+                jnp.asarray(x) if isinstance(x, NUMBERS) else x for x in args
+            )
             try:
                 return self._call(tensors, kwargs)
             except Exception:
@@ -85,15 +85,13 @@ class TorchFunction:
         leaves, rest = partition((args, kwargs), becomes_tensor)
         arrays = [to_array(leaf, self._name) for leaf in leaves]
         specs = tuple([Spec(array.shape, array.dtype) for array in arrays])
-        # Objects may change, and equal ones may differ: no signature outlives a call.
-        if not all(map(_is_value, rest.others)):
+        if not all(map(_is_setting, rest.others)):
             return self._signature(rest, specs, is_torchs=False)(arrays)
-        key = (rest.structure, rest.is_taken, tuple(map(_key_of, rest.others)))
-        return self._cached_signature(Constant(key, rest), specs)(arrays)
+        return self._cached_signature(constant_of(rest), specs)(arrays)
 
     def _runs_only_torch(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         _, rest = partition((args, kwargs), becomes_tensor)
-        return self._is_torchs and all(map(_is_value, rest.others))
+        return self._is_torchs and all(map(_is_setting, rest.others))
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -126,9 +124,6 @@ class TorchFunction:
         return Signature(*given, is_torchs=is_torchs)
 
 
-_NUMBERS = (int, float, complex, np.number, np.bool_)
-
-
 _PASSED_ON = (
     "jfi passes a number on as it is, here {number!r} to {name}. "
     "If the function takes no number, pass jnp.asarray({number!r})."
@@ -150,17 +145,5 @@ def _is_torchs(function: object) -> bool:
     return module.partition(".")[0] == "torch"
 
 
-def _is_number(argument: object) -> bool:
-    return isinstance(argument, _NUMBERS)
-
-
-def _is_value(argument: object) -> bool:
-    """Whether an argument that is no array is what it is for ever."""
-    plain = isinstance(argument, (*_NUMBERS, str, bytes, enum.Enum, type, type(None)))
-    return plain or type(argument).__module__ == "torch"  # torch.float32 ...
-
-
-def _key_of(argument: Any) -> object:
-    if isinstance(argument, _NUMBERS):
-        return number_key(argument)
-    return type(argument), argument
+def _is_setting(argument: object) -> bool:
+    return is_setting(argument) or type(argument).__module__ == "torch"  # torch.float32
