@@ -23,7 +23,6 @@ from ._modes import Mode as Mode
 from ._opening import contents_of as contents_of, variables_read as variables_read
 from ._recent import (
     MAX_FUNCTIONS as MAX_FUNCTIONS,
-    Recent as Recent,
     code_of as code_of,
 )
 from ._watching import (

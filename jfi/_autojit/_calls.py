@@ -12,7 +12,7 @@ from .._jax_internals import setting
 from .._jit._executables import OtherArraysError
 from .._jit._per_function import options_key, weakly
 from .._random.traced import FoundDraws
-from .._values import copied_if_numpy, function_label, function_name
+from .._values import Recent, copied_if_numpy, function_label, function_name
 from ._effects import EffectsError
 from ._graphs import Opened
 from ._history import History, running
@@ -27,7 +27,7 @@ from ._outcomes import Outcome
 from ._parameters import Parameter as Parameter, parameters_of
 from ._programs import CompiledBody, Program, Programs, UnreadError
 from ._reading import Assumed, Read
-from ._recent import MAX_FUNCTIONS, Known, Recent, code_of, of_this_copy, portable
+from ._recent import MAX_FUNCTIONS, Known, code_of, of_this_copy, portable
 from ._shardings import constrain, leaf_options, split_options
 from ._varying import Numbers
 from ._watching import UnwatchedError, refuse_unwatched, warn_of_copies, warn_once

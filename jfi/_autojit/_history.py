@@ -212,8 +212,8 @@ class History:
                 return name, True
         return "\n".join(change.path for change in changes) or None, False
 
-    def says(self, what: str) -> bool:
-        """Whether to say something now: once for each function."""
+    def is_first_time(self, what: str) -> bool:
+        """Whether this is the first time that something is to be said of the function."""
         with self._lock:
             new = what not in self._said
             self._said.add(what)

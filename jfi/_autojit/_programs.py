@@ -1,6 +1,5 @@
 """The compiled code for one graph of arguments, and the table of these programs."""
 
-import collections
 import functools
 import threading
 from collections.abc import Callable, Collection, Hashable, Sequence
@@ -9,6 +8,7 @@ from typing import Any, NamedTuple
 from .._jax_internals import at_top_level, setting
 from .._jit._executables import Jitted
 from .._jit._function import Compiled
+from .._values import Recent
 from ._callbacks import may_call_back, refusing_clones
 from ._changes import contents, find_changes
 from ._effects import (
@@ -211,18 +211,11 @@ class Program:
 
 
 class Programs:
-    """The programs of one function, the least recently used first.
-
-    Attributes:
-        most: How many are kept.
-    """
+    """The programs of one function."""
 
     def __init__(self) -> None:
-        self.most: int = MAX_PROGRAMS
-        self._lock = threading.Lock()  # for the tables alone: never held while tracing
-        self._table: collections.OrderedDict[Hashable, Program] = (
-            collections.OrderedDict()
-        )
+        self._lock = threading.Lock()
+        self._table: Recent[Program] = Recent(MAX_PROGRAMS, Program.forget)
         self._frozen: dict[Hashable, frozenset[int]] = {}
 
     def __len__(self) -> int:
@@ -242,27 +235,17 @@ class Programs:
 
     def get(self, graph: Graph, make: Callable[[], Program]) -> Program:
         """The program for a graph, made if there is none."""
-        with self._lock:
-            program = self._table.get(graph)
-            if program is not None:
-                self._table.move_to_end(graph)
-                return program
-        made = make()
-        with self._lock:
-            program = self._table.setdefault(graph, made)
-            while len(self._table) > self.most:
-                self._table.popitem(last=False)[1].forget()
-            return program
+        known = self._table.find(graph)
+        return self._table.add(graph, make()) if known is None else known
+
+    def keep_at_most(self, most: int) -> None:
+        """Let programs go from this number on."""
+        self._table.most = most
 
     def drop(self, graph: Graph) -> None:
-        with self._lock:
-            program = self._table.pop(graph, None)
-        if program is not None:
-            program.forget()
+        self._table.drop(graph)
 
     def clear(self) -> None:
         with self._lock:
-            for program in self._table.values():
-                program.forget()
-            self._table.clear()
             self._frozen.clear()
+        self._table.clear()

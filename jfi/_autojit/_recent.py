@@ -15,13 +15,10 @@ What copies can't share is told by `is`, and compiled anew for each: a function 
 `jax.jit`, a generator of random numbers.
 """
 
-import collections
 import dataclasses
 import functools
-import threading
 import types
-from collections.abc import Callable, Hashable
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from .._values import Constant
 from ._graphs import Node, Opened
@@ -31,32 +28,7 @@ from .kinds._classify import CLASS, FUNCTION, PLAIN, VARIABLES
 from .kinds._functions import BodyKind, in_module
 
 
-T = TypeVar("T")
-
 MAX_FUNCTIONS = 128  # that came from other processes, of which programs are kept
-
-
-class Recent(Generic[T]):
-    """What was made lately for some keys: the least recently used goes."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._lock = threading.Lock()
-        self._table: collections.OrderedDict[Hashable, T] = collections.OrderedDict()
-
-    def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What there is for a key, made if there is nothing.
-
-        Raises:
-            TypeError: The key can't be hashed.
-        """
-        with self._lock:
-            if key not in self._table:
-                self._table[key] = make()
-                while len(self._table) > self._most:
-                    self._table.popitem(last=False)
-            self._table.move_to_end(key)
-            return self._table[key]
 
 
 @dataclasses.dataclass

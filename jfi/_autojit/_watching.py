@@ -61,7 +61,7 @@ def stale(function: str, what: str) -> str:
 
 def warn_once(history: History, error: UnwatchedError) -> None:
     """Say that a function is not compiled, and why."""
-    if history.says("unwatched"):
+    if history.is_first_time("unwatched"):
         message = uncompiled_because(str(error))
         warnings.warn(message, UncompiledWarning, stacklevel=user_level())
 
@@ -82,7 +82,7 @@ def warn_of_copies(
         if opened.graph[i][0] not in (ARRAY, STATIC_ARRAY):
             continue
         path = place(opened.graph, opened.objects, i, names())
-        if history.says(path):
+        if history.is_first_time(path):
             message = (
                 f"{history.function}() reads {path}, a NumPy array of "
                 f"{x.nbytes / 2**20:.0f} MB, which may be written to between two "

@@ -145,7 +145,7 @@ class _EagerLoop:
         compiled = with_variables(_traced, name, operation=operation)
         options = {**OPTIONS, "traced": "data"}
         self._calls = Calls(compiled, options, varying=("functions",))
-        self._calls.programs.most = MAX_SETTINGS
+        self._calls.programs.keep_at_most(MAX_SETTINGS)
 
     def run(
         self,

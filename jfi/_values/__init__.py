@@ -2,7 +2,7 @@
 
 `_data` says what is data, `_keys` when two values are the same, `_origins` whose code
 something is, `_bytecode` which names code reads, `_naming` what messages call things;
-`_partition` takes trees apart, `_warnings` warns once.
+`_partition` takes trees apart, `_warnings` warns once, `_caches` keeps what was made.
 Every question has its one answer here; all other rooms ask it.
 """
 
@@ -13,6 +13,7 @@ from ._bytecode import (
     references as references,
     token as token,
 )
+from ._caches import Recent as Recent
 from ._captured import captured as captured
 from ._classes import (
     STATIC_MARK as STATIC_MARK,

@@ -1,9 +1,7 @@
 """A user's function as a function of its argument and of all that it captures."""
 
 import functools
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -13,7 +11,11 @@ from jax.core import eval_jaxpr
 
 from ..._errors import SolverError
 from ..._jax_internals import code_key, compares_code, has_rules, is_ref
+from ..._values import Recent
 from ..host import runs_now
+
+
+_MAX_FUNCTIONS = 256
 
 
 class HoistedFunction:
@@ -77,7 +79,8 @@ def hoisted(function: Callable[..., Any], *arguments: Any) -> Hoisted:
     if has_rules(jaxpr):
         key = None
     new = HoistedFunction(jaxpr, shared=key is not None)
-    return Hoisted(_kept(_functions, key, new), consts, shape)
+    known = new if key is None else _functions.add(key, new)
+    return Hoisted(known, consts, shape)
 
 
 def _without_values(closed: Any, consts: list[Any], arguments: tuple[Any, ...]) -> Any:
@@ -122,7 +125,7 @@ class _SharedByCode:
     Nothing is derived from it any more, so that equal code is equal here.
     """
 
-    _programs: ClassVar[OrderedDict[Hashable, Any]] = OrderedDict()
+    _programs: ClassVar[Recent[Any]] = Recent(_MAX_FUNCTIONS)
 
     def __init__(self, derived: Callable[..., Any]) -> None:
         self._derived = derived
@@ -132,22 +135,9 @@ class _SharedByCode:
         if self._program is None:
             traced: Any = jax.make_jaxpr(self._derived)(consts, *arguments)
             key = code_key(traced) if compares_code() else None
-            self._program = _kept(self._programs, key, jax.jit(self._derived))
+            program = jax.jit(self._derived)
+            self._program = program if key is None else self._programs.add(key, program)
         return self._program(consts, *arguments)
 
 
-_MAX_FUNCTIONS = 256
-_functions: OrderedDict[Hashable, HoistedFunction] = OrderedDict()
-_lock = threading.Lock()
-
-
-def _kept(table: OrderedDict[Hashable, Any], key: Hashable | None, new: Any) -> Any:
-    """What the table has for a key; the new one, if it has nothing."""
-    if key is None:
-        return new
-    with _lock:
-        kept = table.setdefault(key, new)
-        table.move_to_end(key)
-        if len(table) > _MAX_FUNCTIONS:
-            table.popitem(last=False)
-    return kept
+_functions: Recent[HoistedFunction] = Recent(_MAX_FUNCTIONS)

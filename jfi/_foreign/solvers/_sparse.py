@@ -5,9 +5,7 @@ that a second right-hand side, the backward pass and a loop around it find them.
 """
 
 import hashlib
-import threading
 import warnings
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -19,6 +17,7 @@ from numpy.typing import NDArray
 
 from ..._dispatch._materialising import plain_array
 from ..._errors import SolverError
+from ..._values import Recent
 from ..host import host_call, runs_now
 from ._options import precise_dtype
 
@@ -197,8 +196,7 @@ class _Solve:
 
 
 _MAX_FACTORS = 8
-_known: OrderedDict[bytes, Any] = OrderedDict()
-_lock = threading.Lock()
+_known: Recent[tuple[Any]] = Recent(_MAX_FACTORS)
 
 
 def _factors(values: Any, rows: Any, columns: Any, size: int, order: str | None) -> Any:
@@ -207,16 +205,10 @@ def _factors(values: Any, rows: Any, columns: Any, size: int, order: str | None)
     for array in (values, rows, columns):
         contents.update(np.ascontiguousarray(array).view(np.uint8).data)
     key = contents.digest()
-    with _lock:
-        if key in _known:
-            _known.move_to_end(key)
-            return _known[key]
-    factors = _factored(values, rows, columns, size, order)
-    with _lock:
-        _known[key] = factors
-        while len(_known) > _MAX_FACTORS:
-            _known.popitem(last=False)
-    return factors
+    known = _known.find(key)
+    if known is None:  # another thread may factor another matrix meanwhile
+        known = _known.add(key, (_factored(values, rows, columns, size, order),))
+    return known[0]
 
 
 def _factored(

@@ -18,14 +18,13 @@ would have to copy all that is saved.
 from __future__ import annotations
 
 import itertools
-import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..._values import Recent
 from ..host import Spec
 from ._functions import (
     Cotangents,
@@ -72,24 +71,19 @@ class _Graphs:
     """The graphs of one function, by number; the oldest ones go."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._graphs: OrderedDict[int, _Graph] = OrderedDict()
+        self._graphs: Recent[_Graph] = Recent(FEW_GRAPHS)
         self._numbers = itertools.count()
         self.each: int | None = None  # bytes; unknown for what is derived itself
 
     def put(self, graph: _Graph) -> int:
         fitting = FEW_GRAPHS if self.each is None else MOST_BYTES // max(1, self.each)
-        most = max(1, min(MOST_GRAPHS, fitting))
-        with self._lock:
-            number = next(self._numbers) % 2**31
-            self._graphs[number] = graph
-            while len(self._graphs) > most:
-                self._graphs.popitem(last=False)
+        self._graphs.most = max(1, min(MOST_GRAPHS, fitting))
+        number = next(self._numbers) % 2**31
+        self._graphs.add(number, graph)
         return number
 
     def take(self, number: int) -> _Graph | None:
-        with self._lock:
-            return self._graphs.pop(number, None)
+        return self._graphs.take(number)
 
 
 class Remembering(TensorFunction):
