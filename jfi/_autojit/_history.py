@@ -213,7 +213,7 @@ class History:
         return "\n".join(change.path for change in changes) or None, False
 
     def is_first_time(self, what: str) -> bool:
-        """Whether this is the first time that something is to be said of the function."""
+        """Whether something is to be said of the function for the first time."""
         with self._lock:
             new = what not in self._said
             self._said.add(what)
