@@ -3,7 +3,7 @@
 import ast
 from typing import Any
 
-from ._finding import Place, find
+from ._finding import CodePlace, find
 from ._rewriting import rewritten
 from ._wording import of_traced, write
 
@@ -30,7 +30,7 @@ _GENERAL = (
 )
 
 
-def _what(place: Place) -> str:
+def _what(place: CodePlace) -> str:
     """The kind of code that asked."""
     names: dict[type[Any], str] = {
         ast.If: "`if`",

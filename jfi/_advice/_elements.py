@@ -5,7 +5,7 @@ from typing import Any
 
 import jax
 
-from ._finding import Place, find
+from ._finding import CodePlace, find
 from ._wording import kind_of, replaced, write
 
 
@@ -21,7 +21,7 @@ def of_setting(error: BaseException) -> str | None:
     return said + place.shown + write(line, general)
 
 
-def _at(place: Place, node: ast.Subscript, array: str) -> str | None:
+def _at(place: CodePlace, node: ast.Subscript, array: str) -> str | None:
     at = f"{array} = {array}.at[{ast.unparse(node.slice)}]"
     match node.value, place.parents.get(node):
         case ast.Subscript(of), _ if kind_of(place.value_of(of)):
@@ -56,7 +56,7 @@ def of_float(error: BaseException) -> str | None:
     return said + write(line, "x[i.astype(int)]; or i = n // 2 for n / 2")
 
 
-def _as_int(place: Place, i: ast.expr) -> str:
+def _as_int(place: CodePlace, i: ast.expr) -> str:
     text, value = ast.unparse(i), place.value_of(i)
     match i:
         case ast.BinOp(ast.Constant(int()) as a, ast.Div(), ast.Constant(int()) as b):

@@ -14,7 +14,7 @@ from .._values import is_user_code, is_user_frame
 
 
 @dataclass(frozen=True)
-class Place:
+class CodePlace:
     """A place in the user's code.
 
     Attributes:
@@ -90,7 +90,7 @@ class Place:
                 return None
 
 
-def find(error: BaseException, *, in_libraries: bool = False) -> Place | None:
+def find(error: BaseException, *, in_libraries: bool = False) -> CodePlace | None:
     """Where the user's code was when an error came.
 
     Args:
@@ -111,14 +111,14 @@ def find(error: BaseException, *, in_libraries: bool = False) -> Place | None:
     text = linecache.getline(file, line, frame.f_globals).strip()
     span = _span(frame.f_code, instruction)
     if span is None or not text:
-        return Place(file, line, text, frame, is_direct)
+        return CodePlace(file, line, text, frame, is_direct)
     parents = _parents("".join(linecache.getlines(file, frame.f_globals)))
     inside = [node for node in parents if _covers(node, span)]
     node: Any = inside[-1] if inside else None
-    return Place(file, line, text, frame, is_direct, node, parents)
+    return CodePlace(file, line, text, frame, is_direct, node, parents)
 
 
-def calling() -> Place | None:
+def calling() -> CodePlace | None:
     """Where the user's code has called jfi."""
     frame = inspect.currentframe()
     while frame is not None and not is_user_frame(frame):
@@ -127,7 +127,7 @@ def calling() -> Place | None:
         return None
     file, line = frame.f_code.co_filename, frame.f_lineno
     text = linecache.getline(file, line, frame.f_globals).strip()
-    return Place(file, line, text, frame)
+    return CodePlace(file, line, text, frame)
 
 
 def _is_own(frame: FrameType) -> bool:

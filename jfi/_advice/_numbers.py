@@ -17,7 +17,7 @@ import jax
 import numpy as np
 
 from .._values import is_tracer
-from ._finding import Place, find
+from ._finding import CodePlace, find
 from ._rewriting import for_loop
 from ._sizes import SIZES, is_size, of_result
 from ._wording import of_traced, replaced, write
@@ -74,7 +74,7 @@ def of_format(error: BaseException) -> str | None:
     return None if place is None else _printing(place)
 
 
-def _printing(place: Place) -> str:
+def _printing(place: CodePlace) -> str:
     line = None
     # Inside of a text, Python 3.11 has no exact places.
     around: Any = place.node
@@ -150,7 +150,7 @@ def _are_functions(items: Any) -> bool:
     return isinstance(items, Sequence) and all(map(callable, items))
 
 
-def _traced_names(place: Place, nodes: Sequence[ast.AST]) -> list[str]:
+def _traced_names(place: CodePlace, nodes: Sequence[ast.AST]) -> list[str]:
     """The names in some expressions that stand for traced values."""
     names = (n for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name))
     traced = (n.id for n in names if is_tracer(place.value_of(n)))
@@ -202,12 +202,12 @@ def of_elements(error: BaseException) -> str | None:
     return said + write(line, f"{place.alias}.asarray(a).at[i].set(x)")
 
 
-def _needed(place: Place, call: ast.Call) -> str:
+def _needed(place: CodePlace, call: ast.Call) -> str:
     names = _traced_names(place, call.args)
     return f"the value of {' and '.join(names)}" if names else "an array"
 
 
-def _in_jfi(place: Place, call: ast.Call, function: ast.expr) -> str | None:
+def _in_jfi(place: CodePlace, call: ast.Call, function: ast.expr) -> str | None:
     """A call of NumPy's or SciPy's function as one of jfi's."""
     match function:
         case ast.Attribute(of, method) if isinstance(place.value_of(of), np.ndarray):
@@ -224,7 +224,7 @@ def _in_jfi(place: Place, call: ast.Call, function: ast.expr) -> str | None:
     return _with_function(call, host)
 
 
-def _full_name(place: Place, function: ast.expr) -> str:
+def _full_name(place: CodePlace, function: ast.expr) -> str:
     """The name of a function, from the module on; "" if it is not of a module."""
     match function:
         case ast.Attribute(of, name):

@@ -8,10 +8,10 @@ known.
 import ast
 from collections.abc import Sequence
 
-from ._finding import Place
+from ._finding import CodePlace
 
 
-def rewritten(place: Place) -> str | None:
+def rewritten(place: CodePlace) -> str | None:
     """The lines to write instead; None if it is not one of the cases above."""
     owner, jnp = place.owner, place.alias
     if not isinstance(owner, (ast.If, ast.While, ast.IfExp)):
@@ -104,7 +104,7 @@ def _is_harmless(value: ast.expr) -> bool:
     return not any(isinstance(node, risky) for node in ast.walk(value))
 
 
-def _of_blocks(node: ast.If, place: Place) -> _Values | None:
+def _of_blocks(node: ast.If, place: CodePlace) -> _Values | None:
     """What an `if` and its `else`, or what follows it, return or set."""
     if len(node.body) != 1 or len(node.orelse) > 1:
         return None
@@ -122,7 +122,7 @@ def _of_blocks(node: ast.If, place: Place) -> _Values | None:
     return target, value, value_else
 
 
-def _next_statement(node: ast.If, place: Place) -> ast.stmt | None:
+def _next_statement(node: ast.If, place: CodePlace) -> ast.stmt | None:
     for block in ("body", "orelse"):
         around = getattr(place.parents.get(node), block, None)
         if isinstance(around, list) and node in around[:-1]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ._finding import Place, find
+from ._finding import CodePlace, find
 from ._wording import kind_of, replaced, write
 
 
@@ -51,7 +51,7 @@ def of_dtypes(error: BaseException) -> str | None:
     return said + write(line, "y.astype(x.dtype) in place of y")
 
 
-def _named_arrays(place: Place, node: ast.AST) -> dict[str, str]:
+def _named_arrays(place: CodePlace, node: ast.AST) -> dict[str, str]:
     """The arrays that code names, `x` and `self.w`, with their dtypes and shapes."""
     kinds = {
         ast.unparse(part): kind_of(place.value_of(part))
@@ -68,7 +68,7 @@ def _listed(arrays: dict[str, str]) -> str:
 _Shape = Sequence[int]
 
 
-def _fitting(place: Place) -> str | None:
+def _fitting(place: CodePlace) -> str | None:
     """The operation of two named arrays in a form that fits, if there is one."""
     match place.node:
         case ast.BinOp(left, op, right) | ast.AugAssign(left, op, right):

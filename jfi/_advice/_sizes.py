@@ -7,7 +7,7 @@ from typing import Any
 import jax
 
 from .._values import is_tracer
-from ._finding import Place, find
+from ._finding import CodePlace, find
 from ._wording import of_traced, replaced, write
 
 
@@ -18,7 +18,7 @@ SIZES = (
 )
 
 
-def is_size(place: Place) -> bool:
+def is_size(place: CodePlace) -> bool:
     """Whether what failed, such as `int(n)`, is the size of a new array or a bound."""
     match place.parents.get(place.node) if place.node is not None else None:
         case ast.Slice():
@@ -41,7 +41,7 @@ def of_new(error: BaseException) -> str | None:
     return None if place is None else _of_size(place)
 
 
-def _of_size(place: Place) -> str:
+def _of_size(place: CodePlace) -> str:
     what, needs = "An array", "a size"
     match place.node if place.is_direct else None:
         case ast.Call(function) as call:
@@ -59,7 +59,7 @@ def _is_number(x: Any) -> bool:
     return is_tracer(x) and jax.numpy.ndim(x) == 0
 
 
-def of_result(place: Place) -> str:
+def of_result(place: CodePlace) -> str:
     """For functions of which the result has a size that depends on the data."""
     match place.node:
         case ast.Call(ast.Attribute(_, name) as function, [x, *rest]) as call if (
@@ -117,12 +117,12 @@ def of_mask(error: BaseException) -> str | None:
     return said + write(line, general.format(jnp=place.alias))
 
 
-def _dimensions(place: Place, array: ast.expr) -> int:
+def _dimensions(place: CodePlace, array: ast.expr) -> int:
     """How many dimensions an array has; 0 if that is not known."""
     return len(getattr(place.value_of(array), "shape", ()))
 
 
-def _masked(place: Place, node: ast.Subscript, x: str, mask: str) -> str:
+def _masked(place: CodePlace, node: ast.Subscript, x: str, mask: str) -> str:
     """A sum over a mask, or an array of the same size."""
     jnp = place.alias
     match place.parents.get(node):

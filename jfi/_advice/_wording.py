@@ -5,10 +5,10 @@ import copy
 from typing import Any
 
 from .._values import array_label
-from ._finding import Place
+from ._finding import CodePlace
 
 
-def of_traced(place: Place, what: str, needs: str) -> str:
+def of_traced(place: CodePlace, what: str, needs: str) -> str:
     """Which code needs a value that is not there, and its line.
 
     Args:
@@ -29,7 +29,7 @@ def write(lines: str | None, general: str) -> str:
     return "Write instead:\n" + "\n".join(f"  {line}" for line in lines.splitlines())
 
 
-def replaced(place: Place, expression: str, node: ast.AST | None = None) -> str:
+def replaced(place: CodePlace, expression: str, node: ast.AST | None = None) -> str:
     """The statement in which another expression stands for the one that failed.
 
     Args:

@@ -16,7 +16,7 @@ from .._values import Recent, copied_if_numpy, function_label, function_name
 from ._effects import EffectsError
 from ._graphs import Opened
 from ._history import History, running
-from ._keeping import Keeper, Kept, Place, RetakenError, keeper_of_all
+from ._keeping import Keeper, Kept, ProgramOrigin, RetakenError, keeper_of_all
 from ._layout_table import Layouts, WeakLayout
 from ._layouts import MAX_NODES, write_down
 from ._messages import needed_numbers, rewrite_for_user, used_after_all
@@ -271,7 +271,7 @@ class Calls:
         around = parameters, modes, self._spread, dict(self.options.jit)
         code = getattr(self.fn, "__code__", None)
         source = f"{code.co_filename}:{code.co_firstlineno}" if code else ""
-        return keeper.keep(Place(self.history.function, source, opened, around))
+        return keeper.keep(ProgramOrigin(self.history.function, source, opened, around))
 
     def _failed(self, error: Exception) -> None:
         self._failure.last = error

@@ -5,7 +5,13 @@ from collections.abc import Callable
 from typing import Any
 
 from .._jit._per_function import PerFunction, weakly
-from ._shared_programs import MAX_PROGRAMS, NotComparableError, Reader, State, named_as
+from ._shared_programs import (
+    MAX_PROGRAMS,
+    CaptureReader,
+    NotComparableError,
+    State,
+    named_as,
+)
 
 
 MOST_OBJECTS = 100  # that a loop's body reads; to trace it again takes no longer
@@ -40,7 +46,7 @@ class _Forms:
     """The functions that stand for one function, each in one state of what it reads."""
 
     def __init__(self) -> None:
-        self._reader = Reader()
+        self._reader = CaptureReader()
         self._forms: list[tuple[State, Callable[..., Any]]] = []
 
     def form(self, fun: Any) -> Callable[..., Any]:

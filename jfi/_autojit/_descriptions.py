@@ -35,7 +35,7 @@ class Difference(NamedTuple):
         return f"{self.path}: {self.before or 'nothing'} -> {self.after or 'nothing'}"
 
 
-class Description(NamedTuple):
+class CallDescription(NamedTuple):
     """What a call was made of, by path.
 
     Each counts only where those before it are the same.
@@ -53,7 +53,9 @@ class Description(NamedTuple):
     options: Mapping[str, str]
 
 
-def differences(before: Description, after: Description) -> tuple[Difference, ...]:
+def differences(
+    before: CallDescription, after: CallDescription
+) -> tuple[Difference, ...]:
     """What changed from one call to another."""
     for old, new in ((before[0], after[0]), (before[1], after[1])):
         if found := tuple(_changed(old, new)):
@@ -78,7 +80,9 @@ def _changed(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Differe
         whole.add(path)
 
 
-def described(graph: Graph, clones: Sequence[Any], names: Sequence[str]) -> Description:
+def described(
+    graph: Graph, clones: Sequence[Any], names: Sequence[str]
+) -> CallDescription:
     """What a call is made of."""
     values: dict[str, str] = {}
     orders: dict[str, str] = {}
@@ -108,7 +112,7 @@ def described(graph: Graph, clones: Sequence[Any], names: Sequence[str]) -> Desc
         if graph[i][0] in LEAVES and i < MAX_DESCRIBED and path not in values:
             values[path] = f"the same as {found[i]}"
     options = {name: repr(value) for name, value in all_settings().items()}
-    return Description(values, orders, parts, options)
+    return CallDescription(values, orders, parts, options)
 
 
 def _methods(cls: type) -> Iterator[tuple[str, str]]:

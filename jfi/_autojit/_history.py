@@ -14,7 +14,7 @@ from .._errors import AutoJitError, RecompileWarning
 from .._jax_internals import at_top_level, is_outermost, on_compiled
 from .._tables import aligned, html_table
 from .._values import user_level
-from ._descriptions import Description, Difference, described, differences
+from ._descriptions import CallDescription, Difference, described, differences
 from ._graphs import Graph
 from ._remedies import remedy, remedy_of_growth
 
@@ -140,7 +140,7 @@ class History:
                 maxlen=MAX_RECORDS
             )
             self.traces: int = 0
-            self._lately: collections.deque[Description] = collections.deque(
+            self._lately: collections.deque[CallDescription] = collections.deque(
                 maxlen=MAX_COMPARED
             )
             self._items: set[str] = set()
@@ -225,7 +225,7 @@ class History:
             compilations = tuple(self._compilations)
         return Explanation(self.label, compilations[max(0, len(compilations) - last) :])
 
-    def _changes(self, now: Description) -> tuple[Difference, ...]:
+    def _changes(self, now: CallDescription) -> tuple[Difference, ...]:
         """What differs from the most similar call of late."""
         with self._lock:
             lately = list(self._lately)
@@ -236,7 +236,7 @@ class History:
 class Running(NamedTuple):
     """A compilation that has begun."""
 
-    described: Description
+    described: CallDescription
     changes: tuple[Difference, ...]
     names: Sequence[str]
     started: float

@@ -7,11 +7,11 @@ program is made of, and gets what compiles it, or finds it compiled.
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple, Protocol
 
-from .._jit._compiled import Body
+from .._jit._compiled import TracedBody
 from ._graphs import Opened
 
 
-class Place(NamedTuple):
+class ProgramOrigin(NamedTuple):
     """What a program is made of.
 
     Attributes:
@@ -30,7 +30,7 @@ class Place(NamedTuple):
 class Keeper(Protocol):
     """Keeps what is compiled."""
 
-    def keep(self, place: Place) -> "Kept | None":
+    def keep(self, place: ProgramOrigin) -> "Kept | None":
         """What compiles the program of a place; None if it can't be kept."""
         ...
 
@@ -43,7 +43,7 @@ class Kept(Protocol):
         ...
 
     def jit_drawing(
-        self, fun: Callable[..., Any], options: Mapping[str, Any], body: Body
+        self, fun: Callable[..., Any], options: Mapping[str, Any], body: TracedBody
     ) -> Any:
         """The same for calls that draw, with the states of streams as arguments."""
         ...

@@ -37,7 +37,7 @@ from .._values import Constant
 from ._checks import NAMES
 from ._graphs import LEAVES, Opened
 from ._opening import told_apart
-from ._still import Found, Part, PartRecogniser, still_part
+from ._still import Part, PartRecogniser, StillPart, still_part
 from .kinds._base import Expression, Kind, Source
 from .kinds._functions import Body
 from .kinds._variables import Variables
@@ -119,7 +119,7 @@ class _Source(Source):
         source.write(still.nodes)
         distinct = source.require_distinct(still.nodes)
         text, constants, key, form = source.finish_part(still, distinct)
-        names = {**NAMES, "Found": Found}
+        names = {**NAMES, "StillPart": StillPart}
         names |= {f"c{k}": value for k, value in enumerate(constants)}
         exec(compile(text, "<autojit part>", "exec"), names)
         kinds = [self._opened.graph[i][:2] for i in still.nodes]
@@ -276,12 +276,13 @@ class _Source(Source):
             f"{convert}({name})" for _, name, convert, _ in self._leaves if convert
         ]
         settings, values = self._key()
+        found = f"({nodes}), {settings or None}, ({distinct})"
         lines = [
             f"def recognise({arguments}):",
             "    try:",
             "        while True:",
             *(f"            {line}" for line in (*self._lines, *checks)),
-            f"            return Found(({nodes}), {settings or None}, ({distinct}))",
+            f"            return StillPart({found})",
             "    except Exception: pass",
             "    return None",
         ]

@@ -74,7 +74,7 @@ class _Place:
     """The programs of one function with some options. It keeps no function alive."""
 
     def __init__(self) -> None:
-        self._reader = Reader()
+        self._reader = CaptureReader()
         self._programs: list[tuple[_Known, Compiled]] = []
 
     def program(self, fun: Any, options: Mapping[str, Any]) -> Compiled:
@@ -97,7 +97,7 @@ class _Place:
         return made
 
 
-class Reader:
+class CaptureReader:
     """Looks at what a function reads."""
 
     def __init__(self) -> None:
@@ -178,7 +178,7 @@ def _owner(fun: Any) -> tuple[Any, ...]:
     return (fun.__self__ if isinstance(fun, types.MethodType) else fun,)
 
 
-def _traced(fun: Any, known: _Known, reader: Reader) -> Callable[..., Any]:
+def _traced(fun: Any, known: _Known, reader: CaptureReader) -> Callable[..., Any]:
     """A function that calls `fun`, keeps its state, and does not keep it alive.
 
     It knows nothing of the programs, which hold it: a cycle would live on after `fun`.
@@ -214,7 +214,7 @@ def named_as(fun: Any, call: Callable[..., Any]) -> Callable[..., Any]:
     return named
 
 
-def _state_now(reader: Reader, fun: Any) -> State | None:
+def _state_now(reader: CaptureReader, fun: Any) -> State | None:
     with contextlib.suppress(NotComparableError):
         return reader.state_of(fun)
     return None

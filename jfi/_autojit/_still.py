@@ -100,7 +100,7 @@ def _below(graph: Graph, roots: Sequence[int]) -> list[int]:
     return waiting
 
 
-class Found:
+class StillPart:
     """What a part was, when it was looked at.
 
     Attributes:
@@ -181,15 +181,15 @@ class PartRecogniser:
 
     def __init__(
         self,
-        recognise: Callable[..., Found | None],
+        recognise: Callable[..., StillPart | None],
         kinds: Sequence[tuple[Any, Any]],
     ) -> None:
         self._recognise, self._kinds = recognise, kinds
-        self._found: dict[Any, tuple[tuple[Any, ...], Found]] = {}
-        self._last: tuple[tuple[Any, ...], Found] | None = None
+        self._found: dict[Any, tuple[tuple[Any, ...], StillPart]] = {}
+        self._last: tuple[tuple[Any, ...], StillPart] | None = None
         self._misses = 0
 
-    def __call__(self, *roots: Any) -> Found | None:
+    def __call__(self, *roots: Any) -> StillPart | None:
         """What is found; None if the roots have another form."""
         last = self._last
         if last is not None and all(map(_is, roots, last[0])) and last[1].is_same():
@@ -207,7 +207,7 @@ class PartRecogniser:
             self._found.pop(key, None)
         return found
 
-    def _remember(self, key: Any, roots: tuple[Any, ...], found: Found) -> None:
+    def _remember(self, key: Any, roots: tuple[Any, ...], found: StillPart) -> None:
         pairs = zip(self._kinds, found.nodes, strict=True)
         watches = [kind.watches(x, part) for (kind, part), x in pairs]
         # Functions of a library stay what they are, and so do their attributes.

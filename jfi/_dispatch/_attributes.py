@@ -26,17 +26,17 @@ else:
             return self if x is None else self._function(x)
 
 
-class Places:
+class At:
     """What `x.at` is: `x.at[index].set(values)` asks the rule of "at.set"."""
 
     def __init__(self, x: Any) -> None:
         self._x = x
 
-    def __getitem__(self, index: Any) -> "Place":
-        return Place(self._x, index)
+    def __getitem__(self, index: Any) -> "AtIndex":
+        return AtIndex(self._x, index)
 
 
-class Place:
+class AtIndex:
     """What `x.at[index]` is: a new array for each method, as with arrays of JAX."""
 
     def __init__(self, x: Any, index: Any) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from jax.tree_util import GetAttrKey
 
 from .._trees import Settings, divided, put_together, refuse_computed_data, shown
-from ._attributes import Places, derived
+from ._attributes import At, derived
 from ._calls import dispatched
 from ._for_numpy import answer_function, answer_ufunc
 from ._materialising import densified, materialise
@@ -122,9 +122,9 @@ class CustomArray(Operators):
         return int(np.prod(self.shape))
 
     @derived
-    def at(self) -> Places:
+    def at(self) -> At:
         """`x.at[index].set(values)`: a new array, as with arrays of JAX."""
-        return Places(self)
+        return At(self)
 
     @derived
     def itemsize(self) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 from .._optional._packages import require
 from ._graphs import Graph, Node
-from ._layout import Box, Layout, lay_out
+from ._layout import Box, LaidOutGraph, lay_out
 from ._texts_of_graphs import COLORS, lines_of
 
 
@@ -51,7 +51,7 @@ def draw(graph: Graph, name: str, file: str | os.PathLike[str] | None, ax: Any) 
     return ax
 
 
-def _scale(ax: Any, layout: Layout) -> float:
+def _scale(ax: Any, layout: LaidOutGraph) -> float:
     """How large the text is in axes that are too small for it."""
     across, down = ax.figure.get_size_inches()
     place = ax.get_position()
@@ -66,7 +66,9 @@ def _measure(node: Node) -> tuple[float, float]:
     return width, len(lines) * _LINE + 0.1
 
 
-def _draw_layout(ax: Any, layout: Layout, x: float, y: float, size: float) -> None:
+def _draw_layout(
+    ax: Any, layout: LaidOutGraph, x: float, y: float, size: float
+) -> None:
     """Draw a layout with its left upper corner at a place."""
     paths: Any = require("matplotlib.path", extra="inspect", needed_by="plot()")
     patches: Any = require("matplotlib.patches", extra="inspect", needed_by="plot()")

@@ -54,7 +54,7 @@ class Line(NamedTuple):
         return f"{'cell' if in_notebook else name}, line {self.number}"
 
 
-class Place(NamedTuple):
+class Origin(NamedTuple):
     """Where an operation comes from.
 
     Attributes:
@@ -67,7 +67,7 @@ class Place(NamedTuple):
     is_own: bool
 
 
-class Scope(NamedTuple):
+class Enclosing(NamedTuple):
     """Something that an operation is a part of.
 
     Attributes:
@@ -107,8 +107,8 @@ class Operation:
 
     number: int
     name: str
-    place: Place
-    scopes: tuple[Scope, ...]
+    place: Origin
+    scopes: tuple[Enclosing, ...]
     times: int
     cost: Cost
     counted: bool
@@ -164,7 +164,7 @@ def flow_of(closed_jaxpr: Any) -> Flow:
     jaxpr = closed_jaxpr.jaxpr
     inputs: list[Value] = [("in", 0, k) for k in range(len(jaxpr.invars))]
     whole = Inner("call", jaxpr, closed_jaxpr.consts, 1)
-    results = walk.run(whole, inputs, (), Place(None, False))
+    results = walk.run(whole, inputs, (), Origin(None, False))
     flow = Flow(walk.operations, results, walk.branches, walk.ends)
     needed, _ = useful(flow)
     for operation in flow.operations:
@@ -184,8 +184,8 @@ class _Walk:
         self,
         inner: Inner,
         inputs: Sequence[Value],
-        scopes: tuple[Scope, ...],
-        around: Place,
+        scopes: tuple[Enclosing, ...],
+        around: Origin,
         times: int = 1,
     ) -> list[Value]:
         """Note the operations of a jaxpr, and tell where its results come from."""
@@ -195,7 +195,7 @@ class _Walk:
             env[variable] = ("const", id(value), 0)
         inherits = around.line is not None and _is_of_library(jaxpr)
         if inherits and not _is_of_jax(jaxpr):
-            around = Place(around.line, False)
+            around = Origin(around.line, False)
         for equation in jaxpr.eqns:
             place = around if inherits else _place(equation, around)
             found = tuple(_value(atom, env) for atom in equation.invars)
@@ -207,13 +207,13 @@ class _Walk:
         self,
         equation: Any,
         inputs: tuple[Value, ...],
-        scopes: tuple[Scope, ...],
-        place: Place,
+        scopes: tuple[Enclosing, ...],
+        place: Origin,
         times: int,
     ) -> list[Value]:
         parts = inside(equation)
         if len(parts) == 1 and is_call(parts[0]):
-            scope = Scope(called_name(equation), next(self._scopes), 1, None)
+            scope = Enclosing(called_name(equation), next(self._scopes), 1, None)
             return self.run(parts[0], inputs, (*scopes, scope), place, times)
         number = len(self.operations)
         name = equation.primitive.name
@@ -223,7 +223,7 @@ class _Walk:
         )
         ends = [number + 1]
         for part in parts:
-            scope = Scope(
+            scope = Enclosing(
                 part.role,
                 next(self._scopes),
                 part.times,
@@ -272,11 +272,11 @@ def _value(atom: Any, env: dict[Any, Value]) -> Value:
     return env[atom]
 
 
-def _place(equation: Any, around: Place) -> Place:
+def _place(equation: Any, around: Origin) -> Origin:
     found, innermost = user_line(equation, is_library_file), user_line(equation)
     if found is None or innermost is None:
         return around
-    return Place(Line(*found), not is_library_file(innermost[0]))
+    return Origin(Line(*found), not is_library_file(innermost[0]))
 
 
 def _is_of_library(jaxpr: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, get_args
 
 from ._amounts import of_number
 from ._costs import nbytes
-from ._flow import Flow, Line, Operation, Scope, Value
+from ._flow import Enclosing, Flow, Line, Operation, Value
 from ._rows import dtype_of, shape_of
 
 
@@ -122,7 +122,7 @@ class _Builder:
         self,
         title: str,
         scope: int,
-        operations: "Sequence[tuple[Operation, tuple[Scope, ...]]]",
+        operations: "Sequence[tuple[Operation, tuple[Enclosing, ...]]]",
         results: Sequence[Value],
         roles: Sequence[str],
     ) -> Graph:
@@ -138,7 +138,7 @@ class _Builder:
         graph = Graph(title, [], [])
         groups: dict[Hashable, list[Operation]] = {}
         group_of: dict[int, Hashable] = {}
-        inner: dict[Scope, list[tuple[Operation, tuple[Scope, ...]]]] = {}
+        inner: dict[Enclosing, list[tuple[Operation, tuple[Enclosing, ...]]]] = {}
         for operation, scopes in operations:
             key, body, rest = self._place(operation, scopes)
             if body is not None:
@@ -172,8 +172,8 @@ class _Builder:
         return graph
 
     def _place(
-        self, operation: Operation, scopes: tuple[Scope, ...]
-    ) -> tuple[Hashable, Scope | None, tuple[Scope, ...]]:
+        self, operation: Operation, scopes: tuple[Enclosing, ...]
+    ) -> tuple[Hashable, Enclosing | None, tuple[Enclosing, ...]]:
         """The group of an operation; or the body it is in, and its scopes there."""
         for k, scope in enumerate(scopes):
             if scope.operation is not None:
@@ -191,7 +191,7 @@ class _Builder:
         graph: Graph,
         key: Hashable,
         group: Sequence[Operation],
-        inner: "Mapping[Scope, Sequence[tuple[Operation, tuple[Scope, ...]]]]",
+        inner: "Mapping[Enclosing, Sequence[tuple[Operation, tuple[Enclosing, ...]]]]",
     ) -> Node:
         assert isinstance(key, tuple)
         way, what = key
@@ -218,7 +218,7 @@ class _Builder:
     def _open(
         self,
         node: Node,
-        bodies: "Mapping[Scope, Sequence[tuple[Operation, tuple[Scope, ...]]]]",
+        bodies: "Mapping[Enclosing, Sequence[tuple[Operation, tuple[Enclosing, ...]]]]",
     ) -> None:
         """Give a loop or branching its bodies."""
         times = next(iter(bodies)).times
@@ -237,7 +237,7 @@ class _Builder:
             node.operations += sum(n.operations for n in inside.nodes)
             node.flops += sum(n.flops for n in inside.nodes)
 
-    def _name_inputs(self, scope: Scope) -> None:
+    def _name_inputs(self, scope: Enclosing) -> None:
         """Call what a body takes from outside as it is called there."""
         assert scope.operation is not None
         outside = self._flow.operations[scope.operation].inputs[scope.offset :]

@@ -41,11 +41,11 @@ class Box:
     height: float
     x: float = 0
     y: float = 0
-    inside: "list[tuple[float, float, Layout]]" = field(default_factory=list)
+    inside: "list[tuple[float, float, LaidOutGraph]]" = field(default_factory=list)
 
 
 @dataclass(slots=True)
-class Layout:
+class LaidOutGraph:
     """A graph with places.
 
     Attributes:
@@ -67,7 +67,7 @@ class Layout:
 Measure = Callable[[Node], tuple[float, float]]
 
 
-def lay_out(graph: Graph, measure: Measure) -> Layout:
+def lay_out(graph: Graph, measure: Measure) -> LaidOutGraph:
     """Find places for the nodes of a graph.
 
     Args:
@@ -95,7 +95,7 @@ def lay_out(graph: Graph, measure: Measure) -> Layout:
         box.x -= left
     width = max((b.x + b.width / 2 for b in everything), default=0.0)
     height = max(top - LAYER_GAP, 0.0)
-    return Layout(graph.title, list(boxes.values()), paths, width, height)
+    return LaidOutGraph(graph.title, list(boxes.values()), paths, width, height)
 
 
 def _box(node: Node, measure: Measure) -> Box:

@@ -16,7 +16,7 @@ import numpy as np
 from .._autojit import Calls, UnwatchedError
 from .._autojit._ahead import bind
 from .._autojit._graphs import paths
-from .._autojit._keeping import Kept, Place
+from .._autojit._keeping import Kept, ProgramOrigin
 from .._autojit.kinds._functions import AutojitMark, is_autojitted
 from .._autojit.kinds._wrappers import is_wrapper
 from .._values import (
@@ -103,7 +103,7 @@ def _distinct(x: Any) -> Any:
 class _NoKeeper:
     """Keeps nothing: what is looked at is not compiled."""
 
-    def keep(self, place: Place) -> Kept | None:
+    def keep(self, place: ProgramOrigin) -> Kept | None:
         return None
 
 

@@ -42,7 +42,7 @@ from jax._src.state.types import AbstractRef, ReadEffect, WriteEffect
 from ._effects import communicates, inner_jaxprs
 
 
-class Source(Protocol):
+class StateSource(Protocol):
     """Whatever hands out random state."""
 
     def next_key(self) -> Any:
@@ -54,7 +54,7 @@ class Source(Protocol):
         ...
 
 
-class Rules(Protocol):
+class KeyRules(Protocol):
     """How keys are made; equal rules make equal keys."""
 
     def key(self, words: Any, count: Any) -> Any:
@@ -71,7 +71,7 @@ class Cell(core.Ref):
 
     committed = _committed = False  # so that it follows the arguments to their device
 
-    def __init__(self, source: Source, shape: tuple[int, ...]) -> None:
+    def __init__(self, source: StateSource, shape: tuple[int, ...]) -> None:
         super().__init__(AbstractRef(_words(shape)), self)  # type: ignore[no-untyped-call]
         self.source = source
 
@@ -104,7 +104,7 @@ class Cell(core.Ref):
 Cells = tuple[Cell, Cell]
 
 
-def new_cells(source: Source, size: int) -> Cells:
+def new_cells(source: StateSource, size: int) -> Cells:
     """The cells of a source: `size` words and a count."""
     return Cell(source, (size,)), Cell(source, ())
 
@@ -128,36 +128,38 @@ _next_key_p: Any = core.Primitive("next_key")
 _next_key_p.is_effectful = lambda params: True
 
 
-def next_key(cells: Cells, rules: Rules) -> Any:
+def next_key(cells: Cells, rules: KeyRules) -> Any:
     """The data of the key for the next draw of a source, in traced code."""
     return _next_key_p.bind(*cells, rules=rules)
 
 
 @_next_key_p.def_impl  # type: ignore[untyped-decorator]
-def _run(words: Cell, count: Cell, *, rules: Rules) -> Any:
+def _run(words: Cell, count: Cell, *, rules: KeyRules) -> Any:
     # Eager code under `grad` or `vmap`: each draw is an execution of its own.
     return words.source.next_key()
 
 
 @_next_key_p.def_effectful_abstract_eval  # type: ignore[untyped-decorator]
-def _type(words: Any, count: Any, *, rules: Rules) -> Any:
+def _type(words: Any, count: Any, *, rules: KeyRules) -> Any:
     return _words((words.shape[0] // 2,)), {
         ReadEffect(0), ReadEffect(1), WriteEffect(1)
     }  # fmt: skip
 
 
-def _discharge(avals: Any, outs: Any, words: Any, count: Any, *, rules: Rules) -> Any:
+def _discharge(
+    avals: Any, outs: Any, words: Any, count: Any, *, rules: KeyRules
+) -> Any:
     return (None, count + np.uint32(1)), rules.key(words, count)
 
 
-def _batch(axis: Any, cells: Any, _: Any, *, rules: Rules) -> Any:
+def _batch(axis: Any, cells: Any, _: Any, *, rules: KeyRules) -> Any:
     # JAX asks this rule under every vmap, also where no argument is batched. It does so
     # for `fancy_primitive_batchers` alone: with `primitive_batchers` it asks only where
     # an argument is batched, and cells never are, so all rows would get one key.
     return rules.rows(_next_key_p.bind(*cells, rules=rules), axis.size), 0
 
 
-def _jvp(cells: Any, _: Any, *, rules: Rules) -> Any:
+def _jvp(cells: Any, _: Any, *, rules: KeyRules) -> Any:
     key = _next_key_p.bind(*cells, rules=rules)
     return key, ad_util.Zero(core.typeof(key).to_tangent_aval())
 
@@ -167,7 +169,7 @@ def _remat(saveable: Any, unknown: Any, instantiate: Any, equation: Any) -> Any:
     return equation, None, [False], [False], []
 
 
-def _partial_eval(trace: Any, *cells: Any, rules: Rules) -> Any:
+def _partial_eval(trace: Any, *cells: Any, rules: KeyRules) -> Any:
     key = trace.default_process_primitive(_next_key_p, cells, {"rules": rules})
     kept = trace.effect_handles
     if kept and kept[-1].recipe.primitive is _next_key_p:
@@ -278,7 +280,7 @@ class Staged:
         self._jaxpr = partial_eval.convert_constvars_jaxpr(closed.jaxpr)
         self.sources = sources_among(self._consts)
 
-    def draws(self, source: Source) -> int | None:
+    def draws(self, source: StateSource) -> int | None:
         """How many keys it takes of a source; None if that depends on the data."""
         variables = zip(self._jaxpr.invars, self._consts, strict=False)
         counts = {v for v, x in variables if _is_count(x, source)}

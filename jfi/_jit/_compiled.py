@@ -31,9 +31,9 @@ from .._jax_internals import (
 )
 from .._random._streams import MANY, Stream, current
 from .._random.traced import (
+    DrawScope,
     Finding,
     FoundDraws,
-    Scope,
     StreamSource,
     any_draws_traced,
     in_scope,
@@ -47,7 +47,7 @@ from .._random.traced import (
 from .._trees import add_advice
 
 
-class Body:
+class TracedBody:
     """What is compiled of a function, and where it draws from.
 
     It knows nothing of what compiles it: without a cycle, all that the programs hold
@@ -137,8 +137,8 @@ class Compiled:
         jit_drawing: Callable[..., Any] | None = None,
     ) -> None:
         fun = referable(fun)
-        body = Body(fun)
-        self.body: Body = body
+        body = TracedBody(fun)
+        self.body: TracedBody = body
         pure = with_signature_of(fun, body.without_state)
         self.pure: Any = checked(jit(pure, options))
         self.plain: Any = jax.jit(fun, **options)
@@ -251,7 +251,7 @@ class Compiled:
         return self.draw(args, kwargs)
 
     def _draw_in(
-        self, scope: Scope, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, scope: DrawScope, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """Call it with the states that a function traced around it has."""
         sources = [source_of(stream or current()) for stream in self.streams]

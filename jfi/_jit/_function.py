@@ -11,7 +11,7 @@ from .._advice import hide_frames, hiding_frames
 from .._jax_internals import XLA_ERRORS, raise_original
 from .._random.traced import FoundDraws
 from .._values import mark_static, refuse_no_function
-from ._compiled import Body, Compiled as Compiled, referable
+from ._compiled import Compiled as Compiled, TracedBody, referable
 from ._shown import html, times
 
 
@@ -140,7 +140,7 @@ def options_of(jitted: Any) -> dict[str, Any]:
     return options
 
 
-_NO_BODY = Body(lambda: None)
+_NO_BODY = TracedBody(lambda: None)
 
 # All functions that `jit` returns have the same code.
 _CODE = jit(lambda: None, {}).__code__

@@ -35,17 +35,19 @@ from .._jax_internals import (
     with_zeros,
 )
 from ._carry import label_of
-from ._loop_forms import Bound, Loop, run_while
+from ._loop_forms import LoopBound, LoopForm, run_while
 
 
-def differentiable(loop: Loop) -> Callable[[Any, Any, Bound], tuple[Any, Any, Any]]:
+def differentiable(
+    loop: LoopForm,
+) -> Callable[[Any, Any, LoopBound], tuple[Any, Any, Any]]:
     """The loop as a function of (consts, carry, bound), with derivatives."""
     linear_call = linear_calls()
     if linear_call is None:
         return _reverse_only(loop)
 
     @jax.custom_jvp
-    def run(consts: Any, carry: Any, bound: Bound) -> Any:
+    def run(consts: Any, carry: Any, bound: LoopBound) -> Any:
         return run_while(loop, consts, carry, (), bound)
 
     def derivative(primals: Any, tangents: Any) -> Any:
@@ -71,11 +73,13 @@ def differentiable(loop: Loop) -> Callable[[Any, Any, Bound], tuple[Any, Any, An
     return run
 
 
-def _reverse_only(loop: Loop) -> Callable[[Any, Any, Bound], tuple[Any, Any, Any]]:
+def _reverse_only(
+    loop: LoopForm,
+) -> Callable[[Any, Any, LoopBound], tuple[Any, Any, Any]]:
     """The same on documented JAX alone, which has no forward mode then."""
 
     @jax.custom_vjp
-    def run(consts: Any, carry: Any, bound: Bound) -> Any:
+    def run(consts: Any, carry: Any, bound: LoopBound) -> Any:
         return run_while(loop, consts, carry, (), bound)
 
     def backward(stored: Any, cotangents: Any) -> Any:
@@ -100,14 +104,16 @@ def _reverse_only(loop: Loop) -> Callable[[Any, Any, Bound], tuple[Any, Any, Any
     return call
 
 
-def _record(loop: Loop, consts: Any, carry: Any, bound: Bound) -> tuple[Any, Any]:
+def _record(
+    loop: LoopForm, consts: Any, carry: Any, bound: LoopBound
+) -> tuple[Any, Any]:
     """Run the loop: what it returns, and what its derivatives need."""
     recording = loop._replace(records=True)
     carry, (ys, carries), length = run_while(recording, consts, carry, (), bound)
     return (carry, ys, length), (consts, carries, length)
 
 
-def _push(loop: Loop, wrt: Any, stored: Any, tangents: Any) -> Any:
+def _push(loop: LoopForm, wrt: Any, stored: Any, tangents: Any) -> Any:
     """The tangents of carry and ys for those of consts and the first carry."""
 
     def step(consts: Any, tangents: Any, carry: Any) -> Any:
@@ -120,12 +126,12 @@ def _push(loop: Loop, wrt: Any, stored: Any, tangents: Any) -> Any:
     t_consts, t_carry = tangents
     pushing = loop._replace(step=step, proceed=None)
     both = consts, t_consts
-    bound = Bound(length, ())
+    bound = LoopBound(length, ())
     t_carry, t_ys, _ = run_while(pushing, both, t_carry, carries, bound)
     return t_carry, t_ys
 
 
-def _pull(loop: Loop, wrt: Any, stored: Any, cotangents: Any) -> Any:
+def _pull(loop: LoopForm, wrt: Any, stored: Any, cotangents: Any) -> Any:
     """The cotangents of consts and the first carry for those of carry and ys."""
 
     def step(consts: Any, cotangents: Any, x: Any) -> Any:
@@ -142,12 +148,12 @@ def _pull(loop: Loop, wrt: Any, stored: Any, cotangents: Any) -> Any:
     _check_shards(g_consts, length)
     pulling = loop._replace(step=step, proceed=None, backwards=not loop.backwards)
     start, xs = (g_carry, g_consts), (carries, g_ys)
-    bound = Bound(length, ())
+    bound = LoopBound(length, ())
     (g_carry, g_consts), _, _ = run_while(pulling, consts, start, xs, bound)
     return g_consts, g_carry
 
 
-def _float_step(loop: Loop, consts: Any, carry: Any) -> Callable[[Any, Any], Any]:
+def _float_step(loop: LoopForm, consts: Any, carry: Any) -> Callable[[Any, Any], Any]:
     """A step as a function of what has derivatives."""
 
     def step(some_consts: Any, float_carry: Any) -> Any:

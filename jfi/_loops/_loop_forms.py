@@ -23,14 +23,14 @@ from .._errors import LoopError
 from .._jax_internals import floats_of, merge, varying_axes, varying_over, with_rules
 
 
-class Bound(NamedTuple):
+class LoopBound(NamedTuple):
     """What ends a loop: a number of steps, and the arrays its condition captures."""
 
     limit: Any
     consts: Any
 
 
-class Loop(NamedTuple):
+class LoopForm(NamedTuple):
     """The static part of a loop with the state `carry`, which maps `xs` to `ys`.
 
     Attributes:
@@ -57,7 +57,9 @@ class Loop(NamedTuple):
     records: bool = False
 
 
-def run_while(loop: Loop, consts: Any, carry: Any, xs: Any, bound: Bound) -> Any:
+def run_while(
+    loop: LoopForm, consts: Any, carry: Any, xs: Any, bound: LoopBound
+) -> Any:
     """Run the loop: carry, ys, number of steps. Stops early, no reverse mode.
 
     Rows of `ys` that no step has written are zero.
@@ -67,7 +69,7 @@ def run_while(loop: Loop, consts: Any, carry: Any, xs: Any, bound: Bound) -> Any
     return _ruled(loop, axes, scan, batched=False)(consts, carry, xs, bound)
 
 
-def run_scan(loop: Loop, consts: Any, carry: Any, xs: Any, bound: Bound) -> Any:
+def run_scan(loop: LoopForm, consts: Any, carry: Any, xs: Any, bound: LoopBound) -> Any:
     """Run the loop as a scan of all rows: every mode of differentiation."""
 
     def advance(state: Any, rows: Any) -> tuple[Any, Any]:
@@ -105,7 +107,7 @@ class _Axes(NamedTuple):
 
 
 def _ruled(
-    loop: Loop, axes: _Axes, scan: Callable[..., Any], *, batched: bool
+    loop: LoopForm, axes: _Axes, scan: Callable[..., Any], *, batched: bool
 ) -> Callable[..., Any]:
     """`run_while` with rules: derivatives by a scan; in a batch, one loop.
 
@@ -121,7 +123,7 @@ def _ruled(
         batched: Whether the loops of a batch stop each at its own time.
     """
 
-    def run(consts: Any, carry: Any, xs: Any, bound: Bound) -> Any:
+    def run(consts: Any, carry: Any, xs: Any, bound: LoopBound) -> Any:
         run_it = _run_batch if batched else _run_one
         return run_it(loop, axes, consts, carry, xs, bound)
 
@@ -168,7 +170,7 @@ def _ruled(
     return with_rules(run, rows, derivative, names=loop.names)
 
 
-def _exchanges(loop: Loop, options: Any) -> bool:
+def _exchanges(loop: LoopForm, options: Any) -> bool:
     return options.get("axis_name") in loop.exchanges
 
 
@@ -184,7 +186,7 @@ def _refuse_exchange(*_: Any) -> Any:
 
 
 def _run_one(
-    loop: Loop, axes: _Axes, consts: Any, carry: Any, xs: Any, bound: Bound
+    loop: LoopForm, axes: _Axes, consts: Any, carry: Any, xs: Any, bound: LoopBound
 ) -> Any:
     def proceed(state: Any) -> Any:
         i, carry, _ = state
@@ -206,7 +208,7 @@ def _run_one(
 
 
 def _run_batch(
-    loop: Loop, axes: _Axes, consts: Any, carry: Any, xs: Any, bound: Bound
+    loop: LoopForm, axes: _Axes, consts: Any, carry: Any, xs: Any, bound: LoopBound
 ) -> Any:
     """One loop for all rows of a batch; those that have stopped keep their carry."""
     last = jnp.max(bound.limit, initial=0) - 1
@@ -241,7 +243,7 @@ def _run_batch(
     return carry, ys, length
 
 
-def _goes_on(loop: Loop, bound: Bound, row: Any, carry: Any) -> Any:
+def _goes_on(loop: LoopForm, bound: LoopBound, row: Any, carry: Any) -> Any:
     """Whether the step for a row of `xs` and `ys` is taken."""
     going = row < bound.limit
     return going if loop.proceed is None else going & loop.proceed(bound.consts, carry)
@@ -287,14 +289,14 @@ def _write(axes: _Axes, rows: Any, row: Any, values: Any) -> Any:
     )
 
 
-def _row_of(loop: Loop, y: Any, carry: Any) -> Any:
+def _row_of(loop: LoopForm, y: Any, carry: Any) -> Any:
     # Of a row of a batch that has stopped it is the last carry, with which a step at
     # least ends: a body with a loop of its own need not end for zeros.
     return (y, carry) if loop.records else y
 
 
 def _zeros(
-    loop: Loop, axes: _Axes, consts: Any, carry: Any, xs: Any, bound: Bound
+    loop: LoopForm, axes: _Axes, consts: Any, carry: Any, xs: Any, bound: LoopBound
 ) -> Any:
     """The rows of `ys` before they are written."""
 
@@ -309,6 +311,6 @@ def _zeros(
     return jax.tree.map(zeros, jax.eval_shape(row))
 
 
-def _stops(loop: Loop, bound: Bound) -> frozenset[Any]:
+def _stops(loop: LoopForm, bound: LoopBound) -> frozenset[Any]:
     """The axes of `jax.shard_map` whose shards stop at different steps."""
     return loop.varying | varying_axes(bound.limit)

@@ -24,7 +24,7 @@ from .._values import function_name, path_name
 from ._carry import Names, check_arrays, check_carry, check_condition, check_structure
 from ._diagnosis import check_pair
 from ._loop_derivatives import differentiable
-from ._loop_forms import Bound, Loop, run_while
+from ._loop_forms import LoopBound, LoopForm, run_while
 
 
 class LoopOutcome(NamedTuple):
@@ -80,7 +80,7 @@ def _run(
     def proceed(consts: Any, carry: Any) -> Any:
         return call_cond(consts, carry)[0]
 
-    loop = Loop(
+    loop = LoopForm(
         step,
         proceed,
         # XLA can't write to a buffer without rows, so even max_steps=0 has one, cut
@@ -91,7 +91,7 @@ def _run(
         names=traced_body.names | traced_cond.names,
         exchanges=exchanging_axes(traced_body.jaxpr.jaxpr),
     )
-    bound = Bound(jnp.int32(max_steps), traced_cond.consts)
+    bound = LoopBound(jnp.int32(max_steps), traced_cond.consts)
     consts = traced_body.consts
     if any(map(is_ref, [*consts, *traced_cond.consts])):
         # JAX has no rules for derivatives of calls that may change a captured Ref: a

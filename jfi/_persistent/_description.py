@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from .._autojit._graphs import Graph, Opened
-from .._autojit._keeping import Place
+from .._autojit._keeping import ProgramOrigin
 from .._autojit._modes import Mode
 from .._autojit.kinds._base import HashableKind, IdentityKind, Kind, UnportableError
 from .._autojit.kinds._classify import PLAIN, VARIABLES
@@ -30,7 +30,7 @@ from ._refusals import refuse_effects
 from .fingerprint import ProgramWalk
 
 
-class Description(NamedTuple):
+class ProgramDescription(NamedTuple):
     """What a program is made of.
 
     Attributes:
@@ -63,7 +63,7 @@ class Describing:
         UnportableError: It can't be kept, and why.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: ProgramOrigin) -> None:
         opened = place.opened
         refuse_effects(opened)
         self._graph, self._around = opened.graph, place.around
@@ -79,7 +79,7 @@ class Describing:
         streams = filter(None, map(_stream_of, opened.objects))
         self._streams = tuple(map(WeakIdentity, streams))
 
-    def __call__(self) -> Description:
+    def __call__(self) -> ProgramDescription:
         """Write it down.
 
         Raises:
@@ -108,7 +108,9 @@ class Describing:
                     walk.look_at(cls)
         except FingerprintError as error:
             raise UnportableError(str(error).rstrip(".")) from None
-        return Description(walk.digest(), (*walk.shared, *self._shared), self._streams)
+        return ProgramDescription(
+            walk.digest(), (*walk.shared, *self._shared), self._streams
+        )
 
 
 _BY_IDENTITY = (IdentityKind, HashableKind)

@@ -4,7 +4,7 @@ import functools
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from .._autojit._keeping import Place, keeper_of_all
+from .._autojit._keeping import ProgramOrigin, keeper_of_all
 from .._autojit.kinds._base import UnportableError
 from ._description import Describing
 from ._kept import KeptProgram
@@ -27,7 +27,7 @@ class StoreKeeper:
     ) -> None:
         self.places = Places(Store(folder), server, announces=announces)
 
-    def keep(self, place: Place) -> KeptProgram | None:
+    def keep(self, place: ProgramOrigin) -> KeptProgram | None:
         """What compiles the program of a place; None if it can't be kept."""
         try:
             return KeptProgram(place, Describing(place), self.places)
@@ -50,7 +50,7 @@ class ModeKeeper(NamedTuple):
     mode: Mode
     timeout: float | None
 
-    def keep(self, place: Place) -> KeptProgram | None:
+    def keep(self, place: ProgramOrigin) -> KeptProgram | None:
         """What compiles the program of a place; None if it can't be kept."""
         if self.mode == "off":
             return None

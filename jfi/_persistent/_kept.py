@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from .._autojit._keeping import NumbersError, Place
+from .._autojit._keeping import NumbersError, ProgramOrigin
 from .._autojit._programs import UnreadError
 from .._autojit.kinds._base import UnportableError
 from .._dispatch._retracing import active_settings, version_of_rules
@@ -23,12 +23,12 @@ from .._jax_internals import (
     compiled_anew,
     serialized,
 )
-from .._jit._compiled import Body
+from .._jit._compiled import TracedBody
 from .._jit._executables import Jitted
 from .._random._streams import current
 from .._random.traced import FoundDraws, source_of
 from ._asked_for import AskedFor, asked_for, form_of, kind_of_key
-from ._description import Describing, Description
+from ._description import Describing, ProgramDescription
 from ._environment import debugging
 from ._places import LEDGER, Places
 from ._records import Record, dump_tree, load_tree
@@ -48,13 +48,15 @@ class KeptProgram:
         UnportableError: It can't be kept, and why.
     """
 
-    def __init__(self, place: Place, describing: Describing, places: Places) -> None:
+    def __init__(
+        self, place: ProgramOrigin, describing: Describing, places: Places
+    ) -> None:
         self.name, self._source = place.name, place.source
         self._describing, self.places = describing, places
-        self._description: Description | None = describing()
+        self._description: ProgramDescription | None = describing()
         self._failed = threading.local()
 
-    def description(self) -> Description:
+    def description(self) -> ProgramDescription:
         """What the program is made of by now.
 
         Raises:
@@ -65,10 +67,10 @@ class KeptProgram:
 
     def jit(self, fun: Callable[..., Any], options: Mapping[str, Any]) -> "KeptJitted":
         """Stands for `jax.jit`, for calls that draw no random numbers."""
-        return KeptJitted(self, fun, options, Body(fun))
+        return KeptJitted(self, fun, options, TracedBody(fun))
 
     def jit_drawing(
-        self, fun: Callable[..., Any], options: Mapping[str, Any], body: Body
+        self, fun: Callable[..., Any], options: Mapping[str, Any], body: TracedBody
     ) -> "KeptJitted":
         """The same for calls that draw, with the states of streams as arguments."""
         return KeptJitted(self, fun, options, body)
@@ -92,7 +94,7 @@ class KeptProgram:
         """What the store is told of a program."""
         return Record(self.name, self._source, seconds, **rest)
 
-    def raise_noted(self, record: Record, description: Description) -> None:
+    def raise_noted(self, record: Record, description: ProgramDescription) -> None:
         """Raise what the trace has raised in the process that tried it."""
         if record.made == "unread":
             raise UnreadError
@@ -111,7 +113,7 @@ class _Program(NamedTuple):
 
     key: str
     asked: AskedFor
-    description: Description
+    description: ProgramDescription
 
 
 class KeptJitted:
@@ -129,7 +131,7 @@ class KeptJitted:
         kept: KeptProgram,
         fun: Callable[..., Any],
         options: Mapping[str, Any],
-        body: Body,
+        body: TracedBody,
     ) -> None:
         self._kept, self._options, self._body = kept, options, body
         self._local = Jitted(fun, options)
@@ -300,7 +302,7 @@ _STREAM = "it draws from a generator that can't be told elsewhere"
 
 
 def _numbers_of(
-    streams: Sequence[Any], description: Description
+    streams: Sequence[Any], description: ProgramDescription
 ) -> tuple[int | None, ...] | None:
     """Streams by number; None for that which is current at each call."""
     numbers = [s and description.number_of(s) for s in streams]

@@ -19,7 +19,7 @@ from ._store import Entry, Store
 Run = Callable[..., Sequence[Any]]  # of arrays one by one, with a list of arrays
 
 
-class Found(NamedTuple):
+class FoundProgram(NamedTuple):
     """A program that was found.
 
     Attributes:
@@ -59,14 +59,14 @@ class Places:
     ) -> None:
         self.store, self.server, self._announces = store, server, announces
 
-    def find(self, key: str, asked: AskedFor) -> Found | None:
+    def find(self, key: str, asked: AskedFor) -> FoundProgram | None:
         """Find a program; None: it must be compiled."""
         entry = self.store.read(key)
         record = None if entry is None else _record(entry)
         if entry is None or record is None:
             return None
         if record.made != "compiled":
-            return Found(record, None)
+            return FoundProgram(record, None)
 
         def load() -> Run | None:
             return self.load(key, entry, record, asked.device)
@@ -74,13 +74,13 @@ class Places:
         run = self.server.run_of(key, record, asked, load) if self.server else None
         if run is not None:
             LEDGER.found(record.seconds)
-            return Found(record, run)
+            return FoundProgram(record, run)
         start = time.perf_counter()
         run = load()
         if run is None:
             return None
         LEDGER.found(record.seconds - (time.perf_counter() - start))
-        return Found(record, run)
+        return FoundProgram(record, run)
 
     def load(
         self, key: str, entry: Entry, record: Record, device: Device

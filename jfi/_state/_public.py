@@ -8,7 +8,7 @@ from .._errors import StateError
 from .._random._seeding import get_rng_state, set_rng_state
 from ._files import opened, write
 from ._kinds import stateful
-from ._reading import ABSENT, Reader
+from ._reading import ABSENT, StateReader
 from ._writing import Writer
 
 
@@ -93,7 +93,7 @@ def load_state(path: str | os.PathLike[str], like: Any = ABSENT) -> Any:
         OSError: The file can't be read.
     """
     with opened(Path(path)) as (text, arrays):
-        reader = Reader(arrays)
+        reader = StateReader(arrays)
         found = reader.value(text["state"], like, "state")
     for generator, state in reader.states:
         way = stateful(generator)

@@ -24,7 +24,7 @@ _BUILTIN = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
 _SIMPLE = (*PLAIN, float, complex, bytes, np.generic)
 
 
-class Reader:
+class StateReader:
     """Puts values together.
 
     Args:

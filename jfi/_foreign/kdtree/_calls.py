@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..._jax_internals import at_top_level, with_rules
 from ..host import host_call
-from ._checks import Settings
+from ._checks import TreeSettings
 from ._distances import moved
 from ._host_trees import HostTree, find
 from ._searches import cast
@@ -26,7 +26,7 @@ from ._searches import cast
 Arrays = Sequence[Any]
 
 
-class Given(NamedTuple):
+class GivenTree(NamedTuple):
     """A tree in a call: SciPy's tree in hand, or arrays from which it is found.
 
     Attributes:
@@ -40,7 +40,7 @@ class Given(NamedTuple):
 
     host: HostTree | None
     arrays: tuple[jax.Array, ...]
-    settings: Settings
+    settings: TreeSettings
     shape: tuple[int, int]
     dtype: Any
 
@@ -59,7 +59,7 @@ class Given(NamedTuple):
 
 def host_search(
     name: str,
-    trees: Sequence[Given],
+    trees: Sequence[GivenTree],
     search: Callable[..., Sequence[NDArray[Any]]],
     specs: Sequence[jax.ShapeDtypeStruct],
 ) -> Callable[..., list[jax.Array]]:

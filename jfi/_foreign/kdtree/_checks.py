@@ -17,7 +17,7 @@ from ..._errors import KDTreeError
 BACKENDS = ("auto", "scipy", "jax")
 
 
-class Settings(NamedTuple):
+class TreeSettings(NamedTuple):
     """How a tree is built. `boxsize` has one number per coordinate; 0 is no period."""
 
     leafsize: int = 10
@@ -28,7 +28,7 @@ class Settings(NamedTuple):
 
 def checked_settings(
     m: int, leafsize: Any, compact_nodes: Any, balanced_tree: Any, boxsize: Any
-) -> Settings:
+) -> TreeSettings:
     """The settings of a tree of points with m coordinates."""
     name = "KDTree()"
     box = None
@@ -45,7 +45,7 @@ def checked_settings(
             raise KDTreeError(message)
         box = tuple(np.broadcast_to(sizes, (m,)).tolist())
     places = count(leafsize, "leafsize", name, "It sets how the tree is built")
-    return Settings(places, bool(compact_nodes), bool(balanced_tree), box)
+    return TreeSettings(places, bool(compact_nodes), bool(balanced_tree), box)
 
 
 def check_data(shape: tuple[int, ...], dtype: Any) -> None:

@@ -25,7 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from ._checks import Settings
+from ._checks import TreeSettings
 
 
 # Trees that were built for arrays found at run time: the latest of them are kept.
@@ -51,7 +51,7 @@ class HostTree:
         settings: How to build the tree.
     """
 
-    def __init__(self, values: NDArray[Any], settings: Settings) -> None:
+    def __init__(self, values: NDArray[Any], settings: TreeSettings) -> None:
         from scipy import spatial
 
         # The last row stands for missing neighbors, whose index is n.
@@ -128,7 +128,7 @@ class HostTree:
 
 
 def find(
-    data: NDArray[Any], number: NDArray[Any] | None, settings: Settings
+    data: NDArray[Any], number: NDArray[Any] | None, settings: TreeSettings
 ) -> HostTree:
     """The tree of these points: one that there is, or a new one.
 
@@ -166,7 +166,7 @@ def _keep(tree: HostTree) -> None:
         size -= oldest.points.nbytes
 
 
-def _content_key(data: NDArray[Any], settings: Settings) -> Any:
+def _content_key(data: NDArray[Any], settings: TreeSettings) -> Any:
     """What equal points have in common; cheap, and not enough to know."""
     some = data[:: max(1, len(data) // 16)] + data.dtype.type(0)  # -0.0 is 0.0
     return data.shape, data.dtype.name, settings, some.tobytes()

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from ..._dispatch._materialising import plain_array
 from ..._errors import KDTreeError
 from . import _checks as checks
-from ._calls import Given
-from ._checks import Settings
+from ._calls import GivenTree
+from ._checks import TreeSettings
 from ._host_trees import HostTree, find
 
 
@@ -27,9 +27,9 @@ class TreeOfPoints:
 
     __jfi_pytree__: bool = True  # what is beside the leaves follows from them
 
-    _settings: Settings
+    _settings: TreeSettings
     _host: HostTree | None
-    _in_hand: Given | None
+    _in_hand: GivenTree | None
     _data: Any
     _number: Any
 
@@ -79,18 +79,18 @@ class TreeOfPoints:
         """The period of each coordinate, None for a space without periods."""
         return self._settings.boxsize
 
-    def tree_flatten(self) -> tuple[tuple[Any, Any], Settings]:
+    def tree_flatten(self) -> tuple[tuple[Any, Any], TreeSettings]:
         """What JAX traces: the data, perhaps a number; and what it does not."""
         return self._leaves(), self._settings
 
-    def tree_flatten_with_keys(self) -> tuple[Any, Settings]:
+    def tree_flatten_with_keys(self) -> tuple[Any, TreeSettings]:
         """The same, with names."""
         data, number = self._leaves()
         keys = GetAttrKey("data"), GetAttrKey("number")
         return ((keys[0], data), (keys[1], number)), self._settings
 
     @classmethod
-    def tree_unflatten(cls, settings: Settings, leaves: Sequence[Any]) -> Self:
+    def tree_unflatten(cls, settings: TreeSettings, leaves: Sequence[Any]) -> Self:
         """A tree of JAX's leaves, which may be anything at all."""
         tree = object.__new__(cls)
         tree._settings, tree._host, tree._in_hand = settings, None, None
@@ -152,14 +152,16 @@ class TreeOfPoints:
                 self._host = find(np.asarray(self._data), number, self._settings)
         return self._host
 
-    def _given(self, name: str) -> Given:
+    def _given(self, name: str) -> GivenTree:
         """The tree for one call."""
         if self._in_hand is not None:
             return self._in_hand
         host = self._host_tree()
         if host is not None:
             known = (host.n, host.m)
-            self._in_hand = Given(host, (), self._settings, known, host.values.dtype)
+            self._in_hand = GivenTree(
+                host, (), self._settings, known, host.values.dtype
+            )
             return self._in_hand
         shape = self._shape()
         if len(shape) != 2:
@@ -171,9 +173,9 @@ class TreeOfPoints:
             raise KDTreeError(message)
         data, number = self._leaves()
         arrays = (data,) if number is None else (data, number)
-        return Given(None, arrays, self._settings, (shape[0], shape[1]), data.dtype)
+        return GivenTree(None, arrays, self._settings, (shape[0], shape[1]), data.dtype)
 
-    def _other(self, other: object, name: str) -> Given:
+    def _other(self, other: object, name: str) -> GivenTree:
         """The second tree of a call."""
         if not isinstance(other, TreeOfPoints):
             message = f"{name} got {other!r} as the other tree. Pass a jfi.KDTree."

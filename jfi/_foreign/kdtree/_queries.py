@@ -14,7 +14,7 @@ from ..._errors import KDTreeError
 from ..host import to_jax
 from . import _brute_force as brute_force, _checks as checks, _searches as searches
 from ._calls import (
-    Given,
+    GivenTree,
     host_search,
     index_dtype,
     is_at_hand,
@@ -72,7 +72,7 @@ Search = Callable[..., Sequence[Any]]
 
 
 def neighbors(
-    tree: Given,
+    tree: GivenTree,
     question: Question,
     x: Any,
     limit: Any,
@@ -126,7 +126,7 @@ def neighbors(
 
 
 def _at_once(
-    tree: Given, question: Question, x: Any, limit: Any
+    tree: GivenTree, question: Question, x: Any, limit: Any
 ) -> tuple[jax.Array, jax.Array]:
     points = np.asarray(x)
     dtype = points.dtype
@@ -160,7 +160,7 @@ def _asked(question: Question) -> Search:
 
 
 def _on_host(
-    tree: Given, question: Question, x: Any, fixed: Any, with_offsets: bool
+    tree: GivenTree, question: Question, x: Any, fixed: Any, with_offsets: bool
 ) -> Search:
     shape, dtype = x.shape[:-1], x.dtype
     if question.has_axis:
@@ -190,7 +190,7 @@ def _on_host(
 
 
 def _on_device(
-    tree: Given, question: Question, x: Any, fixed: Any, with_offsets: bool
+    tree: GivenTree, question: Question, x: Any, fixed: Any, with_offsets: bool
 ) -> Search:
     run = brute_force.program(
         _ranks_on_device(question, tree.shape[0]),
@@ -233,7 +233,7 @@ def _ranks_on_device(question: Question, n: int) -> tuple[int, ...]:
 
 
 def _without_last_place(
-    tree: Given, question: Question, distances: Any, indices: Any
+    tree: GivenTree, question: Question, distances: Any, indices: Any
 ) -> tuple[jax.Array, jax.Array]:
     """Refuse results with more neighbors than places."""
     places = len(question.ranks)

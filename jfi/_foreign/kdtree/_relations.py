@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..._errors import KDTreeError
 from . import _searches as searches
 from ._calls import (
-    Given,
+    GivenTree,
     host_search,
     index_dtype,
     is_at_hand,
@@ -25,7 +25,7 @@ from ._queries import handed_over
 
 
 def pairs(
-    tree: Given, radius: Any, *, places: int, eps: float, order: float
+    tree: GivenTree, radius: Any, *, places: int, eps: float, order: float
 ) -> tuple[jax.Array, jax.Array]:
     """The distances and indices of pairs of points."""
     asked = functools.partial(searches.pairs, places=places, eps=eps, order=order)
@@ -33,7 +33,7 @@ def pairs(
 
 
 def near_entries(
-    tree: Given, other: Given, limit: Any, *, places: int, order: float
+    tree: GivenTree, other: GivenTree, limit: Any, *, places: int, order: float
 ) -> tuple[jax.Array, jax.Array]:
     """The distances between two trees up to a limit, and their places in a matrix."""
     asked = functools.partial(searches.near_entries, places=places, order=order)
@@ -42,7 +42,7 @@ def near_entries(
 
 
 def _entries(
-    name: str, sides: list[Given], asked: Any, limit: Any, places: int, order: float
+    name: str, sides: list[GivenTree], asked: Any, limit: Any, places: int, order: float
 ) -> tuple[jax.Array, jax.Array]:
     """Distances between rows i of one tree and rows j of another.
 
@@ -108,8 +108,8 @@ def _entries(
 
 
 def counts(
-    tree: Given,
-    other: Given,
+    tree: GivenTree,
+    other: GivenTree,
     radii: Any,
     weights: tuple[Any, Any],
     *,
@@ -191,7 +191,7 @@ def _refuse_derivative(primals: Any, tangents: Any) -> Any:
     raise KDTreeError(message)
 
 
-def _dtype_of(*trees: Given) -> np.dtype[Any]:
+def _dtype_of(*trees: GivenTree) -> np.dtype[Any]:
     """The dtype of distances between points of trees."""
     kinds = [jax.dtypes.canonicalize_dtype(tree.dtype) for tree in trees]
     return np.dtype(jnp.result_type(*kinds, float))

@@ -25,7 +25,7 @@ from ..host import (
     signature,
 )
 from ._broadcasting import CheckedBatch, ElementwiseBatch, elementwise
-from ._rules import Rules
+from ._rules import GivenRules
 
 
 class NumpyCall(HostFunction):
@@ -45,7 +45,7 @@ class NumpyCall(HostFunction):
         name: str,
         fn: Callable[..., Any],
         rest: Rest,
-        rules: Rules,
+        rules: GivenRules,
         vmap: str,
         out: Any,
     ) -> None:

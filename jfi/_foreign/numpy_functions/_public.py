@@ -25,7 +25,7 @@ from ..host import (
 )
 from ._calls import NumpyCall
 from ._ordered import call_in_order
-from ._rules import Rules
+from ._rules import GivenRules
 
 
 R = TypeVar("R")
@@ -171,7 +171,7 @@ class _NumpyFunction:
         functools.update_wrapper(self, fn, updated=())
         self._fn, self._options = fn, options
         self._name = f"{function_name(fn)}()"
-        self._rules = Rules(options["jvp"], options["vjp"], options["derivative"])
+        self._rules = GivenRules(options["jvp"], options["vjp"], options["derivative"])
         self._cached_call = functools.lru_cache(maxsize=256)(
             lambda constant: self._call(constant.value)
         )

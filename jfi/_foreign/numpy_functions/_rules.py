@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Rules:
+class GivenRules:
     """What the user gave to `from_numpy`.
 
     Attributes:
@@ -68,7 +68,7 @@ _NO_RULE = (
 class _ByJvp(Forward):
     """Tangents by the user's `jvp`."""
 
-    def __init__(self, call: "NumpyCall", wanted: Flags, rules: Rules) -> None:
+    def __init__(self, call: "NumpyCall", wanted: Flags, rules: GivenRules) -> None:
         super().__init__(call, wanted, rules.method)
         self._call, self._rule = call, rules.jvp
 
@@ -103,7 +103,7 @@ class _ByVjp(Backward):
     """Cotangents by the user's `vjp`."""
 
     def __init__(
-        self, call: "NumpyCall", wanted: Flags, rules: Rules, given: Flags
+        self, call: "NumpyCall", wanted: Flags, rules: GivenRules, given: Flags
     ) -> None:
         super().__init__(call, wanted, rules.method, given)
         self._call, self._rule = call, rules.vjp
@@ -126,7 +126,7 @@ class _ByVjp(Backward):
 class _ByVjpOfElements(Forward):
     """Tangents by the user's `vjp` of each element of the results in turn."""
 
-    def __init__(self, call: "NumpyCall", wanted: Flags, rules: Rules) -> None:
+    def __init__(self, call: "NumpyCall", wanted: Flags, rules: GivenRules) -> None:
         super().__init__(call, wanted, rules.method)
         self._call, self._rule = call, rules.vjp
 

@@ -19,10 +19,10 @@ from ..._jax_internals import is_zero_tangent
 from ._driving import Asked, drive
 from ._hoisting import HoistedFunction, hoisted
 from ._implicit import no_tangent
-from ._paths import Given, Ivp, Jacobian, Path, states_of, value_of
+from ._paths import Ivp, Jacobian, Path, PathInputs, states_of, value_of
 
 
-class Kind(NamedTuple):
+class EventAttributes(NamedTuple):
     """What SciPy reads from the attributes of an event, and how many have a place."""
 
     terminal: int
@@ -35,10 +35,10 @@ class Events(NamedTuple):
 
     functions: tuple[HoistedFunction, ...]
     consts: list[list[Any]]
-    kinds: tuple[Kind, ...]
+    kinds: tuple[EventAttributes, ...]
 
 
-class Found(NamedTuple):
+class EventsOnPath(NamedTuple):
     """A path and its events.
 
     Attributes:
@@ -92,7 +92,7 @@ def traced_events(
         consts.append(traced.consts)
         terminal = int(getattr(event, "terminal", False) or 0)
         direction = float(getattr(event, "direction", 0.0))
-        kinds.append(Kind(terminal, direction, terminal or most))
+        kinds.append(EventAttributes(terminal, direction, terminal or most))
     return Events(tuple(functions), consts, tuple(kinds))
 
 
@@ -103,13 +103,13 @@ class PathWithEvents:
     solver: Ivp
     function: HoistedFunction
     events: tuple[HoistedFunction, ...]
-    kinds: tuple[Kind, ...]
+    kinds: tuple[EventAttributes, ...]
 
-    def __call__(self, given: Given, consts: list[list[Any]]) -> Found:
+    def __call__(self, given: PathInputs, consts: list[list[Any]]) -> EventsOnPath:
         """Solve it; `consts` are what the events captured."""
         solved = jax.custom_jvp(self._solved)
         solved.defjvp(self._rule, symbolic_zeros=True)
-        found: Found = solved(given, consts)
+        found: EventsOnPath = solved(given, consts)
         return found
 
     def plain(self) -> Path:
@@ -117,7 +117,7 @@ class PathWithEvents:
         solver = dataclasses.replace(self.solver, any_times=True)
         return Path(solver, value_of, self.function)
 
-    def _solved(self, given: Given, consts: list[list[Any]]) -> Found:
+    def _solved(self, given: PathInputs, consts: list[list[Any]]) -> EventsOnPath:
         size, dtype = given.state.size, given.state.dtype
         count = sum(kind.places for kind in self.kinds)
 
@@ -136,10 +136,12 @@ class PathWithEvents:
         ]  # fmt: skip
         captured = [given.consts, given.consts, *consts]
         solver = _WithEvents(self.solver, self.kinds)
-        return Found(*drive(solver, asked, captured, real(1 + size), given[1:], specs))
+        return EventsOnPath(
+            *drive(solver, asked, captured, real(1 + size), given[1:], specs)
+        )
 
     def _rule(self, primals: Any, tangents: Any) -> Any:
-        given, consts = Given(*primals[0]), primals[1]
+        given, consts = PathInputs(*primals[0]), primals[1]
         found = self(given, consts)
         leaves, tree = jax.tree.flatten((given, consts))
         leaves = [jnp.asarray(leaf) for leaf in leaves]  # JAX passes Python's floats on
@@ -186,10 +188,10 @@ class PathWithEvents:
         change = jnp.where(reached[:, None], states[:count], 0)
         at = jnp.where(happened[:, None], states[count:], 0) + slope * later[:, None]
         rest = [no_tangent(value) for value in found[3:]]
-        return found, Found(change, later, at, *rest)
+        return found, EventsOnPath(change, later, at, *rest)
 
     def _values(
-        self, given: Given, consts: Any, times: Any, at: Any, happened: Any
+        self, given: PathInputs, consts: Any, times: Any, at: Any, happened: Any
     ) -> jax.Array:
         """What each event is at its own times."""
         points = jnp.concatenate([times[:, None], at], axis=1)
@@ -203,7 +205,7 @@ class PathWithEvents:
             parts.append(jax.vmap(of_row)(rows)[:, 0])
         return jnp.concatenate(parts)
 
-    def _slopes(self, given: Given, found: Found) -> jax.Array:
+    def _slopes(self, given: PathInputs, found: EventsOnPath) -> jax.Array:
         points = jnp.concatenate([found.times[:, None], found.at], axis=1)
         slopes: jax.Array = jax.vmap(
             lambda p: value_of(self.function, given.consts, p)
@@ -216,7 +218,7 @@ class _WithEvents:
     """`scipy.integrate.solve_ivp` with events, as a solver to drive."""
 
     solver: Ivp
-    kinds: tuple[Kind, ...]
+    kinds: tuple[EventAttributes, ...]
 
     def __call__(
         self, ask: Callable[..., Any], start: Any, stop: Any, state: Any, times: Any
@@ -244,7 +246,9 @@ class _WithEvents:
 class _Event:
     """One event as SciPy takes it."""
 
-    def __init__(self, ask: Callable[..., Any], which: int, kind: Kind) -> None:
+    def __init__(
+        self, ask: Callable[..., Any], which: int, kind: EventAttributes
+    ) -> None:
         self._ask, self._which = ask, which
         self.terminal, self.direction = kind.terminal, kind.direction
 

@@ -11,7 +11,7 @@ from ..._errors import SolverError
 from ._events import Events, PathWithEvents, traced_events
 from ._hoisting import HoistedFunction, hoisted
 from ._options import bound, frozen, real_array, refuse_method
-from ._paths import EXPLICIT, Given, Ivp, Path, value_of
+from ._paths import EXPLICIT, Ivp, Path, PathInputs, value_of
 
 
 METHODS = (*EXPLICIT, "Radau", "BDF", "LSODA")
@@ -25,7 +25,7 @@ class IvpSolution:
     so an argument and a result of compiled functions.
     """
 
-    def __init__(self, given: Given, path: Path, shape: tuple[int, ...]) -> None:
+    def __init__(self, given: PathInputs, path: Path, shape: tuple[int, ...]) -> None:
         self._given, self._path, self._shape = given, path, shape
 
     def __call__(self, t: Any) -> jax.Array:
@@ -42,7 +42,7 @@ class IvpSolution:
         states = self._path(self._given._replace(times=times.ravel()))[0]
         return states.T.reshape(*self._shape, *times.shape)
 
-    def tree_flatten(self) -> tuple[tuple[Given], tuple[Path, tuple[int, ...]]]:
+    def tree_flatten(self) -> tuple[tuple[PathInputs], tuple[Path, tuple[int, ...]]]:
         """Its numbers, and what is static."""
         return (self._given,), (self._path, self._shape)
 
@@ -151,7 +151,7 @@ def solve_ivp(
     start, stop = (jnp.asarray(t, state.dtype).reshape(()) for t in t_span)
     times = jnp.asarray(t_eval, state.dtype)
     function, consts = _traced(bound(fun, args), state)
-    given = Given(consts, start, stop, state.ravel(), times)
+    given = PathInputs(consts, start, stop, state.ravel(), times)
     solver = Ivp(method, rtol, atol, frozen(options))
     if events is not None:
         called = lambda event: bound(event, args)
@@ -211,7 +211,7 @@ def odeint(
     finest = 1.49e-8 if state.dtype == jnp.float64 else 1e-6
     rtol, atol = (finest if tol is None else tol for tol in (rtol, atol))
     solver = Ivp("LSODA", rtol, atol, (), any_times=True)
-    given = Given(consts, times[0], times[-1], state, times)
+    given = PathInputs(consts, times[0], times[-1], state, times)
     return Path(solver, value_of, function)(given)[0]
 
 
@@ -238,7 +238,7 @@ def _traced(
     return traced.function, traced.consts
 
 
-def _solution(path: Path, given: Given, state: jax.Array) -> IvpSolution:
+def _solution(path: Path, given: PathInputs, state: jax.Array) -> IvpSolution:
     import dataclasses
 
     solver = dataclasses.replace(path.solver, any_times=True)
@@ -248,7 +248,7 @@ def _solution(path: Path, given: Given, state: jax.Array) -> IvpSolution:
 def _with_events(
     solver: Ivp,
     function: HoistedFunction,
-    given: Given,
+    given: PathInputs,
     events: Events,
     shape: tuple[int, ...],
     dense_output: bool,

@@ -28,7 +28,7 @@ from ._options import Options
 EXPLICIT = ("RK45", "RK23", "DOP853")
 
 
-class Given(NamedTuple):
+class PathInputs(NamedTuple):
     """All that a path depends on; `state` is that of the time `start`."""
 
     consts: list[Any]
@@ -46,14 +46,14 @@ class Path:
     derive: Derived
     function: HoistedFunction
 
-    def __call__(self, given: Given) -> list[jax.Array]:
+    def __call__(self, given: PathInputs) -> list[jax.Array]:
         """`(times, n)` states, success, status and the number of calls."""
         solved = jax.custom_jvp(self._solved)
         solved.defjvp(self._rule, symbolic_zeros=True)
         path: list[jax.Array] = solved(given)
         return path
 
-    def _solved(self, given: Given) -> list[jax.Array]:
+    def _solved(self, given: PathInputs) -> list[jax.Array]:
         size, dtype = given.state.size, given.state.dtype
         point = jax.ShapeDtypeStruct((1 + size,), dtype)
         integer = jax.ShapeDtypeStruct((), jnp.int32)
@@ -67,7 +67,7 @@ class Path:
         return drive(self.solver, asked, captured, point, list(given[1:]), specs)
 
     def _rule(self, primals: Any, tangents: Any) -> Any:
-        given, moved = Given(*primals[0]), Given(*tangents[0])
+        given, moved = PathInputs(*primals[0]), PathInputs(*tangents[0])
         states, *rest = self(given)
         dtype, size = states.dtype, given.state.size
         change = jnp.zeros_like(states)

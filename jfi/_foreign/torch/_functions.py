@@ -215,7 +215,7 @@ class ValueAndGradients(TensorFunction):
         return (*results, *filled_with_zeros(found, sources))
 
 
-class Batched(TensorFunction):
+class BatchedTensorFunction(TensorFunction):
     """A function of rows on a whole batch: one `torch.vmap`, or a loop."""
 
     def __init__(

@@ -8,15 +8,15 @@ import numpy as np
 from ..host import Derivative, HostFunction, ReadyGradients, Saved, Spec, Transposable
 from ._form import TORCH
 from ._functions import (
-    Batched,
+    BatchedTensorFunction,
     Cotangents,
     Flags,
     Tangents,
     TensorFunction,
     ValueAndGradients,
 )
-from ._operations import Operation
-from ._remembering import Remembered, Remembering
+from ._operations import TorchOperation
+from ._remembering import GraphBackward, GraphForward
 
 
 class TorchHostFunction(HostFunction):
@@ -29,7 +29,7 @@ class TorchHostFunction(HostFunction):
 
     form = TORCH
 
-    def __init__(self, operation: Operation, function: TensorFunction) -> None:
+    def __init__(self, operation: TorchOperation, function: TensorFunction) -> None:
         super().__init__(function.name)
         self._operation, self._function = operation, function
 
@@ -45,10 +45,10 @@ class TorchHostFunction(HostFunction):
     def batched(self, is_batched: Flags) -> HostFunction:
         """See `HostFunction.batched`."""
         if not self._operation.draws:
-            return self.of(Batched, is_batched)
+            return self.of(BatchedTensorFunction, is_batched)
         # Rows with keys of their own draw one after the other, each from its seed.
         randomness = "loop" if is_batched[0] else "same"
-        return self.of(Batched, is_batched, randomness)
+        return self.of(BatchedTensorFunction, is_batched, randomness)
 
     def derivative(self, wanted: Flags, specs: Sequence[Spec]) -> Derivative:
         """See `HostFunction.derivative`."""
@@ -60,9 +60,9 @@ class TorchHostFunction(HostFunction):
 
         def remembered(given: Flags) -> HostFunction:
             given = self._of_results(given)
-            return remembering.of(Remembered, wanted, given)
+            return remembering.of(GraphBackward, wanted, given)
 
-        remembering = self.of(Remembering, wanted)
+        remembering = self.of(GraphForward, wanted)
         products = Transposable(self.of(Tangents, wanted), transposed)
         return Saved(remembering, remembered, products, takes_inputs=True)
 

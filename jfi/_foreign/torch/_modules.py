@@ -9,7 +9,7 @@ from jax.core import Tracer
 
 from ..._advice import hiding_frames
 from ..._errors import CallbackError
-from ._skeletons import Form, Skeleton, with_tensors
+from ._skeletons import Skeleton, SkeletonInMode, with_tensors
 from ._tensors import to_array, to_tensor
 
 
@@ -32,7 +32,7 @@ class TorchModule:
 
     params: dict[str, Any]
     buffers: dict[str, Any]
-    _form: Form
+    _form: SkeletonInMode
 
     def __init__(self, module: "torch.nn.Module") -> None:
         _refuse_scripted(module)
@@ -185,14 +185,16 @@ class TorchModule:
     def __reduce__(self) -> tuple[Any, ...]:
         return _new, (self.params, self.buffers, self._form)
 
-    def tree_flatten_with_keys(self) -> tuple[Any, Form]:
+    def tree_flatten_with_keys(self) -> tuple[Any, SkeletonInMode]:
         """For JAX: the dicts of arrays, and what is no array."""
         key = jax.tree_util.GetAttrKey
         children = (key("params"), self.params), (key("buffers"), self.buffers)
         return children, self._form
 
     @classmethod
-    def tree_unflatten(cls, form: Form, children: Iterable[Any]) -> "TorchModule":
+    def tree_unflatten(
+        cls, form: SkeletonInMode, children: Iterable[Any]
+    ) -> "TorchModule":
         """For JAX: a module of other leaves, which may be anything."""
         module = object.__new__(cls)
         module.params, module.buffers = children
@@ -222,7 +224,7 @@ def _advice(module: "torch.nn.Module", name: str) -> str:
     return f" PyTorch's is net.to_torch().{name}." if known else ""
 
 
-def _new(params: Any, buffers: Any, form: Form) -> TorchModule:
+def _new(params: Any, buffers: Any, form: SkeletonInMode) -> TorchModule:
     return TorchModule.tree_unflatten(form, (params, buffers))
 
 

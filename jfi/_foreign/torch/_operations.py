@@ -24,7 +24,7 @@ class DrawsNowError(CallbackError):
     """A function draws random numbers that was not known to."""
 
 
-class Operation(TensorFunction):
+class TorchOperation(TensorFunction):
     """The user's function. One that draws takes a random key, as data, before all else.
 
     Attributes:

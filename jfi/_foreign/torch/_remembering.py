@@ -38,7 +38,7 @@ from ._functions import (
     of_wanted,
     source,
 )
-from ._operations import Operation
+from ._operations import TorchOperation
 
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class _Graphs:
         return self._graphs.take(number)
 
 
-class Remembering(TensorFunction):
+class GraphForward(TensorFunction):
     """The results, and the number of the graph that leads to them."""
 
     def __init__(self, base: TensorFunction, wanted: Flags) -> None:
@@ -106,7 +106,7 @@ class Remembering(TensorFunction):
         safe = [t.clone() if t.nbytes < _SMALL else t for t in tensors]
         run = of_wanted(self.base.outer, safe, self._wanted, self._all)
         sources = tuple(map(source, chosen(safe, self._wanted)))
-        if self.graphs.each is None and isinstance(self.base, Operation):
+        if self.graphs.each is None and isinstance(self.base, TorchOperation):
             with _Measured() as measured:
                 results = run(*sources)
             self.graphs.each = measured.nbytes
@@ -116,10 +116,10 @@ class Remembering(TensorFunction):
         return (*results, _number(self.graphs.put(graph)))
 
 
-class Remembered(TensorFunction):
+class GraphBackward(TensorFunction):
     """(*arguments, number of a graph, *cotangents) -> gradients of the wanted ones."""
 
-    def __init__(self, forward: Remembering, wanted: Flags, given: Flags) -> None:
+    def __init__(self, forward: GraphForward, wanted: Flags, given: Flags) -> None:
         again: Cotangents = forward.base.derived(Cotangents, wanted, given)
         super().__init__(
             again.name, again.inexact, stops_gradients=again.stops_gradients

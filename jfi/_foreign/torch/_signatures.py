@@ -13,7 +13,7 @@ from ._drawing import unchanged
 from ._form import TORCH, to_jax
 from ._host_function import TorchHostFunction
 from ._inference import Findings, findings_of, look_at, watched
-from ._operations import DrawsNowError, Operation
+from ._operations import DrawsNowError, TorchOperation
 from ._results import checked_leaf, flat_result
 from ._tensors import numpy_dtype, refuse_to_cut
 
@@ -44,7 +44,7 @@ class Signature:
         self._is_torchs = is_torchs
         self._name, self._function, self._specs = name, function, tuple(specs)
         self._on_trial, self._on_written = on_trial, on_written
-        self._seen: Operation | None = None  # what an eager call has shown
+        self._seen: TorchOperation | None = None  # what an eager call has shown
         self._small = sum(map(_nbytes, specs)) < SHARED_BYTES
 
     def __call__(self, arrays: Sequence[jax.Array]) -> Any:
@@ -55,7 +55,7 @@ class Signature:
         return jax.tree.unflatten(self.operation.tree, results)
 
     @functools.cached_property
-    def operation(self) -> Operation:
+    def operation(self) -> TorchOperation:
         """The function, after a run without values."""
         disposable = self._on_trial is not None
         function = self._on_trial() if self._on_trial else self._function
@@ -66,13 +66,15 @@ class Signature:
     def _host(self) -> TorchHostFunction:
         return TorchHostFunction(self.operation, self.operation)
 
-    def _operation(self, findings: Findings) -> Operation:
+    def _operation(self, findings: Findings) -> TorchOperation:
         if self._on_written is not None:
             self._on_written(findings.written)
         n, is_torchs = len(self._specs), self._is_torchs
-        return Operation(self._name, self._function, findings, n, is_torchs=is_torchs)
+        return TorchOperation(
+            self._name, self._function, findings, n, is_torchs=is_torchs
+        )
 
-    def _key(self, operation: Operation) -> list[jax.Array]:
+    def _key(self, operation: TorchOperation) -> list[jax.Array]:
         """The key of an operation that draws, from jfi's stream, as two words."""
         if not operation.draws:
             return []
@@ -110,7 +112,7 @@ class Signature:
             return self._run_now(self._seen, arrays)
         return self._as_jax(result, arrays)
 
-    def _run_now(self, operation: Operation, arrays: Sequence[jax.Array]) -> Any:
+    def _run_now(self, operation: TorchOperation, arrays: Sequence[jax.Array]) -> Any:
         given = [*self._key(operation), *arrays]
         tensors = [TORCH.view(array, array) for array in given]
         copied = operation is self._seen

@@ -46,7 +46,7 @@ class Skeleton:
             name for name, value in parameters.items() if not value.requires_grad
         )
         self.uid: str = uid or uuid.uuid4().hex
-        self._forms: dict[Flags, Form] = {}
+        self._forms: dict[Flags, SkeletonInMode] = {}
         _skeletons[self.uid] = self
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -56,10 +56,10 @@ class Skeleton:
     def __deepcopy__(self, memo: object) -> "Skeleton":
         return self
 
-    def form(self, training: Flags) -> "Form":
+    def form(self, training: Flags) -> "SkeletonInMode":
         """The skeleton with these modules in training mode: always the same one."""
         found = self._forms.get(training)
-        return found or self._forms.setdefault(training, Form(self, training))
+        return found or self._forms.setdefault(training, SkeletonInMode(self, training))
 
 
 _skeletons: weakref.WeakValueDictionary[str, Skeleton] = weakref.WeakValueDictionary()
@@ -69,7 +69,7 @@ def _skeleton(uid: str, module: "torch.nn.Module") -> Skeleton:
     return _skeletons.get(uid) or Skeleton(module, uid)
 
 
-class Form:
+class SkeletonInMode:
     """A skeleton in a mode: to JAX, the structure of a module.
 
     Attributes:
@@ -99,7 +99,7 @@ class Form:
     def __reduce__(self) -> tuple[Any, ...]:
         return Skeleton.form, (self.skeleton, self.training)
 
-    def __deepcopy__(self, memo: object) -> "Form":
+    def __deepcopy__(self, memo: object) -> "SkeletonInMode":
         return self
 
     def __repr__(self) -> str:

@@ -13,7 +13,7 @@ from .._documented import documented
 from .._drawing import Key, Size, check_order, float_for
 from ..torch_style import numbers, uniform as between
 from . import _samplers
-from ._drawing import ANY, Bound, drawn, draws_floats, given
+from ._drawing import ANY, ParameterBound, drawn, draws_floats, given
 from ._key_first import key_first
 
 
@@ -103,8 +103,12 @@ def truncated_normal(
     check_order(lower, upper, strict=True, caller="random.truncated_normal")
     kind = float_for(dtype, "random.truncated_normal", lower, upper)
     furthest = 37 if kind == np.float64 else 12  # where probabilities become 0
-    reached = Bound(lambda x: x <= furthest, f"at most {furthest} for {kind.name}")
+    reached = ParameterBound(
+        lambda x: x <= furthest, f"at most {furthest} for {kind.name}"
+    )
     given("random.truncated_normal", "lower", lower, reached)
-    reached = Bound(lambda x: x >= -furthest, f"at least {-furthest} for {kind.name}")
+    reached = ParameterBound(
+        lambda x: x >= -furthest, f"at least {-furthest} for {kind.name}"
+    )
     given("random.truncated_normal", "upper", upper, reached)
     return drawn(truncated_normal, (lower, upper), size, key, dtype, device)

@@ -23,7 +23,7 @@ from ._drawing import (
     POSITIVE,
     PROBABILITY,
     RATE,
-    Bound,
+    ParameterBound,
     drawn,
     draws_integers,
     given,
@@ -85,7 +85,7 @@ def binomial(
     """
     exact = 2 ** (53 if widest_float() == np.float64 else 24)  # as floats
     most = min(exact, np.iinfo(integer_for(dtype, "random.binomial")).max)
-    small = Bound(lambda x: x <= most, f"at most {most}")
+    small = ParameterBound(lambda x: x <= most, f"at most {most}")
     given("random.binomial", "n", n, small)
     return drawn(binomial, (n, p), size, key, dtype, device)
 

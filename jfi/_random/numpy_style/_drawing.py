@@ -41,20 +41,22 @@ _INTEGER = (
 )
 
 
-class Bound(NamedTuple):
+class ParameterBound(NamedTuple):
     """Which values a parameter may have, and how that is told."""
 
     allowed: Callable[[Any], Any]
     words: str
 
 
-ANY = Bound(lambda x: ~np.isnan(x), "a number")
-NON_NEGATIVE = Bound(lambda x: x >= 0, "0 or more")
-RATE = Bound(lambda x: (x >= 0) & (x < np.inf), "0 or more and finite")
-POSITIVE = Bound(lambda x: x > 0, "above 0")
-PROBABILITY = Bound(lambda x: (x >= 0) & (x <= 1), "between 0 and 1")
-CHANCE = Bound(lambda x: (x > 0) & (x <= 1), "above 0 and at most 1")
-COUNT = Bound(lambda x: (x >= 0) & (np.mod(x, 1) == 0), "a whole number, 0 or more")
+ANY = ParameterBound(lambda x: ~np.isnan(x), "a number")
+NON_NEGATIVE = ParameterBound(lambda x: x >= 0, "0 or more")
+RATE = ParameterBound(lambda x: (x >= 0) & (x < np.inf), "0 or more and finite")
+POSITIVE = ParameterBound(lambda x: x > 0, "above 0")
+PROBABILITY = ParameterBound(lambda x: (x >= 0) & (x <= 1), "between 0 and 1")
+CHANCE = ParameterBound(lambda x: (x > 0) & (x <= 1), "above 0 and at most 1")
+COUNT = ParameterBound(
+    lambda x: (x >= 0) & (np.mod(x, 1) == 0), "a whole number, 0 or more"
+)
 
 
 _DECLARED = "distribution"  # the attribute of a function that holds what it declares
@@ -66,10 +68,12 @@ class _Distribution(NamedTuple):
     caller: str
     sampler: Sampler
     kind_of: Callable[..., np.dtype[Any]]
-    bounds: tuple[tuple[str, Bound], ...]  # in the order of the parameters
+    bounds: tuple[tuple[str, ParameterBound], ...]  # in the order of the parameters
 
 
-def draws_floats(sampler: Sampler, **bounds: Bound) -> Callable[[Function], Function]:
+def draws_floats(
+    sampler: Sampler, **bounds: ParameterBound
+) -> Callable[[Function], Function]:
     """Declare a distribution of numbers in a float dtype.
 
     Args:
@@ -84,7 +88,9 @@ def draws_floats(sampler: Sampler, **bounds: Bound) -> Callable[[Function], Func
     return decorate
 
 
-def draws_integers(sampler: Sampler, **bounds: Bound) -> Callable[[Function], Function]:
+def draws_integers(
+    sampler: Sampler, **bounds: ParameterBound
+) -> Callable[[Function], Function]:
     """Declare a distribution of integers; see `draws_floats`."""
 
     def decorate(ours: Function) -> Function:
@@ -98,7 +104,7 @@ def _declare(
     ours: Function,
     sampler: Sampler,
     kind_of: Callable[..., Any],
-    bounds: dict[str, Bound],
+    bounds: dict[str, ParameterBound],
 ) -> Function:
     names = list(inspect.signature(ours).parameters)
     own = names[: names.index("size")]
@@ -132,7 +138,7 @@ def drawn(
     return draw(caller, sampler, (shape, kind), values, key, device)
 
 
-def given(caller: str, name: str, value: Any, bound: Bound) -> Any:
+def given(caller: str, name: str, value: Any, bound: ParameterBound) -> Any:
     """A parameter as a number or an array, if it is within its bound."""
     known = numbers(caller, name, value)
     if not np.iscomplexobj(known):  # which is refused with its own words

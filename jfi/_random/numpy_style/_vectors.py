@@ -15,7 +15,7 @@ from ..._arrays._devices import DeviceLike
 from .._documented import documented
 from .._drawing import Key, Size, count_from, draw, float_for, shape_of
 from . import _samplers
-from ._drawing import ANY, POSITIVE, Bound, given
+from ._drawing import ANY, POSITIVE, ParameterBound, given
 from ._key_first import key_first
 
 
@@ -143,7 +143,7 @@ def ball(
         ValueError: `d` is negative, or `p` is not positive and finite.
     """
     caller = "random.ball"
-    finite = Bound(lambda x: (x > 0) & (x < np.inf), "above 0 and finite")
+    finite = ParameterBound(lambda x: (x > 0) & (x < np.inf), "above 0 and finite")
     norm = given(caller, "p", p, finite)
     if np.ndim(norm):
         raise ValueError(f"{caller}() got p of shape {np.shape(norm)}; it takes one.")

@@ -20,9 +20,9 @@ from ._draws import (
 )
 from ._explicit import (
     Carried as Carried,
+    DrawScope as DrawScope,
     Finding as Finding,
     Pretending as Pretending,
-    Scope as Scope,
     as_outside as as_outside,
     carried_here as carried_here,
     differentiate as differentiate,

@@ -2,9 +2,9 @@
 
 What `_draws.py` does where JAX has no `hidden_state`, and nothing but what JAX
 documents: a jfi tool that traces a function runs it by `in_scope`, where draws take
-their keys from the values of a `Scope`. A loop or a branch of jfi carries the counts of
-the scope around it. Which scope is around a draw, and whether JAX alone traces what is
-in between (where the values would repeat), is seen on the call stack.
+their keys from the values of a `DrawScope`. A loop or a branch of jfi carries the
+counts of the scope around it. Which scope is around a draw, and whether JAX alone
+traces what is in between (where the values would repeat), is seen on the call stack.
 """
 
 import functools
@@ -28,7 +28,7 @@ T = TypeVar("T")
 Counts = list[Any]  # of the sources of a scope, in order
 
 
-class Scope:
+class DrawScope:
     """The streams that traced code draws from, whose state is made of arrays.
 
     Args:
@@ -71,10 +71,10 @@ class Scope:
             self.counts[source] = self.counts[source] + np.uint32(taken)
             self.taken[source] = None if before is None else before + taken
 
-    def inside(self, counts: Counts) -> "Scope":
+    def inside(self, counts: Counts) -> "DrawScope":
         """The same streams from other counts on: of a loop's body, of a branch."""
         pairs = zip(self._words.items(), counts, strict=True)
-        scope = Scope({source: (words, count) for (source, words), count in pairs})
+        scope = DrawScope({source: (words, count) for (source, words), count in pairs})
         scope.used = self.used
         return scope
 
@@ -84,7 +84,7 @@ class Scope:
         self.used.add(source)
 
 
-class Finding(Scope):
+class Finding(DrawScope):
     """A scope for code whose draws are to be found, and not made."""
 
     is_everywhere = True
@@ -100,7 +100,7 @@ class Pretending(Finding):
         return jnp.zeros(key_size(source.impl), np.uint32)
 
 
-def in_scope(scope: Scope, f: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+def in_scope(scope: DrawScope, f: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
     """Call a function whose draws are those of a scope."""
     return f(*args, **kwargs)  # that `scope` is a variable of this call is read below
 
@@ -115,7 +115,7 @@ def as_outside(f: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
     return f(*args, **kwargs)
 
 
-def scope_here() -> Scope | None:
+def scope_here() -> DrawScope | None:
     """The scope that the caller draws from; None for the streams themselves.
 
     Raises:
@@ -132,10 +132,10 @@ def is_in_eager_code() -> bool:
     return _around() == (None, True)
 
 
-def _around() -> tuple[Scope | None, bool]:
+def _around() -> tuple[DrawScope | None, bool]:
     """The innermost scope, and whether it serves what happens here."""
     frame, in_jax = call_around(in_scope, entry=differentiate, inner=as_outside)
-    scope: Scope | None = frame and frame.f_locals["scope"]
+    scope: DrawScope | None = frame and frame.f_locals["scope"]
     return scope, not in_jax or (scope is not None and scope.is_everywhere)
 
 
@@ -157,7 +157,7 @@ class Carried:
         counts: The counts where it begins.
     """
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: DrawScope) -> None:
         self._scope, self.counts = scope, list(scope.counts.values())
         self._draws = False
 
@@ -212,11 +212,11 @@ class Explicit:
                 self._inputs += new
 
     def _trace(self, f: Callable[..., Any], args: Sequence[Any]) -> None:
-        sources, last = self._inputs, Scope({})
+        sources, last = self._inputs, DrawScope({})
 
         def run(states: Sequence[tuple[Any, Any]], *args: Any) -> tuple[Any, Counts]:
             nonlocal last
-            last = Scope(dict(zip(sources, states, strict=True)))
+            last = DrawScope(dict(zip(sources, states, strict=True)))
             out = in_scope(last, f, *args)
             return out, list(last.counts.values())
 
