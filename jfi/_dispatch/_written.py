@@ -36,13 +36,14 @@ function may be arrays, what came by position is passed by position, and what ca
 name by name: their order is that of the program. `jax.numpy.ravel` reads:
 
     def ravel(a=_, order=_, /, **named):
-        if order is _ and (a.__class__ is array or type_of(a) in known):
-            if not named:
-                return plain(a)
-            if all_known(map(type_of, named.values())):
-                return plain(a, **named)
-        if (a.__class__ is array or type_of(a) in known) and type_of(order) in known:
+        if order is not _:
             ...
+        elif True:
+            if a.__class__ is array or type_of(a) in known:
+                if not named:
+                    return plain(a)
+                if all_known(map(type_of, named.values())):
+                    return plain(a, **named)
         return as_called(function, given(a, order), named)
 """
 
@@ -158,7 +159,8 @@ def _is_better_passed_on(parameter: Parameter) -> bool:
 def _with_the_rest(name: str, parameters: list[Parameter]) -> list[str]:
     """Lines of a wrapper that passes optional parameters on as they came.
 
-    One branch for each number of arguments by position: `*rest` takes twice as long.
+    One branch for each number of arguments by position, the most of them first, so
+    that `clip(x, 0, 1)` meets one comparison: `*rest` takes twice as long.
     Without optional ones by position, Python itself says what is missing. Where no
     argument has to be looked at, the branch is `if True`.
     """
@@ -174,15 +176,16 @@ def _with_the_rest(name: str, parameters: list[Parameter]) -> list[str]:
         if number := sum(p.kind is p.POSITIONAL_ONLY for p in required):
             head.insert(number, "/")
     lines = [f"def {name}({', '.join([*head, '**named'])}):"]
-    for count in range(len(required), len(names) + 1):
-        passed = [*names[:count], "**named"]
-        known += map(_is_array, names[max(count - 1, len(required)) : count])
-        is_last = [f"{name} is _" for name in names[count : count + 1]]
+    for count in range(len(names), len(required) - 1, -1):
+        is_given = f"{names[count - 1]} is not _" if count > len(required) else "True"
+        optional = [_is_array(name) for name in names[len(required) : count]]
+        passed = ", ".join(names[:count])
         lines += [
-            f"if {' and '.join([*is_last, *known]) or True}:",
-            f"    if not named: return plain({', '.join(passed[:-1])})",
-            "    if all_known(map(type_of, named.values())):",
-            f"        return plain({', '.join(passed)})",
+            f"{'if' if count == len(names) else 'elif'} {is_given}:",
+            f"    if {' and '.join([*known, *optional]) or True}:",
+            f"        if not named: return plain({passed})",
+            "        if all_known(map(type_of, named.values())):",
+            f"            return plain({', '.join([*names[:count], '**named'])})",
         ]
     return [*lines, f"return as_called(function, given({', '.join(names)}), named)"]
 
