@@ -34,7 +34,7 @@ def of_value(error: BaseException) -> str | None:
     jnp = place.alias
     node: ast.AST | str | None = place.node
     what = place.node
-    general = _NUMBERS.format(jnp=jnp)
+    general = _ARRAYS_INSTEAD.format(jnp=jnp)
     line = None
     match node if place.is_direct else None:
         case ast.Call(ast.Name("float" | "int" | "complex" as kind), [x]):
@@ -61,7 +61,7 @@ def of_value(error: BaseException) -> str | None:
     return of_traced(place, _code(node), needs) + write(line, general)
 
 
-_NUMBERS = (
+_ARRAYS_INSTEAD = (
     "arrays of shape () in place of Python numbers: {jnp}.sin(x) for math.sin(x), "
     "x.astype(int) for int(x). What must be a Python number, such as a size, must be "
     "passed as one"

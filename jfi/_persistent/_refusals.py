@@ -44,6 +44,9 @@ _WRITES_FILES = frozenset(("write_bytes", "write_text"))
 
 def _effects(opened: Opened) -> Iterator[str]:
     """What the code does besides computing, in words."""
+    # Many tests, each of another thing: no one of what autojit has read (changes of
+    # globals, attributes, imports, objects, functions) shows all effects. A `print` is
+    # a name in the code, a log an object that it reaches, `sys.stdout` an attribute.
     read = opened.read
     if read.effects:
         names = sorted(name for _, name in read.effects)

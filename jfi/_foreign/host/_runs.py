@@ -109,6 +109,9 @@ def staged(
         in_place: Whether it sees the memory of the device where XLA runs. Otherwise
             arrays come to the host and go back.
     """
+    # The ways differ in one thing each, and are written out: they run in XLA's threads
+    # at every call, where what is the same in all calls has been decided before. So the
+    # branches on `copies`, `fills` and `form` stand twice, and cost a test of a local.
     note_host_call()
     given = [Spec(tuple(s.shape), s.dtype) for s in specs]
     declared = results_of(function, specs)
