@@ -215,10 +215,10 @@ def needs_watching(fn: Any) -> bool:
 
 def may_trace(fn: Any) -> bool:
     """Whether such a function may compute with JAX, and would remember tracers."""
-    return not _is_alone(fn.__wrapped__, _COMPUTES_NOTHING, set())
+    return not _is_alone(fn.__wrapped__, _WITHOUT_JAX, set())
 
 
-_COMPUTES_NOTHING = (int, float, complex, str, bytes, type(None), np.ndarray, np.generic)
+_WITHOUT_JAX = (int, float, complex, str, bytes, type(None), np.ndarray, np.generic)
 
 
 def _is_alone(fn: Any, reads: tuple[type, ...], met: set[Any]) -> bool:
