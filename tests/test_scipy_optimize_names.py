@@ -1,11 +1,14 @@
 """Optimisers by the names of methods: SciPy's answers, and their derivatives."""
 
+import re
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.optimize
 
+import jfi
 from jfi import SolverError
 from jfi.scipy import optimize
 
@@ -35,8 +38,8 @@ def test_roots_between_two_numbers(method):
     np.testing.assert_allclose(
         slope(1.0), (expected, -expected / (np.sin(expected) + 1)), rtol=1e-5
     )
-    unfinished = find(lambda x: x**3 - 0.3, 0.0, 1.0, maxiter=2)
-    assert jnp.isnan(unfinished)
+    with pytest.raises(RuntimeError, match=r"^Failed to converge after [23] it"):
+        find(lambda x: x**3 - 0.3, 0.0, 1.0, maxiter=2)
 
 
 @pytest.mark.parametrize("x1", [None, 4.0], ids=["newton", "secant"])
@@ -45,7 +48,9 @@ def test_roots_near_a_guess(x1, x64):
     found = jax.jit(jax.vmap(jax.value_and_grad(find)))(jnp.array([8.0, 1000.0]))
     np.testing.assert_allclose(found[0], [2.0, 10.0], rtol=1e-8 if x64 else 1e-5)
     np.testing.assert_allclose(found[1], [1 / 12, 1 / 300], rtol=1e-5)
-    assert jnp.isnan(optimize.newton(lambda x: x**2 + 1.0, 0.3, x1=x1))
+    with pytest.raises(RuntimeError) as ours:
+        optimize.newton(lambda x: x**2 + 1.0, 0.3, x1=x1)
+    assert str(ours.value).startswith(("Failed to converge after 50", "Tolerance of"))
 
 
 def test_a_guess_of_several_numbers_is_refused():
@@ -66,8 +71,23 @@ def test_a_fixed_point_has_derivatives_under_every_transformation(x64):
     check(point, a, x64=x64)
 
 
-def test_a_fixed_point_that_is_not_found_is_nan():
-    assert jnp.isnan(optimize.fixed_point(lambda x: 3.0 * x + 1.0, 1.0, maxiter=1))
+def test_what_does_not_converge_is_scipys_error_and_nan_in_programs_of_jax():
+    point = lambda x: optimize.fixed_point(lambda x: x**2 + 1.0, x, maxiter=9)
+    root = lambda x: optimize.newton(lambda x: x**2 + 1.0, x, maxiter=9)
+    both = lambda x: (point(x), root(x))
+    with pytest.raises(RuntimeError) as error:
+        scipy.optimize.fixed_point(lambda x: x**2 + 1.0, 0.3, maxiter=9)
+    text = re.escape(str(error.value)[:35])
+    for run in (both, jfi.jit(both), jfi.autojit(both), jfi.grad(point)):
+        with pytest.raises(RuntimeError, match=text) as error:
+            run(0.3)
+        assert type(error.value) is RuntimeError
+    assert jnp.isnan(jnp.array(jax.jit(both)(0.3))).all()
+    found = jax.vmap(lambda a: optimize.newton(lambda x: x**2 - a, 1.0, maxiter=9))
+    np.testing.assert_allclose(found(jnp.array([4.0, -3.0])), [2.0, np.nan], 1e-5)
+
+
+def test_an_unknown_method_of_fixed_point_is_refused():
     with pytest.raises(SolverError, match="'del2', 'iteration'"):
         optimize.fixed_point(jnp.cos, 1.0, method="newton")
 
@@ -170,9 +190,14 @@ def test_covariances_are_infinite_where_data_tell_nothing():
     assert jnp.isinf(optimize.curve_fit(decay, T[:2], DATA[:2]).pcov).all()
 
 
-def test_a_curve_that_is_not_found_is_nan():
-    found = optimize.curve_fit(decay, T, DATA, p0=[9.0, 9.0], max_nfev=2)
-    assert jnp.isnan(found.popt).all()
+@pytest.mark.parametrize("bounds", [None, (0.0, 10.0)])
+def test_a_curve_that_is_not_found_is_scipys_error(bounds):
+    given = {} if bounds is None else {"bounds": bounds}
+    with pytest.raises(RuntimeError, match="Optimal parameters not found") as theirs:
+        scipy.optimize.curve_fit(decay_of_numpy, T, DATA, [9.0, 9.0], maxfev=2, **given)
+    with pytest.raises(RuntimeError) as ours:
+        optimize.curve_fit(decay, T, DATA, [9.0, 9.0], maxfev=2, **given)
+    assert str(ours.value) == str(theirs.value)
 
 
 def test_what_curve_fit_can_not_take():
@@ -180,6 +205,17 @@ def test_what_curve_fit_can_not_take():
         optimize.curve_fit(lambda t, *p: p[0] * t, T, DATA)
     with pytest.raises(SolverError, match=r"sigma of shape \(3,\) for 9 data"):
         optimize.curve_fit(decay, T, DATA, sigma=np.ones(3))
+    with pytest.raises(SolverError, match=r"least_squares\(lambda p"):
+        optimize.curve_fit(decay, T, DATA, full_output=True)
+    with pytest.raises(SolverError, match="leave jac out"):
+        optimize.curve_fit(decay, T, DATA, jac=decay)
+    with pytest.raises(SolverError, match=r"no option 'colour'.*ftol"):
+        optimize.curve_fit(decay, T, DATA, colour=1)
+
+
+def test_a_root_of_several_guesses_is_refused():
+    with pytest.raises(SolverError, match=r"shape \(2,\).*jnp.vmap\(lambda x0"):
+        optimize.root_scalar(jnp.sin, x0=jnp.ones(2))
 
 
 # -------------------------------------------------------- programs and assignments

@@ -48,6 +48,8 @@ from ._executables import (
 from ._host_errors import (
     XLA_ERRORS as XLA_ERRORS,
     awaited as awaited,
+    carried as carried,
+    carrying as carrying,
     host_calls as host_calls,
     note_host_call as note_host_call,
     original as original,

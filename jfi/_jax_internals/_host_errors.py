@@ -9,10 +9,12 @@ what called it. So calls of programs with host functions wait for their results.
 """
 
 import collections
+import contextlib
 import itertools
 import re
 import threading
 import traceback
+from collections.abc import Generator
 from typing import Any
 
 import jax
@@ -53,6 +55,25 @@ def original(error: BaseException) -> BaseException | None:
         return None
     with _lock:
         return _kept.pop(int(found[-1]), None)
+
+
+_here = threading.local()
+
+
+@contextlib.contextmanager
+def carrying() -> Generator[None]:
+    """What is traced here belongs to a program whose caller gets host exceptions."""
+    before = carried()
+    _here.carried = True
+    try:
+        yield
+    finally:
+        _here.carried = before
+
+
+def carried() -> bool:
+    """Whether exceptions of what is traced now reach the caller as they are."""
+    return getattr(_here, "carried", False)
 
 
 _seen = 0

@@ -21,6 +21,7 @@ from .._jax_internals import (
     RefusedEffectsError,
     at_top_level,
     cache_size,
+    carrying,
     forget_traces,
     hidden_state,
     host_calls,
@@ -82,7 +83,7 @@ class TracedBody:
             self.remember(traced_sources())
             return out
         try:
-            with tracing(refuses=True):
+            with tracing(refuses=True), carrying():
                 out = self.fun(*args, **kwargs)
         except RefusedEffectsError:
             if not any_draws_traced():
@@ -100,7 +101,8 @@ class TracedBody:
     ) -> tuple[Any, list[dict[int, Any]]]:
         """What is compiled for calls that draw: results, and the numbers of draws."""
         before = host_calls()
-        function, values = trace_call(self.fun, args, kwargs)
+        with carrying():
+            function, values = trace_call(self.fun, args, kwargs)
         sources = (source_of(stream or current()) for stream in self.streams)
         known = dict(zip(sources, states, strict=False))
         if not set(function.sources) <= set(known):

@@ -1,7 +1,6 @@
 """Roots by the names of single methods: `scipy.optimize.brentq`, `newton` and the like.
 
-Each is `root_scalar` with its method. Where SciPy's raise `RuntimeError` since they did
-not converge, these return NaN: compiled code can't raise.
+Each is `root_scalar` with its method, and raises as SciPy's where it does not converge.
 """
 
 from collections.abc import Callable
@@ -14,7 +13,7 @@ from ..._advice import hiding_frames
 from ..._docstrings import explained_as
 from ..._errors import SolverError
 from ._options import real_array
-from ._scalar_roots import root_scalar
+from ._scalar_roots import found_root
 
 
 _RTOL = 8.881784197001252e-16  # SciPy's, as is the other
@@ -46,9 +45,10 @@ def brentq(
         maxiter: As in SciPy.
 
     Returns:
-        The root, a float without axes; NaN where SciPy did not converge.
+        The root, a float without axes.
 
     Raises:
+        RuntimeError: SciPy's: it did not converge. NaN under plain `jax.jit`.
         ValueError: SciPy's: `f` has the same sign at both ends. Under jit an error of
             JAX has its text.
     """
@@ -153,9 +153,10 @@ def newton(
         rtol: As in SciPy. None: 0 for float64, 1e-6 for float32.
 
     Returns:
-        The root, a float without axes; NaN where SciPy did not converge.
+        The root, a float without axes.
 
     Raises:
+        RuntimeError: SciPy's: it did not converge. NaN under plain `jax.jit`.
         SolverError: The guess is an array.
     """
     start = real_array(x0, "x0 of newton()")
@@ -166,15 +167,14 @@ def newton(
         )
         raise SolverError(message)
     fine = start.dtype == jnp.float64
-    found = root_scalar(
-        func,
-        args,
-        "newton" if x1 is None else "secant",
-        x0=start,
-        x1=x1,
-        xtol=(1.48e-8 if fine else 1e-6) if tol is None else tol,
-        rtol=(0.0 if fine else 1e-6) if rtol is None else rtol,
-        maxiter=maxiter,
+    settings = (
+        ("xtol", (1.48e-8 if fine else 1e-6) if tol is None else tol),
+        ("rtol", (0.0 if fine else 1e-6) if rtol is None else rtol),
+        ("maxiter", maxiter),
+    )
+    method = "newton" if x1 is None else "secant"
+    found = found_root(
+        func, args, method, None, (start, x1), settings, must_converge=True
     )
     return jnp.where(found.converged, found.root, jnp.nan)
 
@@ -183,7 +183,8 @@ def _between(
     method: str, f: Callable[..., Any], a: Any, b: Any, args: Any, xtol: float,
     rtol: float, maxiter: int, options: dict[str, Any] | None = None,
 ) -> jax.Array:  # fmt: skip
-    found = root_scalar(
-        f, args, method, (a, b), xtol=xtol, rtol=rtol, maxiter=maxiter, options=options
+    settings = (("xtol", xtol), ("rtol", rtol), ("maxiter", maxiter))
+    found = found_root(
+        f, args, method, (a, b), (None, None), settings, options, must_converge=True
     )
     return jnp.where(found.converged, found.root, jnp.nan)

@@ -11,7 +11,7 @@ import numpy as np
 from ..._advice import hiding_frames
 from ..._errors import SolverError
 from ._hoisting import HoistedFunction, evaluated, hoisted
-from ._least_squares import least_squares
+from ._least_squares import SEARCH_OPTIONS, fitted, search_of
 from ._options import real_array
 
 
@@ -68,15 +68,18 @@ def curve_fit(
             covariances are scaled so that the residuals fit.
         bounds: `(lower, upper)`, each a number or `(n,)` array.
         method: "lm", "trf" or "dogbox". None: "lm", with bounds "trf".
-        **options: Those of `least_squares`: `ftol`, `xtol`, `gtol`, `max_nfev`, `loss`.
+        **options: Those of `least_squares`: `ftol`, `xtol`, `gtol`, `max_nfev` (or
+            `maxfev`), `loss`.
 
     Returns:
-        `CurveFitResult`: `popt, pcov = curve_fit(...)`. Where SciPy did not converge,
-        both are NaN. Covariances are infinite where the data don't tell parameters
-        apart, and where there are no more data than parameters.
+        `CurveFitResult`: `popt, pcov = curve_fit(...)`. Covariances are infinite
+        where the data don't tell parameters apart, and where there
+        are no more data than parameters.
 
     Raises:
-        SolverError: The number of parameters is not known, or `sigma` does not fit.
+        SolverError: The number of parameters is not known, `sigma` does not fit, or
+            an option of SciPy's is not there: `jac`, `full_output`.
+        RuntimeError: SciPy's: it did not converge. NaN under plain `jax.jit`.
     """
     limits = None if bounds is None or hasattr(bounds, "lb") else tuple(bounds)
     if limits is None and bounds is not None:
@@ -94,7 +97,8 @@ def curve_fit(
         curve = jnp.asarray(f(xdata, *p))
         return weigh((curve - data).ravel().astype(dtype))
 
-    found = least_squares(misfit, start, (), limits, method, **options)
+    search = search_of(dtype, method, limits, **_known(options), must_converge=True)
+    found = fitted(search, misfit, start, limits)
     popt = jnp.where(found.success, found.x, jnp.nan)
     traced = hoisted(misfit, jax.ShapeDtypeStruct(start.shape, dtype))
     pcov = evaluated(_inverse_information, traced.function, traced.consts, popt)
@@ -103,6 +107,34 @@ def curve_fit(
         squares = jnp.sum(found.fun**2)
         pcov = pcov * (squares / free) if free > 0 else jnp.full_like(pcov, jnp.inf)
     return CurveFitResult(popt, pcov)
+
+
+_INSTEAD = {
+    "jac": "JAX computes the jacobian: leave jac out",
+    "full_output": "For more than popt and pcov write: jnp.scipy.optimize."
+    "least_squares(lambda p: f(xdata, *p) - ydata, p0)",
+    "nan_policy": "Write: keep = ~jnp.isnan(ydata); "
+    "curve_fit(f, xdata[keep], ydata[keep])",
+    "args": "Write: curve_fit(lambda x, *p: f(x, *p, *args), xdata, ydata, p0)",
+}
+
+
+def _known(options: dict[str, Any]) -> dict[str, Any]:
+    """SciPy's options as `search_of` calls them; others are refused."""
+    known = dict(options)
+    for name, line in _INSTEAD.items():
+        if known.pop(name, None) not in (None, False):
+            raise SolverError(f"curve_fit() does not take {name}=. {line}.")
+    if "maxfev" in known:
+        known.setdefault("max_nfev", known.pop("maxfev"))
+    unknown = sorted(set(known) - SEARCH_OPTIONS)
+    if unknown:
+        message = (
+            f"curve_fit() has no option {unknown[0]!r}. It has "
+            f"{', '.join(sorted(SEARCH_OPTIONS | {'maxfev'}))}."
+        )
+        raise SolverError(message)
+    return known
 
 
 def _start(f: Callable[..., Any], p0: Any, limits: Any) -> jax.Array:

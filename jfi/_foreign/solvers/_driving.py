@@ -32,6 +32,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._jax_internals import carried
 from ..host import host_call, runs_now
 from . import _sessions
 from ._hoisting import Derived, HoistedFunction, evaluated
@@ -55,6 +56,8 @@ def drive(
     point: jax.ShapeDtypeStruct,
     inputs: Sequence[Any],
     results: Sequence[jax.ShapeDtypeStruct],
+    *,
+    may_fail: bool = False,
 ) -> list[jax.Array]:
     """Run a solver on the values of JAX functions.
 
@@ -66,12 +69,17 @@ def drive(
         point: Shape and dtype of the point.
         inputs: Arrays that the solver begins with.
         results: Shapes and dtypes of the results.
+        may_fail: The solver raises RuntimeError where it does not converge. In programs
+            that only JAX knows its results are NaN then: JAX would raise an error of
+            its own, for all rows of a batch.
 
     Returns:
         The results.
     """
     if runs_now(jax.tree.leaves((consts, inputs))):
         return _driven_now(solver, asked, consts, point, inputs, results)
+    if may_fail and not carried():
+        solver = _NaNWhereItFails(solver, tuple(results))
     plan = _Plan(solver, tuple(asked), point, tuple(results))
     try:
         run = _staged(plan)
@@ -79,6 +87,23 @@ def drive(
         run = _staged.__wrapped__(plan)
     found: list[jax.Array] = run(consts, inputs)
     return found
+
+
+@dataclass(frozen=True)
+class _NaNWhereItFails:
+    """A solver that returns NaN, False and 0 where it raises RuntimeError."""
+
+    solver: Solver
+    results: tuple[jax.ShapeDtypeStruct, ...]
+
+    def __call__(self, *arguments: Any) -> Sequence[Any]:
+        try:
+            return self.solver(*arguments)
+        except RuntimeError:
+            return [
+                np.full(r.shape, np.nan if np.issubdtype(r.dtype, np.inexact) else 0)
+                for r in self.results
+            ]
 
 
 class _Plan(NamedTuple):

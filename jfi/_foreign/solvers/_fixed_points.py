@@ -6,7 +6,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from ..._advice import hiding_frames
 from ._driving import Asked, drive
@@ -46,10 +45,11 @@ def fixed_point(
         method: "del2", Steffensen's method, or "iteration".
 
     Returns:
-        The point, of the shape of `x0`; NaN where SciPy did not converge.
+        The point, of the shape of `x0`.
 
     Raises:
         SolverError: An unknown method.
+        RuntimeError: SciPy's: it did not converge. NaN under plain `jax.jit`.
     """
     refuse_method(method, ("del2", "iteration"), "fixed_point")
     start = real_array(x0, "x0 of fixed_point()")
@@ -67,7 +67,7 @@ def fixed_point(
     def solve(parameters: Any) -> tuple[jax.Array, Any]:
         consts, start = parameters
         asked = [Asked(_value, traced.function)]
-        (x,) = drive(solver, asked, [consts], point, [start], [point])
+        (x,) = drive(solver, asked, [consts], point, [start], [point], may_fail=True)
         return x, None
 
     def residual(parameters: Any, x: jax.Array) -> jax.Array:
@@ -88,12 +88,9 @@ class _FixedPoint:
     def __call__(self, ask: Callable[..., Any], start: Any) -> Sequence[Any]:
         from scipy import optimize
 
-        try:
-            found: Any = optimize.fixed_point(
-                lambda x: ask(0, x), start, (), self.xtol, self.maxiter, self.method
-            )
-        except RuntimeError:  # it did not converge
-            found = np.full_like(start, np.nan)
+        found: Any = optimize.fixed_point(
+            lambda x: ask(0, x), start, (), self.xtol, self.maxiter, self.method
+        )
         return [found]
 
 

@@ -107,28 +107,69 @@ def least_squares(
     Raises:
         SolverError: An unknown method or loss, or bounds of another shape.
     """
+    start = real_array(x0, "x0 of least_squares()")
+    solver = search_of(
+        start.dtype,
+        method,
+        bounds,
+        ftol=ftol,
+        xtol=xtol,
+        gtol=gtol,
+        loss=loss,
+        f_scale=f_scale,
+        max_nfev=max_nfev,
+        options=options,
+    )
+    return fitted(solver, bound(fun, args), start, bounds)
+
+
+SEARCH_OPTIONS = frozenset(
+    "ftol xtol gtol loss f_scale max_nfev options x_scale tr_solver".split()
+)
+
+
+def search_of(
+    dtype: Any,
+    method: str,
+    bounds: Any,
+    *,
+    ftol: float | None = None,
+    xtol: float | None = None,
+    gtol: float | None = None,
+    loss: str = "linear",
+    f_scale: float = 1.0,
+    options: Mapping[str, Any] | None = None,
+    must_converge: bool = False,
+    **more: Any,
+) -> "Search":
+    """The search with these settings; `more` are options of SciPy, too."""
+    finest = 1e-8 if dtype == jnp.float64 else 1e-6
+    stops = tuple(finest if t is None else t for t in (ftol, xtol, gtol))
+    settings = frozen({**(options or {}), **more})
+    bounded = bounds is not None
+    return Search(method, stops, loss, f_scale, settings, bounded, must_converge)
+
+
+def fitted(
+    solver: "Search", fun: Callable[..., Any], start: jax.Array, bounds: Any
+) -> LeastSquaresResult:
+    """Minimise with these settings."""
+    method, loss = solver.method, solver.loss
     refuse_method(method, ("trf", "dogbox", "lm"), "least_squares")
     if loss not in LOSSES:
         message = (
             f"least_squares() got loss={loss!r}. It has {', '.join(map(repr, LOSSES))}."
         )
         raise SolverError(message)
-    start = real_array(x0, "x0 of least_squares()")
     point = jax.ShapeDtypeStruct((start.size,), start.dtype)
 
-    called = bound(fun, args)
-
     def residuals(x: jax.Array) -> jax.Array:
-        value = jnp.asarray(called(x.reshape(start.shape)))
+        value = jnp.asarray(fun(x.reshape(start.shape)))
         return jnp.ravel(value).astype(start.dtype)
 
     traced = hoisted(residuals, point)
-    finest = 1e-8 if start.dtype == jnp.float64 else 1e-6
-    stops = tuple(finest if t is None else t for t in (ftol, xtol, gtol))
-    settings = frozen({**(options or {}), "max_nfev": max_nfev})
-    solver = _LeastSquares(method, stops, loss, f_scale, settings, bounds is not None)
     limits = bounds_of_ends(bounds, start, "least_squares")
-    cost = functools.partial(_cost_and_gradient, loss, f_scale)
+    cost = functools.partial(_cost_and_gradient, loss, solver.f_scale)
     x, rest = _solved(solver, cost, traced, limits, start.ravel())
     values = evaluated(_residuals, traced.function, traced.consts, x)
     both = cost(traced.function, traced.consts, x)
@@ -146,7 +187,7 @@ def least_squares(
 
 
 def _solved(
-    solver: "_LeastSquares",
+    solver: "Search",
     cost: Callable[..., jax.Array],
     traced: Hoisted,
     bounds: Bounds,
@@ -161,7 +202,11 @@ def _solved(
         consts, bounds, start = parameters
         inputs = [start, *bounds]
         specs = [point, flag, integer, integer]
-        x, *rest = drive(solver, asked, [consts, consts], point, inputs, specs)
+        captured = [consts, consts]
+        failing = solver.must_converge
+        x, *rest = drive(
+            solver, asked, captured, point, inputs, specs, may_fail=failing
+        )
         return x, tuple(rest)
 
     def residual(parameters: Any, x: jax.Array) -> jax.Array:
@@ -174,7 +219,7 @@ def _solved(
 
 
 @dataclass(frozen=True)
-class _LeastSquares:
+class Search:
     """`scipy.optimize.least_squares` with these settings, as a solver to drive."""
 
     method: str
@@ -183,6 +228,7 @@ class _LeastSquares:
     f_scale: float
     options: Options
     bounded: bool
+    must_converge: bool = False
 
     def __call__(
         self, ask: Callable[..., Any], start: Any, lower: Any, upper: Any
@@ -205,6 +251,12 @@ class _LeastSquares:
             f_scale=self.f_scale,
             **dict(self.options),
         )
+        if self.must_converge and not found.success:
+            why = found.message
+            if self.method == "lm" and found.status == 0:  # as MINPACK says it
+                most = dict(self.options).get("max_nfev") or 100 * size
+                why = f"Number of calls to function has reached maxfev = {most}."
+            raise RuntimeError(f"Optimal parameters not found: {why}")
         return found.x, found.success, found.status, found.nfev
 
 

@@ -86,13 +86,40 @@ def root_scalar(
         ValueError: SciPy's: `f` has the same sign at both ends of the bracket. Under
             jit an error of JAX has its text.
     """
+    settings = (("xtol", xtol), ("rtol", rtol), ("maxiter", maxiter))
+    return found_root(f, args, method, bracket, (x0, x1), settings, options)
+
+
+def found_root(
+    f: Callable[..., Any],
+    args: Any,
+    method: str | None,
+    bracket: Any,
+    near: tuple[Any, Any],
+    settings: Options,
+    options: Mapping[str, Any] | None = None,
+    *,
+    must_converge: bool = False,
+) -> RootScalarResult:
+    """`root_scalar`; with `must_converge` it raises as SciPy's single methods do."""
     method = method or ("newton" if bracket is None else "brentq")
+    x0, x1 = near
     refuse_method(method, METHODS, "root_scalar")
     guesses = bracket if method in BRACKETING else (x0,) if x1 is None else (x0, x1)
     if guesses is None or any(guess is None for guess in guesses):
         needed = "bracket=(a, b)" if method in BRACKETING else "x0="
         raise SolverError(f"root_scalar(method={method!r}) needs {needed}.")
     parts = [real_array(guess, "the start of root_scalar()") for guess in guesses]
+    if any(part.size != 1 for part in parts):
+        shapes = " and ".join(str(part.shape) for part in parts)
+        names = "a, b" if method in BRACKETING else "x0"
+        given = f"bracket=({names})" if method in BRACKETING else "x0=x0"
+        message = (
+            f"root_scalar() got a start of shape {shapes}, and searches one root. "
+            f"Write: jnp.vmap(lambda {names}: "
+            f"jnp.scipy.optimize.root_scalar(f, {given}))({names})"
+        )
+        raise SolverError(message)
     start = jnp.stack([p.reshape(()) for p in jnp.broadcast_arrays(*parts)])
     point = jax.ShapeDtypeStruct((1,), start.dtype)
     called = bound(f, args)
@@ -105,12 +132,13 @@ def root_scalar(
     asked = [Asked(_derivatives, traced.function)]
     integer = jax.ShapeDtypeStruct((), jnp.int32)
     specs = [point, jax.ShapeDtypeStruct((), jnp.bool_), integer, integer]
-    settings = (("xtol", xtol), ("rtol", rtol), ("maxiter", maxiter))
-    solver = _RootScalar(method, settings, frozen(options))
+    solver = _RootScalar(method, settings, frozen(options), must_converge)
 
     def solve(parameters: Any) -> tuple[jax.Array, Any]:
         consts, start = parameters
-        x, *rest = drive(solver, asked, [consts], point, [start], specs)
+        x, *rest = drive(
+            solver, asked, [consts], point, [start], specs, may_fail=must_converge
+        )
         return x, tuple(rest)
 
     def residual(parameters: Any, x: jax.Array) -> jax.Array:
@@ -129,10 +157,13 @@ class _RootScalar:
     method: str
     settings: Options
     options: Options
+    must_converge: bool
 
     def __call__(self, ask: Callable[..., Any], start: Any) -> Sequence[Any]:
         from scipy import optimize
 
+        if self.must_converge:
+            return self._single(ask, start)
         order = {"newton": 1, "halley": 2}.get(self.method, 0)
         if self.method in BRACKETING:
             begin: dict[str, Any] = {"bracket": start}
@@ -153,9 +184,28 @@ class _RootScalar:
         return (
             np.reshape(found.root, 1),
             found.converged,
-            found.iterations,
+            np.nan_to_num(found.iterations),  # NaN where a value was NaN
             found.function_calls,
         )
+
+    def _single(self, ask: Callable[..., Any], start: Any) -> Sequence[Any]:
+        """By SciPy's function for this method alone: only these raise."""
+        from scipy import optimize
+
+        settings = {name: v for name, v in self.settings if v is not None}
+        settings.update(dict(self.options), full_output=True)
+        value = lambda x: float(ask(0, [x])[0])
+        if self.method in BRACKETING:
+            found = getattr(optimize, self.method)(value, *start, **settings)[1]
+        else:
+            settings["tol"] = settings.pop("xtol")
+            if start.size > 1:
+                settings["x1"] = start[1]
+            else:
+                settings["fprime"] = lambda x: ask(0, [x])[1]
+            find: Any = optimize.newton
+            found = find(value, start[0], **settings)[1]
+        return [np.reshape(found.root, 1), True, found.iterations, found.function_calls]
 
 
 def _derivatives(function: HoistedFunction, consts: Any, x: jax.Array) -> jax.Array:
