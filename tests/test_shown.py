@@ -1,9 +1,17 @@
 """How objects are shown: in notebooks, by treescope, by `help`."""
 
+import copy
+import functools
+import gc
 import html
 import inspect
+import pickle
 import pydoc
+import types
+import typing
+import weakref
 
+import cloudpickle
 import jax
 import jedi
 import numpy as np
@@ -33,6 +41,123 @@ def test_a_compiled_function_shows_what_it_is_and_how_often_it_was_compiled(tool
     shown = html.unescape(function._repr_html_())
     assert "compiled 2 times" in shown
     assert ("x: float32[] -> float32[3]" in shown) == (tool is jnp.autojit)
+
+
+@pytest.mark.parametrize("tool", [jnp.jit, jnp.autojit])
+def test_a_compiled_function_prints_what_it_is_and_how_often_it_was_compiled(tool):
+    function = tool(step)
+    start = f"<{tool.__name__} of step(x, n=2, *, mode='a<b') in test_shown.py:{LINE}, "
+    function.clear_cache()
+    assert repr(function) == start + "not compiled yet>"
+    function(1.0), function(2.0)
+    assert repr(function) == start + "compiled 1 time>"
+
+
+@pytest.mark.parametrize(
+    "tool", [jnp.vmap, jnp.auto_vmap, jnp.grad, jnp.value_and_grad, jnp.jacrev,
+             jnp.hessian, jnp.checkpoint, jnp.inspect]
+)  # fmt: skip
+def test_what_other_tools_return_prints_what_it_is_and_has_a_form_for_notebooks(tool):
+    function = tool(step)
+    assert repr(function) == (
+        f"<{tool.__name__} of step(x, n=2, *, mode='a<b') in test_shown.py:{LINE}>"
+    )
+    shown = html.unescape(function._repr_html_())
+    assert tool.__name__ in shown
+    assert "step(x, n: int = 2, *, mode='a<b')" in shown
+
+
+class Odd:
+    def __repr__(self):
+        raise ValueError("I have no text")
+
+
+ODD, TABLE = Odd(), np.zeros((20, 20))
+
+
+def with_odd_defaults(x, odd=ODD, table=TABLE):
+    return x
+
+
+def test_printing_never_raises_and_takes_one_line():
+    for function in (with_odd_defaults, abs, functools.partial(step, n=3), len):
+        for tool in (jnp.jit, jnp.autojit, jnp.vmap):
+            shown = repr(tool(function))
+            assert shown.startswith("<" + tool.__name__)
+            assert "\n" not in shown
+
+
+@jnp.jit
+def at_top_level(x):
+    return 2 * x
+
+
+@pytest.mark.parametrize("tool", [jnp.jit, jnp.autojit, jnp.vmap, jnp.grad])
+def test_what_tools_return_is_a_function_to_python(tool):
+    function = tool(step)
+    function.seen, function.args = 1, 2  # `functools.partial` has `args`
+    assert (function.seen, function.args, function.__dict__["args"]) == (1, 2, 2)
+    del function.args
+    assert "args" not in function.__dict__
+    assert inspect.isfunction(function)
+    assert not inspect.iscoroutinefunction(function)
+    assert copy.copy(function) is copy.deepcopy(function) is function
+    assert weakref.ref(function)() is function
+    assert functools.partial(function, 1).func is function
+    assert function.__name__ == function.__qualname__ == "step"
+    assert (function.__module__, function.__doc__) == (__name__, step.__doc__)
+    assert typing.get_type_hints(function) == {"n": int}
+    assert functools.wraps(function)(lambda: 0).__wrapped__ is function
+    with pytest.raises(AttributeError, match="nothing"):
+        function.nothing  # noqa: B018 - reading it is the test
+
+
+def test_compiled_functions_are_pickled_by_reference():
+    assert pickle.loads(pickle.dumps(at_top_level)) is at_top_level
+
+
+@pytest.mark.parametrize("tool", [jnp.jit, jnp.autojit])
+def test_cloudpickle_copies_them_and_the_copies_again(tool):
+    function = tool(lambda x: 2 * x)
+    for _ in range(3):  # Dask passes functions on
+        function = cloudpickle.loads(cloudpickle.dumps(function))
+        gc.collect()
+    assert function(1.0) == 2
+
+
+def test_functions_in_the_body_of_a_class_are_plain_with_a_form_for_notebooks():
+    class Model:
+        @jnp.autojit
+        def step(self, x):
+            return 2 * x
+
+        plain = staticmethod(jnp.jit(lambda x: 3 * x))
+        of_class = classmethod(jnp.jit(lambda cls, x: 4 * x, static_argnums=0))
+        value = property(jnp.vmap(lambda self: 5))
+
+    model = Model()
+    assert (model.step(1.0), model.plain(1.0), model.of_class(1.0)) == (2, 3, 4)
+    assert model.step.__func__ is Model.step
+    assert model.step.__self__ is model
+    assert type(Model.step) is types.FunctionType  # so that calls cost nothing more
+    assert repr(Model.step).startswith(f"<function {Model.__qualname__}.step at ")
+    for page in (Model.step._repr_html_(), model.step._repr_html_()):
+        assert "step(self, x)" in page
+        assert "compiled 1 time" in page
+    assert "autojit of step(x)" in repr(jnp.autojit(model.step))
+    assert Model.value.fget.__name__ == "<lambda>"
+
+
+def test_autojit_opens_what_other_tools_return_and_sees_what_changes_there():
+    scale = 2.0
+    rows = jnp.vmap(lambda x: x * scale)
+    slope = jnp.grad(lambda x: x * scale)
+    both = jnp.autojit(lambda x: rows(x).sum() + slope(1.0))
+    assert both(np.ones(2, np.float32)) == 6
+    scale = 3.0
+    assert both(np.ones(2, np.float32)) == 9
+    assert both(np.ones(2, np.float32)) == 9
+    assert both.cache_info().traces <= 2
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from .._values import attributes_of, references
 from ._graphs import Graph, Opened
 from ._watching import UnwatchedError
 from .kinds._base import MISSING
-from .kinds._classify import BODY, CELL, FUNCTION, VARIABLES
+from .kinds._classify import BODY, CELL, FUNCTION, SHOWN, VARIABLES
 from .kinds._variables import Namespace
 
 
@@ -84,7 +84,7 @@ def refusing_clones(
 
 
 # Clones of these matter by what they hold alone.
-_LOOKED_INTO = (BODY, CELL, FUNCTION, VARIABLES)
+_LOOKED_INTO = (BODY, CELL, FUNCTION, SHOWN, VARIABLES)
 
 
 def _reaches(roots: Iterable[Any], copied: Collection[int]) -> bool:

@@ -19,7 +19,8 @@ def parameters_of(
     Those of the function itself: what it hands on to a function that it wraps may be
     called in another way. Unless an option names a parameter that only that one has.
     """
-    if isinstance(fn, functools.partial) and not names:
+    is_partial = isinstance(fn, functools.partial) and not inspect.isfunction(fn)
+    if is_partial and not names:
         return ANY_PARAMETERS  # the arguments it has already may be changed
     if isinstance(fn, np.ufunc):
         return ANY_PARAMETERS  # `dtype` and `signature` exclude each other

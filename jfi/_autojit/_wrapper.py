@@ -20,9 +20,9 @@ from typing import (
 )
 
 from .._advice import hide_frames, hiding_frames
-from .._jit import _shown as shown
 from .._jit._per_function import PerFunction, options_key
-from .._values import WeakIdentity, function_name, is_named
+from .._shown import HTML, Page, Told, is_in_class_body, shown, times
+from .._values import WeakIdentity, function_name
 from ._ahead import Lowered, eval_shape, lower, trace
 from ._calls import Calls, Parameter
 from ._history import Explanation
@@ -179,7 +179,13 @@ def autojit(fn: Any = None, /, **options: Any) -> Any:  # noqa: D417 - see overl
     refuse_uncompilable(fn)
     if is_autojitted(fn):
         fn = fn.__wrapped__
-    return wrap(_calls_of(fn, options))
+    wrapper = wrap(_calls_of(fn, options))
+    methods = wrapper.__dict__["cache_info"], wrapper.__dict__["explain"]
+    function = shown(wrapper, functools.partial(_told, fn, *methods))
+    # Not the one inside: of a copy, which cloudpickle makes of this one, it would not
+    # live on, and the copy could not be copied again.
+    wrapper.__globals__[_WRAPPER] = WeakIdentity(function)
+    return function
 
 
 if not TYPE_CHECKING:
@@ -192,7 +198,8 @@ def _calls_of(fn: Any, options: Mapping[str, Any]) -> Calls:
     `autojit(f)(x)` in a loop compiles once.
     """
     function = getattr(fn, "__func__", fn)
-    if not isinstance(function, types.FunctionType) or _is_of_class_in_making(function):
+    # What is compiled for a class holds it, and would keep the function alive.
+    if not isinstance(function, types.FunctionType) or is_in_class_body(function):
         return Calls(fn, options)
 
     def make() -> Calls:
@@ -206,15 +213,6 @@ def _calls_of(fn: Any, options: Mapping[str, Any]) -> Calls:
         return _shared.get(fn, (form, options_key(options)), make)
     except TypeError:  # it can't be weakly referenced, or an option not hashed
         return Calls(fn, options)
-
-
-def _is_of_class_in_making(fn: types.FunctionType) -> bool:
-    """Whether a function is decorated in the body of a class, which will hold it.
-
-    What is compiled for the class holds that, and would keep the function alive.
-    """
-    *_, owner, _ = ("<locals>", *fn.__qualname__.split("."))
-    return owner != "<locals>" and not is_named(fn)
 
 
 _shared: PerFunction[Calls] = PerFunction()
@@ -244,10 +242,10 @@ def _connect(wrapper: types.FunctionType, calls: Calls) -> types.FunctionType:
         # The same objects: what is changed in them is seen.
         wrapper.__defaults__ = calls.fn.__defaults__
         wrapper.__kwdefaults__ = calls.fn.__kwdefaults__
-    methods = (
-        cache_info, clear_cache, explain, lower, trace, eval_shape, _repr_html_
+    methods = (cache_info, clear_cache, explain, lower, trace, eval_shape)
+    names = (
+        "__wrapped__", HTML, AutojitMark.ATTRIBUTE, *(m.__name__ for m in methods)
     )  # fmt: skip
-    names = ("__wrapped__", AutojitMark.ATTRIBUTE, *(m.__name__ for m in methods))
     since = _Since(cache_info(calls), calls.history.times_cleared)
     wrapper.__dict__.update({m.__name__: _Method(calls, m, since) for m in methods})
     wrapper.__dict__[AutojitMark.ATTRIBUTE] = AutojitMark(
@@ -255,7 +253,7 @@ def _connect(wrapper: types.FunctionType, calls: Calls) -> types.FunctionType:
     )
     wrapper.__globals__["__jfi_reconnect"] = _reconnect
     wrapper.__globals__["__jfi_hide_frames"] = hide_frames
-    wrapper.__globals__["__jfi_wrapper"] = WeakIdentity(wrapper)
+    wrapper.__globals__[_WRAPPER] = WeakIdentity(wrapper)
     _reconnect(wrapper, token)
     return wrapper
 
@@ -277,6 +275,7 @@ def _defaults_of(fn: Callable[..., Any]) -> tuple[int, set[str]]:
 
 _TOKEN = "__jfi_token__"  # what stands for the number of the wrapper in its code
 _tokens = itertools.count()
+_WRAPPER = "__jfi_wrapper"  # the global variable in which it finds itself
 
 
 def _source(name: str, parameters: Sequence[Parameter]) -> tuple[str, dict[str, Any]]:
@@ -303,7 +302,7 @@ def _source(name: str, parameters: Sequence[Parameter]) -> tuple[str, dict[str, 
     arguments = ", ".join(parameter.name for parameter in parameters)
     source = f"""\
 def {name}({", ".join(signature)}):
-    if __jfi_token != {_TOKEN!r}: __jfi_reconnect(__jfi_wrapper(), {_TOKEN!r})
+    if __jfi_token != {_TOKEN!r}: __jfi_reconnect({_WRAPPER}(), {_TOKEN!r})
     try:
         try:
             __jfi_recognise = __jfi_calls.recognise
@@ -332,7 +331,7 @@ class _Method:
         functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._function in (cache_info, explain, _repr_html_):
+        if self._function in (cache_info, explain):
             # Of what this wrapper compiled, and not others of the same function.
             return self._function(self.calls, self._since, *args, **kwargs)
         try:
@@ -343,6 +342,7 @@ class _Method:
 
 
 register_kind(_Method, EmptyKind())
+register_kind(Page, EmptyKind())
 
 
 class _Since(NamedTuple):
@@ -371,10 +371,12 @@ def explain(calls: Calls, since: _Since) -> Explanation:
     return calls.history.explanation(cache_info(calls, since).traces)
 
 
-def _repr_html_(calls: Calls, since: _Since) -> str:
-    found = explain(calls, since)
+def _told(
+    fn: Any, info: Callable[[], CacheInfo], explain: Callable[[], Explanation]
+) -> Told:
+    found = explain()
     last = [("last time because of", found[-1].cause)] if len(found) > 1 else []
-    return shown.html("autojit", calls.fn, shown.times(len(found)), last)
+    return Told("autojit", fn, times(info().traces), last)
 
 
 class _Filler:

@@ -8,6 +8,7 @@ from typing import Any, ParamSpec, TypedDict, TypeVar, Unpack, cast, overload
 from .._advice import hide_frames, hiding_frames
 from .._errors import BatchError
 from .._random.traced._rows import Randomness
+from .._shown import shown_as
 from .._values import function_name, refuse_no_function
 from ._calls import BatchCalls
 from ._cluster import Cluster
@@ -248,6 +249,7 @@ def auto_vmap(  # noqa: D417 - see overloads
     else:
         run = _on_workers("auto_vmap", fn, client, options, arguments_of_call)
 
+    @shown_as("auto_vmap")
     @functools.wraps(fn, updated=())
     def mapped(*args: Any, **kwargs: Any) -> Any:
         try:

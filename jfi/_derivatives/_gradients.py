@@ -11,6 +11,7 @@ from .._docstrings import explained_as
 from .._errors import DerivativeError
 from .._jax_internals import XLA_ERRORS, raise_original
 from .._random.traced import as_outside, differentiate
+from .._shown import shown_as
 from .._values import function_name, is_data, is_differentiable
 from ._leaves import Nondiff, all_differentiable, check_nondiff, derivative_of
 from ._messages import described, like
@@ -103,6 +104,7 @@ def grad(
         "grad", fun, argnums, has_aux, holomorphic, allow_int, argnames, nondiff
     )
 
+    @shown_as("grad")
     @like(fun)
     def gradient(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -159,10 +161,11 @@ def value_and_grad(
         A function of the same arguments that returns what `fun` returns, and the
         gradient as of `grad`.
     """
-    return _value_and_grad(
-        "value_and_grad",
-        fun, argnums, has_aux, holomorphic, allow_int, argnames, nondiff,
-    )  # fmt: skip
+    tool = "value_and_grad"
+    both = _value_and_grad(
+        tool, fun, argnums, has_aux, holomorphic, allow_int, argnames, nondiff
+    )
+    return shown_as(tool)(both)
 
 
 def _value_and_grad(

@@ -13,6 +13,7 @@ from .._docstrings import explained_as
 from .._errors import DerivativeError
 from .._random.traced import Keys, differentiate
 from .._random.traced._own_stream import on_keys, with_own_stream
+from .._shown import shown_as
 from .._values import Rest, function_name, is_differentiable, partition
 from ._directions import OfFloats, backward, check_chunk_size, forward
 from ._leaves import Nondiff, blank, check_nondiff, stand_in
@@ -178,6 +179,7 @@ def _blockwise(
 ) -> Callable[P, Any]:
     """The function of the blocks of all leaves, from JAX's of float leaves."""
 
+    @shown_as(options.tool)
     @like(fun)
     @hiding_frames
     def derivative(*args: Any, **kwargs: Any) -> Any:

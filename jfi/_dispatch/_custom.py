@@ -15,6 +15,7 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
+from .._shown import ShownFunction
 from .._values import is_installed_module, is_key, is_user_module
 
 
@@ -26,7 +27,7 @@ wrappers: list[dict[str, Any]] = [{"array": type(None)}]
 known: set[type] = {
     type(None), type(...), bool, int, float, complex, str, bytes, slice, range, type,
     np.ndarray, np.dtype, jax.ShapeDtypeStruct, types.FunctionType,
-    types.BuiltinFunctionType, types.MethodType, functools.partial,
+    types.BuiltinFunctionType, types.MethodType, functools.partial, ShownFunction,
     *(c for c in np.sctypeDict.values()),
 }  # fmt: skip
 all_known: Callable[[Iterable[type]], bool] = known.issuperset

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec
 
 from .._advice import hiding_frames
+from .._shown import shown_as
 from .._values import refuse_no_function
 from ._report import Inspection
 from ._tracing import trace
@@ -45,6 +46,7 @@ def inspect(
     """
     refuse_no_function("inspect", fn)
 
+    @shown_as("inspect")
     @functools.wraps(fn, updated=())
     @hiding_frames
     def look(*args: P.args, **kwargs: P.kwargs) -> Inspection:

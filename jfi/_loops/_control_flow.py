@@ -9,6 +9,7 @@ from jax import lax
 
 from .._advice import hiding_frames
 from .._jax_internals import at_top_level
+from .._shown import shown_as
 from . import _operations
 from ._programs import run_loop, static
 from ._scan_while import bounded_while_loop
@@ -311,6 +312,7 @@ def checkpoint(
     nums = (static_argnums,) if isinstance(static_argnums, int) else static_argnums
     numbers = {*nums, *_positions(fun, names)}
 
+    @shown_as("checkpoint")
     @functools.wraps(fun, updated=())
     @hiding_frames
     def checkpointed(*args: P.args, **kwargs: P.kwargs) -> R:

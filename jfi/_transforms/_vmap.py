@@ -11,6 +11,7 @@ from .._errors import BatchError, RandomError
 from .._random.traced import Keys, trace_call
 from .._random.traced._own_stream import Function, varied, with_own_stream
 from .._random.traced._rows import Randomness, row_draws
+from .._shown import shown_as
 from .._trees import add_advice
 from .._values import refuse_no_function
 
@@ -52,6 +53,7 @@ def vmap(
             chunk_size=chunk_size,
         )
 
+    @shown_as("vmap")
     @functools.wraps(fun, updated=())
     def mapped(*args: Any, **kwargs: Any) -> Any:
         def run(keys: Keys | None) -> Any:
@@ -89,6 +91,7 @@ def shard_map(fun: Function, options: dict[str, Any]) -> Function:
     """`jax.shard_map` of a function that draws other numbers in each shard."""
     refuse_no_function("shard_map", fun)
 
+    @shown_as("shard_map")
     @hiding_frames
     @functools.wraps(fun, updated=())
     def sharded(*args: Any) -> Any:

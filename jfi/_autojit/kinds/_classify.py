@@ -69,6 +69,7 @@ FUNCTION = functions.FunctionKind()
 BODY = functions.BodyKind()
 AUTOJITTED = functions.AutojittedKind()
 WRAPPER = wrappers.WrapperKind()
+SHOWN = wrappers.ShownKind()
 CLASS = classes.ClassKind()
 PARTIAL = PartialKind()
 CACHED = remembering.CachedKind()
@@ -242,6 +243,8 @@ def _kind_of_function(fn: types.FunctionType) -> kinds.Kind:
     named = is_named(fn)
     if named and not is_user_function(fn):
         return ITSELF
+    if wrappers.is_shown(fn):
+        return SHOWN
     own = (fn.__defaults__, *(fn.__kwdefaults__ or {}).values())
     if named and not (fn.__closure__ or fn.__dict__) and is_fixed(own):
         return PLAIN
@@ -278,8 +281,7 @@ def _kind_of_class(x: Any, cls: type) -> kinds.Kind:
     of_others = hasattr(cls, "__array__") and not is_user_module(cls.__module__)
     if of_others and hasattr(cls, "__setitem__"):  # a table of pandas
         raise contents_change(cls)
-    of_flax = flax.kind_of_flax(cls)
-    if of_flax is not None:
+    if (of_flax := flax.kind_of_flax(cls)) is not None:
         return of_flax
     base = builtin_base(cls)
     root = cls.__module__.partition(".")[0]

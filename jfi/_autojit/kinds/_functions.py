@@ -7,6 +7,7 @@ import types
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ..._shown import ShownFunction
 from ..._values import Constant, identity, is_named, is_user_function
 from .._reading import Read
 from ._base import (
@@ -329,11 +330,8 @@ class AutojittedKind(Kind):
         mark: AutojitMark = x.__dict__[AutojitMark.ATTRIBUTE]
         own = {k: v for k, v in x.__dict__.items() if k not in mark.attributes}
         children = (x.__wrapped__, x.__defaults__, x.__kwdefaults__, own or None)
-        return (
-            mark.template,
-            mark.fill,
-            identity(x) if is_named(x) else None,
-        ), children
+        named = identity(x) if is_named(x) else None
+        return (mark.template, mark.fill, named), children
 
     def stays(self, part: Any) -> bool:
         return part[2] is not None
@@ -366,12 +364,14 @@ class AutojittedKind(Kind):
             return super().guard(source, name, part, n)
         function = part[2].value
         size, known = len(function.__dict__), source.constant(function)
-        source.require(f"{name} is {known} and len({name}.__dict__) == {size}")
+        # Straight to the attributes of the function inside, which are in C.
+        inside = f"{name}._jfi_function" if type(function) is ShownFunction else name
+        source.require(f"{name} is {known} and len({inside}.__dict__) == {size}")
         mark: AutojitMark = function.__dict__[AutojitMark.ATTRIBUTE]
         if function.__dict__.keys() - mark.attributes:
             return super().guard(source, name, part, n)
-        steps = ("__wrapped__", "__defaults__", "__kwdefaults__")
-        return [*(f"{name}.{step}" for step in steps), "None"]
+        steps = "__wrapped__", "__defaults__", "__kwdefaults__"
+        return [*(f"{inside}.{step}" for step in steps), "None"]
 
 
 class EmptyKind(Kind):

@@ -1,10 +1,13 @@
 """Functions that run an autojitted one in a way of their own: those of `persistent`."""
 
+import operator
 import types
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from ..._shown import ShownFunction
 from ._base import Kind, Split
+from ._containers import PartsKind
 from ._functions import is_autojitted
 
 
@@ -56,3 +59,20 @@ class WrapperKind(Kind):
 
     def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
         return f".{part[k - 1]}" if k else ""
+
+
+def is_shown(fn: object) -> bool:
+    """Whether it is what a tool returned, with the function inside."""
+    return type(fn) is ShownFunction  # which it is to `isinstance`, too
+
+
+class ShownKind(PartsKind):
+    """What other tools return, such as `vmap` and `grad`: the function in it counts."""
+
+    def __init__(self) -> None:
+        parts = operator.attrgetter("_jfi_function", "_jfi_tell")
+        steps = ["._jfi_function", "._jfi_tell"]
+        super().__init__(parts, lambda cls, *parts: cls(*parts), steps)
+
+    def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
+        return ""
