@@ -18,6 +18,18 @@ if find_spec("torch"):
 # other tests compare in both worlds; in this one a float64 that slips in is seen.
 in_64_bits = pytest.mark.parametrize("x64", [True], ids=["x64"], indirect=True)
 
+# Those that tests of all dtypes try.
+DTYPES = [
+    "float32",
+    "float64",
+    "float16",
+    "int32",
+    "int64",
+    "uint8",
+    "bool",
+    "complex64",
+]
+
 NARROW = {"int64": "int32", "float64": "float32", "complex128": "complex64"}
 
 

@@ -10,29 +10,14 @@ import jax
 import numpy as np
 import pytest
 from jax.dtypes import float0
+from mixed_trees import X, params
 
 import jfi as jnp
-
-
-X = np.linspace(1, 2, 3, dtype="float32")
 
 
 def loss(params, x=1.0):
     """A loss whose parameters are more than floats."""
     return (params["w"] ** params["n"] * x).sum()
-
-
-def params():
-    return {
-        "w": jnp.asarray(X),
-        "n": 2,
-        "act": "tanh",
-        "f": len,
-        "key": jnp.key(0),
-        "none": None,
-        "flag": True,
-        "index": jnp.arange(2),
-    }
 
 
 # ------------------------------------------------------- leaves without derivative

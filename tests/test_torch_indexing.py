@@ -4,6 +4,7 @@ import jax
 import numpy as np
 import pytest
 from against_torch import (
+    DTYPES,
     assert_same,
     compare,
     compare_gradient,
@@ -18,16 +19,6 @@ import jfi as jnp
 
 torch = pytest.importorskip("torch")
 
-DTYPES = [
-    "float32",
-    "float64",
-    "float16",
-    "int32",
-    "int64",
-    "uint8",
-    "bool",
-    "complex64",
-]
 REAL = ["float32", "float64", "float16", "int8", "int32", "int64", "uint8"]
 INF, NAN = np.inf, np.nan
 

@@ -7,6 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from against_torch import (
+    DTYPES,
     assert_same,
     compare,
     compare_gradient,
@@ -20,16 +21,6 @@ import jfi as jnp
 
 torch = pytest.importorskip("torch")
 
-DTYPES = [
-    "float32",
-    "float64",
-    "float16",
-    "int32",
-    "int64",
-    "uint8",
-    "bool",
-    "complex64",
-]
 SHAPES = [(), (1,), (3,), (0,), (2, 3), (0, 3), (2, 0, 3), (2, 3, 4), (2, 1, 3, 2)]
 
 
