@@ -204,6 +204,14 @@ def test_a_wrong_batch_size_is_refused(size):
         vmap_automatically(cost, problem(), batch_size=size)
 
 
+def test_several_arguments_are_sent_to_auto_vmap():
+    x = jnp.ones((3, 2))
+    with pytest.raises(
+        BatchError, match=r"(?s)batch_size=float32\[3,2\]\..*auto_vmap\(fn"
+    ):
+        vmap_automatically(lambda x, y: x + y, x, x)
+
+
 def test_a_size_that_no_array_has_is_refused():
     with pytest.raises(BatchError, match=r"(?s)batch_size=7.*problem\['x0'\]: \(32, 4"):
         vmap_automatically(cost, problem(), batch_size=7)

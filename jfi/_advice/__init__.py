@@ -21,3 +21,4 @@ from ._frames import (
     hides_frames as hides_frames,
     hiding_frames as hiding_frames,
 )
+from ._wording import kind_of as kind_of
