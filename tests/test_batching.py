@@ -1,5 +1,6 @@
 import dataclasses
 import functools
+import traceback
 
 import jax
 import jax.numpy as jnp
@@ -210,6 +211,17 @@ def test_several_arguments_are_sent_to_auto_vmap():
         BatchError, match=r"(?s)batch_size=float32\[3,2\]\..*auto_vmap\(fn"
     ):
         vmap_automatically(lambda x, y: x + y, x, x)
+
+
+def test_the_reason_why_no_size_works_begins_in_the_function():
+    fn = lambda p: p["A"] @ jnp.ones((7, 7)) + p["y"]
+    with pytest.raises(BatchError, match="works with none") as refusal:
+        vmap_automatically(fn, {"A": jnp.ones((3, 2)), "y": jnp.ones((4, 2))})
+    cause = refusal.value.__cause__
+    assert cause is not None
+    first, *below = traceback.extract_tb(cause.__traceback__)
+    assert first.filename == __file__
+    assert not any("jfi/_" in frame.filename for frame in below)
 
 
 def test_a_size_that_no_array_has_is_refused():

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from .._advice import hide_frames
 from .._errors import AmbiguousBatchError, BatchError
 from .._values import NEEDS_VALUE
 from . import _messages as messages
@@ -125,6 +126,8 @@ def _found_size(
             error = next(iter(failures.values()))
             ways = _ways_that_work(leaves, choice_of, failures, trial)
             message = messages.none_works(plan.tool, name, failures, leaves, ways)
+            if error is not None:
+                hide_frames(error)  # of JAX and jfi, as of all errors that users see
             raise BatchError(message) from error
         # A size whose trial needs the values of the batch may be the right one too.
         sizes += [n for n, e in failures.items() if isinstance(e, NEEDS_VALUE)]
