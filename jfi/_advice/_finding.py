@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import Any
 
-from .._values import is_user_code, is_user_frame
+from .._values import is_user_code, is_user_frame, source_line
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def find(error: BaseException, *, in_libraries: bool = False) -> CodePlace | Non
         return None
     frame, line, instruction = found
     file = frame.f_code.co_filename
-    text = linecache.getline(file, line, frame.f_globals).strip()
+    text = source_line(file, line, frame.f_globals)
     span = _span(frame.f_code, instruction)
     if span is None or not text:
         return CodePlace(file, line, text, frame, is_direct)
@@ -126,7 +126,7 @@ def calling() -> CodePlace | None:
     if frame is None:
         return None
     file, line = frame.f_code.co_filename, frame.f_lineno
-    text = linecache.getline(file, line, frame.f_globals).strip()
+    text = source_line(file, line, frame.f_globals)
     return CodePlace(file, line, text, frame)
 
 

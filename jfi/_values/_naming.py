@@ -63,9 +63,15 @@ def shown_line(file: str, number: int) -> str:
     return f"  {file}, line {number}: {source_line(file, number)}\n"
 
 
-def source_line(file: str, number: int) -> str:
-    """What is written there; empty if the file can't be read."""
-    return linecache.getline(file, number).strip()
+def source_line(file: str, number: int, names: dict[str, Any] | None = None) -> str:
+    """What is written there; empty if the file can't be read.
+
+    Args:
+        file: The file.
+        number: The line, from 1.
+        names: The variables of its module, which know where to read a file in a zip.
+    """
+    return linecache.getline(file, number, names).strip()
 
 
 def line_label(file: str, line: int) -> str:

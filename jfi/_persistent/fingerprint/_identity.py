@@ -18,6 +18,7 @@ from typing import Any
 
 import jax
 
+from ..._autojit._reading import LRU_CACHED
 from ..._errors import FingerprintError
 from ..._jax_internals import (
     Device,
@@ -336,7 +337,7 @@ class ProgramWalk(Walk):
             self.items(type(value).__name__, value.__func__)
         elif isinstance(value, functools.cached_property):
             self.items("cached_property", value.func)
-        elif isinstance(value, _LRU_CACHE):
+        elif isinstance(value, LRU_CACHED):
             self.items("lru_cache", value.__wrapped__)
         elif isinstance(value, dataclasses.Field):
             self.items(
@@ -379,9 +380,6 @@ class ProgramWalk(Walk):
         self.put("children", str(len(treedef.children())))
         for child in treedef.children():
             self.treedef(child)
-
-
-_LRU_CACHE: Any = type(functools.lru_cache(lambda: None))
 
 
 @functools.cache
