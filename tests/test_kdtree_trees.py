@@ -288,3 +288,11 @@ def test_autojit_keeps_trees_of_objects():
     for k in (1, 2, 3):
         check(places.move(np.float32(1)), DATA + np.float32(k))
     assert places.tree.n == 40
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_tree_of_values_that_are_no_numbers_is_refused_under_jit_too(value):
+    search = jfi.jit(lambda points: jfi.KDTree(points).query(jnp.zeros(2)))
+    search(jnp.ones((3, 2)))
+    with pytest.raises(ValueError, match="data must be finite"):
+        search(jnp.ones((3, 2)).at[0, 1].set(value))

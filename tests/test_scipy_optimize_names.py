@@ -95,6 +95,41 @@ def test_an_unknown_method_of_fixed_point_is_refused():
 # ------------------------------------------------------------------------- minima
 
 
+def to_goal(x, goal):
+    return jnp.sum((x - goal) ** 2)
+
+
+@pytest.mark.filterwarnings("ignore:Equality and inequality")  # SciPy's own
+def test_minima_between_ends_of_linear_and_other_functions():
+    line = scipy.optimize.LinearConstraint(
+        [[1.0, 1.0], [1.0, 0.0]], [-1.0, 0.5], [1.5, 0.5]
+    )
+    disc = scipy.optimize.NonlinearConstraint(lambda x: (x**2).sum(), -np.inf, 2.0)
+    goal = np.array([1.0, 2.0])
+    for ends in (line, disc, [line, disc]):
+        ours = optimize.minimize(to_goal, jnp.zeros(2), goal, constraints=ends)
+        theirs = scipy.optimize.minimize(
+            lambda x: ((x - goal) ** 2).sum(), np.zeros(2), constraints=ends, tol=1e-10
+        )
+        np.testing.assert_allclose(ours.x, theirs.x, atol=2e-3)
+    find = lambda g: optimize.minimize(to_goal, jnp.zeros(2), g, constraints=line).x
+    np.testing.assert_allclose(jax.jacobian(find)(goal), 0.0, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ({"jac": True}, r"minimize\(lambda x: fun\(x\)\[0\], x0\)"),
+        ({"jac": jax.grad(to_goal)}, "leave jac out"),
+        ({"hess": jax.hessian(to_goal)}, "leave hess out"),
+        ({"callback": print}, r"jax\.debug\.print"),
+    ],
+)
+def test_what_minimize_computes_itself_is_refused(given, line):
+    with pytest.raises(SolverError, match=line):
+        optimize.minimize(to_goal, jnp.zeros(2), jnp.ones(2), **given)
+
+
 @pytest.mark.parametrize(
     ("method", "begin"),
     [

@@ -119,7 +119,11 @@ def neighbors(
     if backend == "jax" and checks_values and not now:
         check = functools.partial(_refuse_wrong_values, question)
         wrong = jnp.isnan(distances).any()
-        indices = indices + zero_or_error(question.name, wrong, check, x, limit)
+        values = [x, limit]
+        if tree.arrays:  # a search that skips NaN would find the others in silence
+            values.append(tree.arrays[0])
+            wrong |= ~jnp.isfinite(tree.arrays[0]).all()
+        indices = indices + zero_or_error(question.name, wrong, check, *values)
     if question.ball and backend == "jax":
         return _without_last_place(tree, question, distances, indices)
     return distances, indices
@@ -252,8 +256,13 @@ def _without_last_place(
     return distances[..., :-1], indices[..., :-1] + zero
 
 
-def _refuse_wrong_values(question: Question, x: Any, limit: Any) -> None:
-    """The errors that SciPy's search has, and a device can't raise."""
+def _refuse_wrong_values(
+    question: Question, x: Any, limit: Any, data: Any = 0.0
+) -> None:
+    """The errors that SciPy's tree and search have, and a device can't raise."""
+    if not np.isfinite(np.asarray(data).astype(np.float64)).all():
+        message = "data must be finite, check for nan or inf values"
+        raise ValueError(message)  # as SciPy does where the tree is built
     if not np.isfinite(np.asarray(x).astype(np.float64)).all():
         message = "'x' must be finite, check for nan or inf values"
         raise ValueError(message)  # as SciPy does

@@ -13,6 +13,7 @@ from jax.scipy.optimize import minimize as jax_minimize
 from ..._advice import hiding_frames
 from ..._errors import SolverError
 from ._bounds import bounds_of_pairs
+from ._constraints import conditions_of, refuse_derivatives
 from ._driving import Asked, drive
 from ._hoisting import Hoisted, HoistedFunction, evaluated, hoisted
 from ._implicit import implicit
@@ -65,9 +66,13 @@ def minimize(
     args: Any = (),
     method: str | None = None,
     *,
+    jac: Any = None,
+    hess: Any = None,
+    hessp: Any = None,
     bounds: Any = None,
     constraints: Any = (),
     tol: float | None = None,
+    callback: Any = None,
     options: Mapping[str, Any] | None = None,
 ) -> Any:
     """Minimise a function: `scipy.optimize.minimize` for JAX functions.
@@ -96,12 +101,17 @@ def minimize(
         args: More arguments of `fun`, of any type that JAX takes.
         method: None: SciPy's BFGS; "L-BFGS-B" with bounds, "SLSQP" with constraints. Or
             a method of SciPy: "Nelder-Mead", "trust-exact", ... ("scipy-BFGS" for BFGS)
+        jac: Refused, unless it is None or False: JAX computes derivatives.
+        hess: Refused, likewise.
+        hessp: Refused, likewise.
         bounds: `(low, high)` for each variable, None where there is none; or
             `scipy.optimize.Bounds`. The bounds may be traced.
         constraints: As in SciPy, one or several of
             `{"type": "eq" or "ineq", "fun": f, "args": ()}`, with `f(x, *args)` zero,
-            or not negative. Those that hold the minimum must be independent.
+            or not negative; `scipy.optimize.LinearConstraint`, `NonlinearConstraint`.
+            Those that hold the minimum must be independent.
         tol: As in SciPy. In float32 the default is coarser where SciPy's can't be had.
+        callback: Refused: write `jax.debug.print` in `fun`.
         options: As in SciPy.
 
     Returns:
@@ -111,11 +121,12 @@ def minimize(
         SolverError: An unknown method, one that does not take bounds or constraints, or
             a function that returns more than a number.
     """
+    refuse_derivatives(jac=jac, hess=hess, hessp=hessp, callback=callback)
     if method is not None and method.lower() in OF_JAX:
         _refuse_for_jax(method, bounds, constraints)
         return jax_minimize(fun, x0, args, method=method, tol=tol, options=options)
     start = real_array(x0, "x0 of minimize()")
-    conditions = [constraints] if isinstance(constraints, Mapping) else [*constraints]
+    conditions = conditions_of(constraints)
     chosen = _method(method, bounds is not None, bool(conditions))
     point = jax.ShapeDtypeStruct((start.size,), start.dtype)
     called = bound(fun, args)
