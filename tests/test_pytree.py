@@ -367,3 +367,26 @@ def test_data_that_a_cached_property_has_computed_are_refused():
         assert slope(model).raw.tolist() == [24.0, 24.0]
     model = Computing()
     assert model.compiled() == model.compiled() == 12
+
+
+@pytest.mark.parametrize(
+    ("names", "around"),
+    [
+        ("child", lambda node: node),
+        ("child", lambda node: [{"x": node}]),
+        ("child.child", lambda node: type(node)(node)),
+    ],
+)
+def test_an_object_among_its_own_parts_is_refused_by_its_attribute(names, around):
+    @jnp.pytree
+    class Node:
+        def __init__(self, child=None):
+            self.w, self.child = jnp.ones(2), child
+
+    node = Node()
+    node.child = around(node)
+    for use in (jax.tree.leaves, jnp.grad(lambda node: jnp.sum(node.w))):
+        with pytest.raises(jnp.TreeError, match=rf"Node\.{names} leads back to the"):
+            use(node)
+    node.child = None  # nothing is left behind
+    assert len(jax.tree.leaves(node)) == 1

@@ -1,6 +1,7 @@
 """The attributes of an object as data and settings, and an object of both again."""
 
 import functools
+import threading
 import types
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, NamedTuple
@@ -81,7 +82,7 @@ def divided(
         elif counts_as_data(value):  # most are: it is not asked for its leaves
             taken, rest = [value], None
         else:
-            taken, rest = partition(value, counts_as_data)
+            taken, rest = _taken_apart(x, name, value)
         if rest is None or (taken and not rest.others):
             children[name] = value
             whole.append(name)
@@ -90,6 +91,40 @@ def divided(
         if taken:
             children[name] = tuple(taken)
     return children, Settings(tuple(attributes), frozenset(whole), tuple(rests))
+
+
+class _Open(threading.local):
+    """The attributes that are being taken apart, each inside the one before."""
+
+    def __init__(self) -> None:
+        self.places: list[tuple[object, str]] = []
+
+
+_open = _Open()
+
+
+def _taken_apart(x: object, name: str, value: Any) -> tuple[list[Any], Rest]:
+    """An attribute's data and the rest of it.
+
+    Raises:
+        TreeError: The object is among its own parts.
+    """
+    # Before JAX goes round until RecursionError, which names nothing.
+    places = _open.places
+    for first, (outer, _) in enumerate(places):
+        if outer is x:
+            names = ".".join(name for _, name in places[first:])
+            cls = type(x).__name__
+            raise TreeError(
+                f"{cls}.{names} leads back to the {cls} itself, and a tree has no "
+                f"cycles. Leave {names} out of the object: pass what it needs as an "
+                "argument of the method that reads it."
+            )
+    places.append((x, name))
+    try:
+        return partition(value, counts_as_data)
+    finally:
+        places.pop()
 
 
 def put_together(cls: type, settings: Settings, children: Iterable[Any]) -> Any:
