@@ -114,13 +114,14 @@ def times(n: int) -> str:
     return "not compiled yet" if n == 0 else f"compiled {n} time{'s' * (n != 1)}"
 
 
-class _OfJfi(type):
-    # What the class answers: its property of this name is for the functions.
+class _Here(type):
+    # What the class answers: its property of this name is for the functions. It is
+    # pickled by this name.
     if not TYPE_CHECKING:
-        __module__ = property(lambda cls: "jfi")
+        __module__ = property(lambda cls: __name__)
 
 
-class ShownFunction(functools.partial[Any], metaclass=_OfJfi):
+class ShownFunction(functools.partial[Any], metaclass=_Here):
     # A function in all but its type: all attributes are those of the function inside,
     # but for the two that begin with `_jfi`.
     #

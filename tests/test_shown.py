@@ -113,7 +113,9 @@ def test_what_tools_return_is_a_function_to_python(tool):
 
 
 def test_compiled_functions_are_pickled_by_reference():
-    assert pickle.loads(pickle.dumps(at_top_level)) is at_top_level
+    for one in (at_top_level, type(at_top_level)):
+        assert pickle.loads(pickle.dumps(one)) is one
+        assert pickle.loads(cloudpickle.dumps(one)) is one
 
 
 @pytest.mark.parametrize("tool", [jnp.jit, jnp.autojit])
