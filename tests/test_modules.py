@@ -74,8 +74,8 @@ ADDED = {
         spline_filter1d zoom""".split()
     ),
     "jax.scipy.integrate": {
-        "IvpResult", "IvpSolution", "QuadResult", "cumulative_trapezoid", "odeint",
-        "quad", "simpson", "solve_ivp",
+        "IvpResult", "IvpSolution", "QuadResult", "cumulative_trapezoid",
+        "fixed_quad", "odeint", "quad", "simpson", "solve_ivp",
     },
     "jax.scipy.sparse.linalg": {
         "LinearOperator", "aslinearoperator", "factorized", "spsolve",

@@ -181,3 +181,21 @@ def test_the_point_of_a_derivative_may_be_a_number_of_python(x64):
     slope = jax.grad(integral)(2.0)  # of (1 - exp(-a * a)) / a
     expected = 2 * np.exp(-4.0) - (1 - np.exp(-4.0)) / 4
     np.testing.assert_allclose(slope, expected, rtol=1e-8)
+
+
+def test_gauss_rule_is_scipys_with_derivatives_of_limits(x64):
+    func = lambda x, a: jnp.stack([jnp.exp(a * x), jnp.cos(x)])
+    found = integrate.fixed_quad(func, 0.5, 2.0, (0.3,), n=4)
+    theirs = scipy.integrate.fixed_quad(
+        lambda x, a: np.stack([np.exp(a * x), np.cos(x)]), 0.5, 2.0, (0.3,), n=4
+    )
+    rtol = 1e-12 if x64 else 1e-5
+    np.testing.assert_allclose(found[0], theirs[0], rtol=rtol)
+    assert found[1] is None
+    total = lambda b, a: integrate.fixed_quad(func, 0.5, b, (a,), n=8)[0]
+    slope = jax.jit(jax.vmap(jax.jacobian(total), (0, None)))(jnp.array([2.0]), 0.3)
+    np.testing.assert_allclose(slope[0], func(2.0, 0.3), rtol=10 * rtol)
+    with pytest.raises(ValueError, match="only available for finite limits"):
+        integrate.fixed_quad(func, 0.5, np.inf, (0.3,))
+    with pytest.raises(SolverError, match="n=0"):
+        integrate.fixed_quad(func, 0.5, 1.0, (0.3,), n=0)

@@ -15,6 +15,7 @@ if _typing.TYPE_CHECKING:
     from .._foreign.solvers._quadrature import QuadResult as QuadResult, quad as quad
     from .._foreign.solvers._sampled import (
         cumulative_trapezoid as cumulative_trapezoid,
+        fixed_quad as fixed_quad,
         simpson as simpson,
     )
 else:
@@ -25,6 +26,7 @@ else:
 
     _HOMES = {
         "cumulative_trapezoid": "_foreign.solvers._sampled",
+        "fixed_quad": "_foreign.solvers._sampled",
         "odeint": "_foreign.solvers._initial_values",
         "quad": "_foreign.solvers._quadrature",
         "simpson": "_foreign.solvers._sampled",

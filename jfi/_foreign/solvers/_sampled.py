@@ -1,11 +1,16 @@
-"""Integrals of values at given points: Simpson's rule, running trapezoids."""
+"""Integrals of values at given points: Simpson, trapezoids, Gauss."""
 
+import operator
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
 
 from ..._errors import SolverError
+from ._options import bound, real_array
 
 
 def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> jax.Array:
@@ -121,3 +126,48 @@ def _ratio(above: jax.Array, below: jax.Array) -> jax.Array:
     """Their ratio; zero where two points are one, as in SciPy."""
     nothing = below == 0
     return jnp.where(nothing, 0, above / jnp.where(nothing, 1, below))
+
+
+def fixed_quad(
+    func: Callable[..., Any], a: Any, b: Any, args: Any = (), n: int = 5
+) -> tuple[jax.Array, None]:
+    """Integrate by Gauss's rule with a fixed number of points: SciPy's `fixed_quad`.
+
+    All of it is JAX: it runs on the device, and has derivatives with respect to the
+    limits and to all that `func` reads.
+
+    Example:
+        >>> import jax
+        >>> import jfi as jnp
+        >>> area = lambda b: jnp.scipy.integrate.fixed_quad(jnp.square, 0.0, b, n=3)[0]
+        >>> float(area(3.0)), float(jax.grad(area)(3.0))
+        (9.0, 9.0)
+
+    Args:
+        func: `func(x, *args)` of an `(n,)` array, returns an array `(..., n)`.
+        a: The lower limit, a number.
+        b: The upper limit, a number.
+        args: More arguments of `func`, of any type that JAX takes.
+        n: How many points; it is exact for polynomials of degree `2n - 1`.
+
+    Returns:
+        The integral, of the shape of `func(x)` without the last axis, and None, as in
+        SciPy.
+
+    Raises:
+        SolverError: `n` is traced, or less than 1.
+        ValueError: SciPy's: a limit is infinite. NaN where limits are traced.
+    """
+    if isinstance(n, Tracer) or operator.index(n) < 1:
+        message = f"fixed_quad() got n={n}. Pass a Python integer from 1 on: n=5."
+        raise SolverError(message)
+    low, high = (real_array(end, "the limits of fixed_quad()") for end in (a, b))
+    if any(not isinstance(e, Tracer) and jnp.isinf(e).any() for e in (low, high)):
+        raise ValueError("Gaussian quadrature is only available for finite limits.")
+    dtype = jnp.result_type(low, high)
+    points, weights = np.polynomial.legendre.leggauss(operator.index(n))
+    half = (high - low) / 2
+    x = half * (jnp.asarray(points, dtype) + 1) + low
+    values = jnp.asarray(bound(func, args)(x))
+    total = half * jnp.sum(jnp.asarray(weights, dtype) * values, axis=-1)
+    return total, None
