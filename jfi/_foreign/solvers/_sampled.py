@@ -158,14 +158,15 @@ def fixed_quad(
         SolverError: `n` is traced, or less than 1.
         ValueError: SciPy's: a limit is infinite. NaN where limits are traced.
     """
-    if isinstance(n, Tracer) or operator.index(n) < 1:
+    count: Any = n
+    if isinstance(count, Tracer) or operator.index(count) < 1:
         message = f"fixed_quad() got n={n}. Pass a Python integer from 1 on: n=5."
         raise SolverError(message)
     low, high = (real_array(end, "the limits of fixed_quad()") for end in (a, b))
     if any(not isinstance(e, Tracer) and jnp.isinf(e).any() for e in (low, high)):
         raise ValueError("Gaussian quadrature is only available for finite limits.")
     dtype = jnp.result_type(low, high)
-    points, weights = np.polynomial.legendre.leggauss(operator.index(n))
+    points, weights = np.polynomial.legendre.leggauss(operator.index(count))
     half = (high - low) / 2
     x = half * (jnp.asarray(points, dtype) + 1) + low
     values = jnp.asarray(bound(func, args)(x))
