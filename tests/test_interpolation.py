@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from jax.test_util import check_grads
 
 import jfi
 from jfi import InterpolationError
@@ -54,6 +55,9 @@ PIECES = {
         X, Y, axis=1, method="makima", extrapolate=True
     ),
     "complex": lambda m: m.CubicSpline(X, Y[0] + 1j * Y[1]),
+    "complex slopes at the ends": lambda m: m.CubicSpline(
+        X, Y[0, :, 0], bc_type=((1, 2j), (2, 1j))
+    ),
 }
 
 
@@ -177,6 +181,56 @@ def test_radial_functions_are_those_of_scipy(kernel):
     expected = si.RBFInterpolator(places, values, **settings)
     close(mine.RBFInterpolator(places, values, **settings)(points), expected(points))
     close(jfi.jaxify(expected)(points), expected(points), 1e-3)
+
+
+@pytest.mark.parametrize("kernel", ["thin_plate_spline", "gaussian"])
+def test_radial_functions_of_neighbors_are_those_of_scipy(kernel):
+    random = np.random.default_rng(4)
+    places, points = random.normal(size=(20, 2)), random.normal(size=(5, 2))
+    values = random.normal(size=(20, 2)) * (1 + 2j)
+    settings = {"kernel": kernel, "epsilon": 0.5, "smoothing": 0.1, "neighbors": 7}
+    with jax.enable_x64(True):
+        expected = si.RBFInterpolator(places, values, **settings)
+        found = mine.RBFInterpolator(places, values, **settings)
+        close(found(points), expected(points))
+        close(jax.jit(jfi.jaxify(expected))(points), expected(points))
+        assert found(points[:0]).shape == (0, 2)
+
+        def total(values, points):
+            return mine.RBFInterpolator(places, values, **settings)(points).sum()
+
+        check_grads(total, (values.real, points), 1, ["rev"])
+
+
+def test_equal_places_are_an_error_as_in_scipy():
+    twice = np.concatenate([X, X])[:, None]
+    with pytest.raises(np.linalg.LinAlgError, match=r"Singular.*leave|Leave such data"):
+        mine.RBFInterpolator(twice, twice[:, 0])
+    with pytest.raises(np.linalg.LinAlgError, match="lower degree"):
+        mine.RBFInterpolator(twice, twice[:, 0], neighbors=4)(X[:, None])
+
+
+def test_values_on_a_grid_are_those_of_scipy():
+    grid, values = (X, X[:4]), Y.ravel()[:28].reshape(7, 4)
+    points = np.stack([X[1:4], X[:3]], axis=-1) + 0.1
+    with jax.enable_x64(True):
+        for method in ("linear", "nearest", "cubic"):
+            expected = si.interpn(grid, values, points, method)
+            # SciPy solves for cubic splines by iteration, to six digits.
+            close(mine.interpn(grid, values, points, method), expected, 1e-5)
+    with pytest.raises(ValueError, match="outside"):
+        mine.interpn(grid, values, points + 100)
+
+
+def test_a_value_at_a_knot_does_not_ask_for_the_next():
+    values = np.where(X[2] == X, np.nan, X)
+    for fill in (5.0, [5.0]):
+        lines = [
+            m.interp1d(X, values, fill_value=fill, bounds_error=False)
+            for m in (si, mine)
+        ]
+        expected, found = (line(np.concatenate([X, X + 0.01])) for line in lines)
+        close(found, expected)
 
 
 def test_fits_of_scipy_are_evaluated_in_jax():
@@ -314,7 +368,20 @@ REFUSED = [
     (lambda: mine.make_interp_spline(X, X, bc_type="periodic"), "CubicSpline"),
     (lambda: jax.jit(lambda y: mine.UnivariateSpline(X, y))(X), "outside jit"),
     (lambda: mine.UnivariateSpline(X, X)(X, ext="NaN"), r"'raise' \(2\) or 'const'"),
-    (lambda: mine.RBFInterpolator(X[:, None], X, neighbors=3), "no neighbors"),
+    (
+        lambda: mine.RBFInterpolator(X[:, None], X, neighbors=0),
+        "neighbors=0. Pass None",
+    ),
+    (lambda: mine.RBFInterpolator(X[:, None], X, smoothing=X[:2]), "or one for each"),
+    (lambda: mine.interp1d(X, X[:3]), "values of shape .3,."),
+    (
+        lambda: mine.interp1d(X, X, bounds_error=True, fill_value="extrapolate"),
+        "one of the two",
+    ),
+    (lambda: mine.CubicSpline(X, X * np.nan), "not finite"),
+    (lambda: mine.CubicHermiteSpline(X, X, X * np.inf), "not finite"),
+    (lambda: mine.make_interp_spline(X, X * np.nan), "not finite"),
+    (lambda: mine.interpn((X[:3],), X[:3], [[1.0]], "cubic"), "needs at least 4"),
     (lambda: mine.RegularGridInterpolator((X,), X[:3]), "for axis 0"),
 ]
 

@@ -52,7 +52,7 @@ ADDED = {
         "Akima1DInterpolator", "BSpline", "BivariateSpline",
         "CloughTocher2DInterpolator", "CubicHermiteSpline", "CubicSpline",
         "LinearNDInterpolator", "PPoly", "PchipInterpolator", "RBFInterpolator",
-        "UnivariateSpline", "interp1d", "make_interp_spline",
+        "UnivariateSpline", "interp1d", "interpn", "make_interp_spline",
     },
     "jax.scipy.linalg": {
         "fractional_matrix_power", "logm", "solve_continuous_are",

@@ -40,6 +40,10 @@ AT_BORDERS = {
 ONCE = {
     "even weights": lambda m: m.convolve(X, WEIGHTS),
     "complex": lambda m: m.correlate(X + 1j * X[::-1], WEIGHTS),
+    "complex weights": lambda m: m.correlate(X, WEIGHTS * 1j + WEIGHTS**2),
+    "complex weights of a convolution": lambda m: m.convolve1d(
+        X * 1j, WEIGHTS[0] * (1 + 2j)
+    ),
     "many weights": lambda m: m.correlate(
         np.outer(np.arange(9.0), np.arange(9.0)) ** 2,
         np.outer(np.arange(9), [2, 7] * 5),

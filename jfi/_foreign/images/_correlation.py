@@ -49,6 +49,7 @@ def correlate(
         input: The image, of any shape; real or complex. Integers are computed as
             floats and cut to integers, as in SciPy.
         weights: As many axes as are filtered. They may be traced, and have gradients.
+            The conjugates of complex ones are taken, as in SciPy.
         output: The dtype of the result; None is that of the image.
         mode: What is beyond the border: "reflect", "constant", "nearest", "mirror",
             "wrap", or one for each axis.
@@ -187,8 +188,8 @@ def _correlated(
         strict=True,
     )
     windows = tuple(window(name, *given, mirrored=mirrored) for given in pairs)
-    if mirrored:
-        w = w[(slice(None, None, -1),) * w.ndim]
+    # A correlation is with the conjugate, a convolution with the weights themselves.
+    w = w[(slice(None, None, -1),) * w.ndim] if mirrored else w.conj()
     places = tuple(np.ndindex(w.shape))
     if w.ndim > 1 and not isinstance(w, Tracer):  # as SciPy: NaN times 0 counts not
         places = tuple(place for place in places if w[place] != 0) or places[:1]

@@ -14,7 +14,10 @@ from ._cubic import (
     CubicSpline as CubicSpline,
     PchipInterpolator as PchipInterpolator,
 )
-from ._grids import RegularGridInterpolator as RegularGridInterpolator
+from ._grids import (
+    RegularGridInterpolator as RegularGridInterpolator,
+    interpn as interpn,
+)
 from ._interp1d import interp1d as interp1d
 from ._pieces import PPoly as PPoly
 from ._radial import RBFInterpolator as RBFInterpolator

@@ -128,6 +128,16 @@ def check_increasing(
     raise InterpolationError(message)
 
 
+def check_finite(name: str, values: jax.Array) -> None:
+    """Refuse values that spoil all others, as SciPy does; traced ones are trusted."""
+    if not isinstance(values, Tracer) and not np.isfinite(np.asarray(values)).all():
+        message = (
+            f"{name} got values that are not finite: NaN or infinity. Leave such "
+            "points out: ok = np.isfinite(y); x[ok], y[ok]"
+        )
+        raise InterpolationError(message)
+
+
 def axis_first(name: str, values: jax.Array, axis: int, n: int) -> jax.Array:
     """The values with the axis of the knots in front."""
     if not -values.ndim <= axis < values.ndim or values.shape[axis] != n:
@@ -174,6 +184,13 @@ def extrapolation(name: str, given: Any, otherwise: Extrapolation) -> Extrapolat
         "or None."
     )
     raise InterpolationError(message)
+
+
+def end_value(value: Numbers, y: jax.Array) -> jax.Array:
+    """What a derivative is at an end, in the precision of the values; maybe complex."""
+    number = jnp.asarray(value)
+    parts = [y.dtype, *[jnp.complex64] * bool(jnp.iscomplexobj(number))]
+    return number.astype(jnp.result_type(*parts))
 
 
 def place_axis(values: jax.Array, dimensions: int, axis: int) -> jax.Array:

@@ -14,6 +14,7 @@ from ._base import (
     Interpolator,
     Numbers,
     axis_first,
+    check_finite,
     check_increasing,
     derivative_order,
     extrapolation,
@@ -263,5 +264,6 @@ def make_interp_spline(
     points, values = with_knots("make_interp_spline()", x, y)
     axis = axis % max(values.ndim, 1)
     values = axis_first("make_interp_spline()", values, axis, points.size)
+    check_finite("make_interp_spline()", values)
     knots, c = fitted(points, values, k, t, bc_type)
     return BSpline.of_fields(t=knots, c=c, k=int(k), extrapolate=True, axis=axis)

@@ -6,7 +6,14 @@ import jax
 import jax.numpy as jnp
 
 from ..._errors import InterpolationError
-from ._base import Extrapolation, Numbers, axis_first, extrapolation, with_knots
+from ._base import (
+    Extrapolation,
+    Numbers,
+    axis_first,
+    check_finite,
+    extrapolation,
+    with_knots,
+)
 from ._cubic_slopes import akima_slopes, pchip_slopes
 from ._cubic_spline import EndCondition, spline_slopes
 from ._pieces import PPoly
@@ -24,6 +31,7 @@ class _Cubic(PPoly):
         axis: int,
     ) -> None:
         """Set the polynomials by values and slopes at the knots (axis 0)."""
+        check_finite(type(self).__name__ + "()", y)
         width = (x[1:] - x[:-1]).reshape(-1, *(1,) * (y.ndim - 1))
         secant = (y[1:] - y[:-1]) / width
         bend = (slopes[:-1] + slopes[1:] - 2 * secant) / width
@@ -126,6 +134,7 @@ class CubicHermiteSpline(_Cubic):
         axis = axis % max(values.ndim, 1)
         values = axis_first(name, both[0], axis, knots.size)
         slopes = axis_first(name, both[1], axis, knots.size)
+        check_finite(name, slopes)
         outer = extrapolation(name, extrapolate, True)
         self._through(knots, values, slopes, outer, axis)
 

@@ -9,7 +9,7 @@ import numpy as np
 from jax.core import Tracer
 
 from ..._errors import InterpolationError
-from ._base import Numbers
+from ._base import Numbers, end_value
 
 
 Word: TypeAlias = Literal["not-a-knot", "natural", "clamped", "periodic"]
@@ -48,7 +48,7 @@ def _condition(given: Any, y: jax.Array) -> tuple[int, jax.Array]:
         return order, jnp.full(y.shape[1:], value, y.dtype)
     try:
         order, value = given
-        number = jnp.asarray(value).astype(y.dtype)
+        number = end_value(value, y)
     except (TypeError, ValueError):
         raise _no_condition(given) from None
     if isinstance(order, Tracer) or order not in (1, 2):

@@ -153,6 +153,43 @@ class RegularGridInterpolator(Interpolator):
         )
 
 
+def interpn(
+    points: Sequence[Numbers],
+    values: Numbers,
+    xi: Any,
+    method: str = "linear",
+    bounds_error: bool = True,
+    fill_value: Any = np.nan,
+) -> jax.Array:
+    """Interpolate values on a grid once: `scipy.interpolate.interpn`, in JAX.
+
+    Example:
+        >>> import jfi as jnp
+        >>> x, y = jnp.arange(3.0), jnp.arange(4.0)
+        >>> plane = x[:, None] + 10 * y
+        >>> jnp.scipy.interpolate.interpn((x, y), plane, [[0.5, 2.5]])
+        Array([25.5], dtype=float32)
+
+    Args:
+        points: The coordinates of the grid, one array for each dimension.
+        values: Values, of the shape of the grid and possibly more axes.
+        xi: `(..., d)` coordinates, or a tuple of d arrays that broadcast.
+        method: "linear", "nearest", "slinear", "cubic", "quintic" or "pchip".
+        bounds_error: Whether points outside are an error. Traced points can't be
+            looked at: there they are NaN.
+        fill_value: The value outside; None extrapolates.
+
+    Returns:
+        `(..., *rest)`: rest are the axes of values beyond those of the grid.
+
+    Raises:
+        InterpolationError: Grid, values or method don't fit.
+        ValueError: A point is outside of the grid and `bounds_error` is set.
+    """
+    made = RegularGridInterpolator(points, values, method, bounds_error, fill_value)
+    return made(xi)
+
+
 def _check_method(method: str) -> None:
     if method not in _METHODS:
         message = (
@@ -206,6 +243,13 @@ def _splines(
         return None
     degree, knots, c = _DEGREES[method], [], values
     for i, axis in enumerate(grid):
+        if axis.size <= degree:
+            message = (
+                f"RegularGridInterpolator() got {axis.size} points for axis {i}, and "
+                f"method {method!r}, which needs at least {degree + 1}. Pass more "
+                "points, or method='linear'."
+            )
+            raise InterpolationError(message)
         t, solved = fitted(axis, jnp.moveaxis(c, i, 0), degree, None, None)
         knots.append(t)
         c = jnp.moveaxis(solved, 0, i)

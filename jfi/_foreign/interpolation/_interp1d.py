@@ -81,11 +81,15 @@ class interp1d(Interpolator):  # noqa: N801  (SciPy's name)
         fill_value: Any = np.nan,
         assume_sorted: bool = False,
     ) -> None:
-        if not assume_sorted:
-            x, y = _sorted(x, y, axis)
         name = "interp1d()"
+        axis = axis % max(np.ndim(y), 1)
+        if (
+            not assume_sorted
+            and np.ndim(x) == 1
+            and np.shape(y)[axis:][:1] == np.shape(x)
+        ):
+            x, y = _sorted(x, y, axis)
         knots, values = with_knots(name, x, y)
-        axis = axis % max(values.ndim, 1)
         values = axis_first(name, values, axis, knots.size)
         if kind not in (*_STEPS, *_DEGREES) and not _is_degree(kind):
             words = ", ".join(map(repr, (*_STEPS, *_DEGREES)))
@@ -93,6 +97,12 @@ class interp1d(Interpolator):  # noqa: N801  (SciPy's name)
             raise InterpolationError(message)
         fill = _fill(fill_value, values)
         strict = fill is not None and _is_nan(fill_value)
+        if fill is None and bounds_error:
+            message = (
+                f"{name} got bounds_error=True and fill_value='extrapolate'. Pass one "
+                "of the two."
+            )
+            raise InterpolationError(message)
         if fill is None and kind in ("previous", "next"):  # there is none to take
             nan = jnp.full_like(values[0], jnp.nan)
             fill = (nan, values[-1]) if kind == "previous" else (values[0], nan)
@@ -174,8 +184,11 @@ def _fill(given: Any, values: jax.Array) -> tuple[jax.Array, jax.Array] | None:
             raise InterpolationError(message)
         return None
     ends = given if isinstance(given, tuple) and len(given) == 2 else (given, given)
-    below, above = (inexact(end)[0] for end in ends)
     shape = values.shape[1:]
+    below, above = (
+        end.reshape(shape) if end.size == math.prod(shape) else end
+        for end in (inexact(end)[0] for end in ends)
+    )
     return (
         jnp.broadcast_to(below, shape).astype(values.dtype),
         jnp.broadcast_to(above, shape).astype(values.dtype),
@@ -204,7 +217,10 @@ def _step_values(x: jax.Array, y: jax.Array, points: jax.Array, kind: str) -> ja
         width = x[at + 1] - x[at]
         share = (points - x[at]) / width
         rise = y[at + 1] - y[at]
-        values = y[at] + fitting(share, rise) * rise
+        share = fitting(share, rise)
+        # At a knot its value counts alone, whatever the next one is.
+        rise = jnp.where((share == 0) & ~jnp.isfinite(rise), 0, rise)
+        values = y[at] + share * rise
         return jnp.where(fitting(jnp.isnan(points), values), jnp.nan, values)
     if kind == "previous":
         at = jnp.where(points >= x[-1], x.shape[0] - 1, at)

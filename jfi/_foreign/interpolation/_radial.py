@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from ..._errors import InterpolationError
 from ._base import Interpolator, Numbers, inexact
@@ -46,7 +47,7 @@ _NEEDS_SCALE = (
 class RBFInterpolator(Interpolator):
     """Interpolate scattered data, as `scipy.interpolate.RBFInterpolator`, in JAX.
 
-    Data and points may be traced; all data count for each value.
+    Data and points may be traced. All data count for each value, or the nearest ones.
 
     Example:
         >>> import jfi as jnp
@@ -58,7 +59,8 @@ class RBFInterpolator(Interpolator):
     Args:
         y: `(n, d)` places of the data.
         d: `(n, ...)` values there.
-        neighbors: Only None: SciPy's local interpolation is not had.
+        neighbors: How many data count for a value, the nearest; None is all. Small
+            systems are solved at each point in place of a large one here.
         smoothing: How far values may be missed: a number, or one for each.
         kernel: One of SciPy's: "thin_plate_spline", "linear", "cubic", "gaussian" ...
         epsilon: The scale of the kernel, needed where it matters.
@@ -66,29 +68,32 @@ class RBFInterpolator(Interpolator):
 
     Raises:
         InterpolationError: Data or settings don't fit.
+        LinAlgError: The system is singular: places are equal, or on one line. Traced
+            ones can't be looked at: there the values are NaN.
     """
 
     arrays: ClassVar[tuple[str, ...]] = (
-        "y",
-        "epsilon",
-        "shift",
-        "scale",
-        "coefficients",
-    )
-    settings: ClassVar[tuple[str, ...]] = ("kernel", "powers")
+        "y", "epsilon", "shift", "scale", "coefficients", "d", "smoothing",
+    )  # fmt: skip
+    settings: ClassVar[tuple[str, ...]] = ("kernel", "powers", "neighbors")
     y: jax.Array
     epsilon: jax.Array
-    shift: jax.Array
-    scale: jax.Array
-    coefficients: jax.Array
+    # Of all data; without them where neighbors count.
+    shift: jax.Array | None
+    scale: jax.Array | None
+    coefficients: jax.Array | None
+    # Where neighbors count; without them where all do.
+    d: jax.Array | None
+    smoothing: jax.Array | None
     kernel: str
     powers: tuple[tuple[int, ...], ...]
+    neighbors: int | None
 
     def __init__(
         self,
         y: Numbers,
         d: Numbers,
-        neighbors: None = None,
+        neighbors: int | None = None,
         smoothing: Numbers = 0.0,
         kernel: str = "thin_plate_spline",
         epsilon: Numbers | None = None,
@@ -98,11 +103,10 @@ class RBFInterpolator(Interpolator):
         if jnp.iscomplexobj(places) and not jnp.iscomplexobj(jnp.asarray(y)):
             places = places.real
         fits = places.ndim == 2 and values.ndim and values.shape[0] == len(places)
-        if not fits or jnp.iscomplexobj(places) or neighbors is not None:
+        if not fits or jnp.iscomplexobj(places):
             message = (
-                f"RBFInterpolator() got places of shape {places.shape}, values of "
-                f"shape {values.shape} and neighbors={neighbors}. Pass (n, d) real "
-                "numbers, (n, ...) values and no neighbors."
+                f"RBFInterpolator() got places of shape {places.shape} and values of "
+                f"shape {values.shape}. Pass (n, d) real numbers and (n, ...) values."
             )
             raise InterpolationError(message)
         if kernel not in _KERNELS or (epsilon is None and kernel in _NEEDS_SCALE):
@@ -111,14 +115,16 @@ class RBFInterpolator(Interpolator):
                 f"one of {', '.join(_KERNELS)}, and epsilon for the last four."
             )
             raise InterpolationError(message)
-        powers = _powers(kernel, degree, places.shape)
-        low, high = places.min(0), places.max(0)
-        scale = jnp.where(high == low, 1, (high - low) / 2)
-        self._set(y=places, shift=(low + high) / 2, scale=scale, kernel=kernel)
-        scale_of_kernel = 1.0 if epsilon is None else epsilon
-        self._set(epsilon=jnp.asarray(scale_of_kernel, places.dtype), powers=powers)
-        smooth = jnp.broadcast_to(jnp.asarray(smoothing, places.dtype), len(places))
-        self._set(coefficients=_solved(self._setting(), smooth, values))
+        count = _count(neighbors, len(places))
+        powers = _powers(kernel, degree, (count or len(places), places.shape[1]))
+        scale = jnp.asarray(1.0 if epsilon is None else epsilon, places.dtype)
+        self._set(y=places, epsilon=scale, kernel=kernel, powers=powers)
+        self._set(neighbors=count, shift=None, scale=None, coefficients=None)
+        self._set(d=values, smoothing=_smoothing(smoothing, places))
+        if count is None:
+            whole = _of_all(self)
+            self._set(**{name: getattr(whole, name) for name in self.arrays})
+            _check_solved(self.coefficients)
 
     def __call__(self, x: Numbers) -> jax.Array:
         """The values at points.
@@ -138,36 +144,36 @@ class RBFInterpolator(Interpolator):
             )
             raise InterpolationError(message)
         points = points.astype(jnp.result_type(points, self.y))
-        found: jax.Array = _values(self._setting(), self.coefficients, points)
+        of = _values if self.neighbors is None else _values_of_neighbors
+        found: jax.Array = of(self, points)
+        if self.neighbors is not None and not isinstance(points, Tracer):
+            _check_solved(jnp.where(jnp.isnan(points).any(), 0, found))
         return found
 
-    def _setting(self) -> "RBFInterpolator":
-        """All but the coefficients."""
-        fields = {
-            k: getattr(self, k)
-            for k in self.arrays + self.settings
-            if k != "coefficients"
-        }
-        return RBFInterpolator.of_fields(**fields, coefficients=None)
+    def with_arrays(self, **arrays: jax.Array | None) -> "RBFInterpolator":
+        """The same settings with other arrays."""
+        fields = {name: getattr(self, name) for name in self.arrays + self.settings}
+        return RBFInterpolator.of_fields(**fields | arrays)
 
     @classmethod
     def of_scipy(cls, interpolator: Any) -> Self:
         """The same interpolation as that of an object of SciPy."""
-        if interpolator.neighbors is not None:
-            message = "an RBFInterpolator with neighbors: leave neighbors=None"
-            raise NotImplementedError(message)
-        names = ("y", "_shift", "_scale", "_coeffs", "epsilon")
-        y, shift, scale, c, epsilon = (
-            inexact(getattr(interpolator, name))[0] for name in names
-        )
+        local = interpolator.neighbors is not None
+        (c,) = inexact(getattr(interpolator, "d" if local else "_coeffs"))
         if np.dtype(interpolator.d_dtype).kind == "c":  # SciPy has them as pairs
             c = jax.lax.complex(c[:, ::2], c[:, 1::2])
-        powers = tuple(tuple(map(int, row)) for row in interpolator.powers)
+        c = c.reshape(-1, *interpolator.d_shape)
+        names = ("y", "epsilon", *(("smoothing",) if local else ("_shift", "_scale")))
+        known = {
+            name.strip("_"): inexact(getattr(interpolator, name))[0] for name in names
+        }
+        known["d" if local else "coefficients"] = c
         return cls.of_fields(
-            y=y, shift=shift, scale=scale, epsilon=epsilon, powers=powers,
-            coefficients=c.reshape(-1, *interpolator.d_shape),
+            **dict.fromkeys(cls.arrays) | known,
+            powers=tuple(tuple(map(int, row)) for row in interpolator.powers),
             kernel=interpolator.kernel,
-        )  # fmt: skip
+            neighbors=int(interpolator.neighbors) if local else None,
+        )
 
 
 def _powers(
@@ -183,8 +189,8 @@ def _powers(
     ]
     if len(powers) > shape[0] or highest < -1:
         message = (
-            f"RBFInterpolator() got {shape[0]} places, and degree={highest}, which "
-            f"needs at least {len(powers)}. Pass a lower degree, at least -1."
+            f"RBFInterpolator() got {shape[0]} data for a value, and degree={highest}, "
+            f"which needs at least {len(powers)}. Pass a lower degree, at least -1."
         )
         raise InterpolationError(message)
     return tuple(powers)
@@ -195,6 +201,8 @@ def _matrices(of: RBFInterpolator, points: jax.Array) -> tuple[jax.Array, jax.Ar
     difference = (points[:, None] - of.y[None]) * of.epsilon
     kernel: Callable[[jax.Array], jax.Array] = _KERNELS[of.kernel]
     kernels = kernel(jnp.sum(difference**2, axis=-1))
+    assert of.shift is not None
+    assert of.scale is not None
     near = (points - of.shift) / of.scale
     ones = jnp.ones_like(near[:, :0].sum(1))
     columns = [
@@ -207,8 +215,59 @@ def _matrices(of: RBFInterpolator, points: jax.Array) -> tuple[jax.Array, jax.Ar
     return kernels, table
 
 
+def _count(neighbors: Any, n: int) -> int | None:
+    """How many neighbors count, a number known before tracing."""
+    if neighbors is None:
+        return None
+    try:
+        count = int(min(neighbors, n))
+    except (TypeError, ValueError, jax.errors.ConcretizationTypeError):
+        count = 0
+    if count < 1:
+        message = (
+            f"RBFInterpolator() got neighbors={neighbors}. Pass None, or how many data "
+            "count for a value, a Python integer of at least 1."
+        )
+        raise InterpolationError(message)
+    return count
+
+
+def _smoothing(given: Numbers, places: jax.Array) -> jax.Array:
+    numbers = jnp.asarray(given, places.dtype)
+    if numbers.shape not in ((), places.shape[:1]):
+        message = (
+            f"RBFInterpolator() got smoothing of shape {numbers.shape}. Pass one number"
+            f", or one for each of the {len(places)} places."
+        )
+        raise InterpolationError(message)
+    return jnp.broadcast_to(numbers, places.shape[:1])
+
+
+def _check_solved(numbers: jax.Array | None) -> None:
+    """Raise what SciPy raises for a singular system, where there are values."""
+    if isinstance(numbers, Tracer) or np.isfinite(np.asarray(numbers)).all():
+        return
+    message = (
+        "Singular matrix. RBFInterpolator() got places that are equal or too near, on "
+        "one line or plane, or values that are not finite. Leave such data out, pass a "
+        "lower degree, or smoothing for data that differ at one place."
+    )
+    raise np.linalg.LinAlgError(message)
+
+
 @jax.jit
-def _solved(of: RBFInterpolator, smoothing: jax.Array, d: jax.Array) -> jax.Array:
+def _of_all(of: RBFInterpolator) -> RBFInterpolator:
+    """The interpolator with its coefficients solved for, in place of its data."""
+    low, high = of.y.min(0), of.y.max(0)
+    scale = jnp.where(high == low, 1, (high - low) / 2)
+    of = of.with_arrays(shift=(low + high) / 2, scale=scale)
+    return of.with_arrays(coefficients=_solved(of), d=None, smoothing=None)
+
+
+def _solved(of: RBFInterpolator) -> jax.Array:
+    smoothing, d = of.smoothing, of.d
+    assert smoothing is not None
+    assert d is not None
     kernels, monomials = _matrices(of, of.y)
     extra = monomials.shape[1]
     matrix = jnp.block(
@@ -228,7 +287,9 @@ _AT_ONCE = 10_000_000  # numbers in a table of kernels
 
 
 @jax.jit
-def _values(of: RBFInterpolator, c: jax.Array, points: jax.Array) -> jax.Array:
+def _values(of: RBFInterpolator, points: jax.Array) -> jax.Array:
+    c = of.coefficients
+    assert c is not None
     columns = c.reshape(c.shape[0], -1)
 
     def at(block: jax.Array) -> jax.Array:
@@ -243,3 +304,24 @@ def _values(of: RBFInterpolator, c: jax.Array, points: jax.Array) -> jax.Array:
     else:
         values = jax.lax.map(lambda x: at(x[None])[0], points, batch_size=rows)
     return values.reshape(points.shape[0], *c.shape[1:])
+
+
+@jax.jit
+def _values_of_neighbors(of: RBFInterpolator, points: jax.Array) -> jax.Array:
+    count, d, smoothing = of.neighbors, of.d, of.smoothing
+    assert count is not None
+    assert d is not None
+    assert smoothing is not None
+
+    def at(x: jax.Array) -> jax.Array:
+        far = jnp.sum((of.y - x) ** 2, axis=-1)
+        _, near = jax.lax.top_k(-far, count)
+        of_near = of.with_arrays(y=of.y[near], d=d[near], smoothing=smoothing[near])
+        found: jax.Array = _values(_of_all(of_near), x[None])[0]
+        return found
+
+    of_one = of.y.size + (count + len(of.powers)) ** 2
+    if not points.shape[0]:
+        return jnp.zeros((0, *d.shape[1:]), jnp.result_type(d, points))
+    values: jax.Array = jax.lax.map(at, points, batch_size=max(_AT_ONCE // of_one, 1))
+    return values

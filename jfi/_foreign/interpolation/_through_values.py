@@ -10,7 +10,7 @@ import numpy as np
 from jax.core import Tracer
 
 from ..._errors import InterpolationError
-from ._base import Numbers
+from ._base import Numbers, end_value
 from ._basis import basis_at
 
 
@@ -81,7 +81,7 @@ def _conditions(given: Any, y: jax.Array) -> Conditions:
         return [
             (
                 operator.index(order),
-                jnp.broadcast_to(value, y.shape[1:]).astype(y.dtype),
+                jnp.broadcast_to(end_value(value, y), y.shape[1:]),
             )
             for order, value in given
         ]

@@ -18,6 +18,7 @@ from ..._foreign.interpolation import (  # type: ignore[assignment]
     RegularGridInterpolator as RegularGridInterpolator,
     UnivariateSpline as UnivariateSpline,
     interp1d as interp1d,
+    interpn as interpn,
     make_interp_spline as make_interp_spline,
 )
 
@@ -26,5 +27,6 @@ if not _typing.TYPE_CHECKING:
     from ..._dispatch._names import attached as _attached
 
     __getattr__, __dir__ = _attached(
-        __name__, {"make_interp_spline": "_foreign.interpolation"}
+        __name__,
+        dict.fromkeys(("interpn", "make_interp_spline"), "_foreign.interpolation"),
     )
