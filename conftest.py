@@ -7,6 +7,7 @@ process of their own. All of it is left out by `JFI_TEST_CACHE= XLA_FLAGS= pytes
 
 import gc
 import hashlib
+import inspect
 import os
 import platform
 import sys
@@ -52,6 +53,7 @@ os.environ.setdefault("XLA_FLAGS", " ".join(flags))
 
 import jax  # noqa: E402 - after the flags
 import pytest  # noqa: E402
+from _pytest.doctest import DoctestItem  # noqa: E402
 from lowering import share_contexts  # noqa: E402
 
 
@@ -87,6 +89,20 @@ def _nothing_left() -> Generator[None]:
     custom = sys.modules.get("jfi._dispatch._custom")
     if custom is not None:  # rules for classes of libraries
         custom._rules_beside.clear()  # noqa: SLF001
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Examples in JAX's docstrings, which jfi's functions have too, are JAX's to run."""
+    items[:] = [item for item in items if not _is_example_of_jax(item)]
+
+
+def _is_example_of_jax(item: pytest.Item) -> bool:
+    if not isinstance(item, DoctestItem):
+        return False
+    module = item.dtest.globs
+    name = item.dtest.name.removeprefix(f"{module['__name__']}.")
+    described = inspect.unwrap(module.get(name, pytest))
+    return str(getattr(described, "__module__", "")).startswith("jax.")
 
 
 def keep_what_there_is() -> None:

@@ -115,10 +115,10 @@ def times(n: int) -> str:
 
 
 class _Here(type):
-    # What the class answers: its property of this name is for the functions. It is
-    # pickled by this name.
-    if not TYPE_CHECKING:
-        __module__ = property(lambda cls: __name__)
+    # The class is pickled by this name. Its property of the name is for the functions.
+    # A property here would be what `_Here.__module__` is.
+    def __getattribute__(cls, name: str) -> Any:
+        return __name__ if name == "__module__" else super().__getattribute__(name)
 
 
 class ShownFunction(functools.partial[Any], metaclass=_Here):

@@ -151,11 +151,11 @@ def test_draws_under_plain_jax_need_no_trace_context():
 @pytest.mark.parametrize(
     "missing", [(), ("trace_context",), ("trace_context", "trace_state")]
 )
-def test_each_way_tells_tracing(missing):
+def test_each_way_notices_tracing(missing):
     with _jax_internals.without(*missing):
         test = _tracing._top_level_test()
         assert (test is _tracing._calls_no_jax) == (len(missing) == 2)
-        assert _tracing._tells_tracing(test)
+        assert _tracing._notices_tracing(test)
         assert _jax_internals.at_top_level()
         seen = []
 
@@ -197,8 +197,8 @@ def test_a_program_inside_of_a_program_is_not_the_outermost():
 
 
 def test_a_test_that_tells_nothing_is_not_taken():
-    assert not _tracing._tells_tracing(lambda: True)
-    assert not _tracing._tells_tracing(lambda: False)
+    assert not _tracing._notices_tracing(lambda: True)
+    assert not _tracing._notices_tracing(lambda: False)
 
 
 # ------------------------------------------------------------ settings

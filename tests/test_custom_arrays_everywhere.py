@@ -3,7 +3,7 @@
 import importlib
 import inspect
 import pkgutil
-from functools import partial
+from functools import cache, partial
 from types import ModuleType
 
 import jax
@@ -60,6 +60,12 @@ def is_function(name, value):
     return callable(value) and not has_no_arrays and not name.startswith("_")
 
 
+@cache
+def functions():
+    """Not before the tests run: pytest would run the examples in JAX's docstrings."""
+    return dict(public_functions())
+
+
 def public_functions():
     left = {name for names in LEFT.values() for name in names.split()}
     torch = {name for name in TORCH if "." not in name}
@@ -71,9 +77,6 @@ def public_functions():
             value = getattr(module, name)
             if is_function(name, value) and whole not in left:
                 yield whole, value
-
-
-FUNCTIONS = dict(public_functions())
 
 
 class Ruled(jnp.CustomArray):
@@ -119,17 +122,17 @@ def is_setting(name, parameter):
 def calls(names, make):
     """Calls with an array of a class for one parameter, plain ones for the others."""
     for name in names:
-        needs, by_name = needed(FUNCTIONS[name])
+        needs, by_name = needed(functions()[name])
         for k, parameter in enumerate(needs):
             if not is_setting(name, parameter):
                 args = [M] * k + [make()] + [M] * (len(needs) - k - 1)
-                yield (name, parameter), partial(FUNCTIONS[name], *args, **by_name)
+                yield (name, parameter), partial(functions()[name], *args, **by_name)
 
 
 def test_every_function_that_takes_arrays_asks_for_rules():
-    for function in FUNCTIONS.values():
+    for function in functions().values():
         jnp.register_function(Ruled, function, lambda *args, **named: "rule")
-    asked = {place: call() for place, call in calls(FUNCTIONS, Ruled)}
+    asked = {place: call() for place, call in calls(functions(), Ruled)}
     assert len(asked) > 700
     assert {place for place, answer in asked.items() if answer != "rule"} == set()
 
@@ -137,7 +140,7 @@ def test_every_function_that_takes_arrays_asks_for_rules():
 @pytest.mark.parametrize("make", [Bare, Foreign])
 def test_no_function_makes_plain_arrays_where_that_is_refused(make):
     silent = []
-    for place, call in calls(FUNCTIONS.keys() - ASKED_FOR, make):
+    for place, call in calls(functions().keys() - ASKED_FOR, make):
         with jnp.on_materialise("error"):
             try:
                 call()

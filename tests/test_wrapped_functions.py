@@ -178,7 +178,8 @@ def test_the_program_is_that_of_the_spelling(name, args, named):
 def test_it_looks_like_the_function_of_jax_numpy(name):
     ours = found(jnp, name)
     plain = ours.__wrapped__
-    assert inspect.signature(ours) == inspect.signature(plain)
+    # As text: a default of NaN is not equal to itself.
+    assert str(inspect.signature(ours)) == str(inspect.signature(plain))
     assert (ours.__doc__, ours.__name__) == (plain.__doc__, plain.__name__)
     assert pickle.loads(pickle.dumps(ours)) is ours
     assert len(cloudpickle.dumps(ours)) < 200  # by reference

@@ -38,7 +38,8 @@ def compile_events() -> bool | None:
 
 def cache_size(jitted: Any) -> int:
     """For how many kinds of arguments `jax.jit` has compiled a function; or 0."""
-    return int(getattr(jitted, "_cache_size", int)())
+    # JAX counts below zero where its table of all functions was full.
+    return max(0, int(getattr(jitted, "_cache_size", int)()))
 
 
 def _listen(event: str, duration_secs: float, **kwargs: Any) -> None:

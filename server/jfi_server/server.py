@@ -9,6 +9,7 @@ import fcntl
 import importlib
 import logging
 import os
+import select
 import signal
 import socket
 import sys
@@ -71,6 +72,7 @@ def run(options: Options, hosted: Hosted | None = None) -> NoReturn:
     lock, listener = _taken_over() or _taken(folder)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, partial(_end_by_signal, path))
+    signals = _awaken_by_signals()
     if listener is None:
         listener = _listen(path)
     _log.info("process %d serves %s", os.getpid(), path)
@@ -85,7 +87,7 @@ def run(options: Options, hosted: Hosted | None = None) -> NoReturn:
     _thread(watch, *watched, partial(_end, path))
     names = _memory.remembered(folder)
     _thread(_warm_up, programs, names, ready, hosted is None)
-    _accept(listener, service)
+    _accept(listener, service, signals)
 
 
 def _warm_up(
@@ -156,9 +158,24 @@ def _listen(path: Path) -> socket.socket:
     return listener
 
 
-def _accept(listener: socket.socket, service: Service) -> NoReturn:
+def _awaken_by_signals() -> socket.socket:
+    """What becomes readable when a signal has come.
+
+    A signal that comes just before `accept` waits would be seen when the next client
+    comes: Python runs handlers between two lines of Python, and `accept` is not one.
+    """
+    signals, written = socket.socketpair()
+    written.setblocking(False)
+    signal.set_wakeup_fd(written.detach())
+    return signals
+
+
+def _accept(
+    listener: socket.socket, service: Service, signals: socket.socket
+) -> NoReturn:
     """Take connections, whatever becomes of them."""
     while True:
+        select.select([listener, signals], [], [])
         try:
             client, _ = listener.accept()
         except OSError as error:  # too many open files: they will be fewer
