@@ -92,7 +92,7 @@ def _nothing_left() -> Generator[None]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Examples in JAX's docstrings, which jfi's functions have too, are JAX's to run."""
+    """Examples in docstrings that jfi's functions have of JAX are JAX's to run."""
     items[:] = [item for item in items if not _is_example_of_jax(item)]
 
 
