@@ -7,6 +7,10 @@ bases are the fastest forms by hand: they get arrays and settings, never an obje
 Also, jfi has to be 2.5 times faster than equinox wherever `jax.jit` itself is so.
 """
 
+import no_audit_hooks  # noqa: F401 - before all that imports JAX
+
+
+# isort: split
 import importlib.util
 from collections.abc import Callable, Iterator
 from itertools import cycle

@@ -127,16 +127,20 @@ class PlainKind(Kind):
         source.require(f"{name} is {known} or {same}")
         source.require(f"{name}.__code__ is {source.constant(code)}")
         variables = [source.variables(function.__globals__)] if own else []
-        if function.__defaults__ or function.__kwdefaults__ or function.__dict__:
-            attributes = f"{name}.__defaults__", f"{name}.__kwdefaults__"
-            return [*variables, *attributes, f"({name}.__dict__ or None)"]
-        source.require(
-            f"not ({name}.__defaults__ or {name}.__kwdefaults__ or {name}.__dict__)"
-        )
-        return [*variables, f"{name}.__defaults__", f"{name}.__kwdefaults__", "None"]
+        return [*variables, *_guard_attributes(source, name, own)]
 
     def watches(self, x: Any, part: Any) -> Watches | None:
         return _watches_of_function(x) if is_user_function(x) else IMMUTABLE
+
+
+def _guard_attributes(source: Source, name: str, before: int) -> list[str]:
+    """Where defaults and attributes are; read once, as audit hooks make that slow."""
+    found = [f"{name}{step}" for step in (".__defaults__", ".__kwdefaults__")]
+    found.append(f"({name}.__dict__ or None)")
+    if all(isinstance(kind, ValueKind) for kind in source.kinds()[before:]):
+        source.require(f"not ({' or '.join(found)})")
+        return ["None"] * 3
+    return found
 
 
 def as_variables(found: Any) -> dict[str, Any]:
@@ -228,12 +232,8 @@ class FunctionKind(Kind):
         code, constant, names, own, cells = part
         variables = constant.value[0]
         source.require(_code_checks(source, name, code, variables, names))
-        rest = [f"{name}.__defaults__", f"{name}.__kwdefaults__"]
-        rest.append(f"({name}.__dict__ or None)")
-        if all(isinstance(kind, ValueKind) for kind in source.kinds()[own + cells :]):
-            source.require(f"not ({' or '.join(rest)})")  # None, as for most lambdas
-            rest = ["None"] * 3
         above = [source.variables(variables)] if own else []
+        rest = _guard_attributes(source, name, own + cells)
         return [*above, (f"{name}.__closure__", cells), *rest]
 
     def watches(self, x: Any, part: Any) -> Watches | None:
