@@ -482,6 +482,7 @@ def test_under_jit_and_vmap(name):
         (lambda: random.multinomial(3, 0.5), "one probability for each outcome"),
         (lambda: random.multinomial(3, [0.9, 0.9, 0.1]), "of sum 1 at most"),
         (lambda: random.multinomial(3, [-0.5, 1.0]), "between 0 and 1"),
+        (lambda: random.multinomial(300, [0.5], dtype="int8"), "n=300, which .* 127"),
         (lambda: random.multivariate_normal(0.0, 1.0), r"mean of shape \(n,\)"),
         (lambda: random.multivariate_normal(np.zeros(3), np.eye(2)), "cov of shape"),
         (
@@ -508,6 +509,16 @@ def test_under_jit_and_vmap(name):
 def test_wrong_parameters(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("elements", [2.5, "ab", None, {1, 2}, np.array(2.5)])
+def test_choice_refuses_what_has_no_elements(elements):
+    with pytest.raises(TypeError, match="it draws from an array or a list of numbers"):
+        random.choice(elements)
+
+
+def test_choice_draws_from_a_range():
+    assert set(random.choice(range(3, 9, 3), 50).tolist()) == {3, 6}
 
 
 def test_wrong_kinds():

@@ -83,10 +83,7 @@ def binomial(
         n: Numbers of trials, a whole number or an array.
         p: Probabilities of success, a number or an array.
     """
-    exact = 2 ** (53 if widest_float() == np.float64 else 24)  # as floats
-    most = min(exact, np.iinfo(integer_for(dtype, "random.binomial")).max)
-    small = ParameterBound(lambda x: x <= most, f"at most {most}")
-    given("random.binomial", "n", n, small)
+    _few_trials("random.binomial", n, dtype)
     return drawn(binomial, (n, p), size, key, dtype, device)
 
 
@@ -136,6 +133,7 @@ def multinomial(
             does not fit the size.
     """
     caller = "random.multinomial"
+    _few_trials(caller, n, dtype)
     n = given(caller, "n", n, COUNT)
     pvals = given(caller, "pvals", pvals, PROBABILITY)
     if not np.ndim(pvals) or not np.shape(pvals)[-1]:
@@ -150,6 +148,13 @@ def multinomial(
     shape = shape_of(caller, size, n, np.empty(np.shape(pvals)[:-1], bool))
     static = (shape, integer_for(dtype, caller))
     return draw(caller, _samplers.multinomial, static, (n, pvals), key, device)
+
+
+def _few_trials(caller: str, n: ArrayLike, dtype: DTypeLike) -> None:
+    """Refuse numbers that floats, in which JAX counts, or the dtype can't hold."""
+    exact = 2 ** (53 if widest_float() == np.float64 else 24)
+    most = min(exact, np.iinfo(integer_for(dtype, caller)).max)
+    given(caller, "n", n, ParameterBound(lambda x: x <= most, f"at most {most}"))
 
 
 @key_by_name

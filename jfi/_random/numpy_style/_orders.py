@@ -68,6 +68,7 @@ def choice(
     Raises:
         ValueError: The probabilities are negative or don't sum to 1, or there are too
             few elements to draw without replacement.
+        TypeError: `a` is neither an array, a list nor an int.
     """
     del shuffle
     return draw_choices(a, size, replace, p, axis, key=key, dtype=dtype, device=device)

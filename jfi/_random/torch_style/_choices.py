@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jax.typing import ArrayLike
 
 from ..._arrays._config import DTypeLike, named_dtype
@@ -61,8 +63,9 @@ def choice(
     Raises:
         ValueError: The probabilities are negative or don't sum to 1, or there are too
             few elements to draw without replacement.
+        TypeError: `a` is neither an array, a list nor an int.
     """
-    a, p = parameter(a, "choice"), parameter(p, "choice")
+    a, p = _elements(a), parameter(p, "choice")
     shape = shape_of("choice", size)
     if p is not None:
         check_probabilities(p, None if replace else math.prod(shape), "choice")
@@ -71,6 +74,18 @@ def choice(
     static = (shape, bool(replace), axis, n, kind)
     dynamic = (a if n is None else None, p)
     return draw("choice", _distributions.choice, static, dynamic, key, device)
+
+
+def _elements(a: Any) -> Any:
+    """What to draw from, as an array or a whole number."""
+    a = parameter(list(a) if isinstance(a, range) else a, "choice")
+    has_elements = getattr(a, "ndim", 0) > 0 or hasattr(a, "__jax_array__")
+    if has_elements or isinstance(a, Tracer) or number_from(a) is not None:
+        return a
+    raise TypeError(
+        f"choice() got a={a!r}; it draws from an array or a list of numbers, or from "
+        "0 to n - 1 where a is an int n."
+    )
 
 
 @documented
