@@ -82,13 +82,7 @@ def _on_device(
     return put(drawn, target, caller)
 
 
-@functools.lru_cache(maxsize=4096)
-def _kind(sampler: Sampler, static: tuple[Any, ...], impl: Any) -> KindOfDraw:
-    def sample(key: jax.Array, *dynamic: Any) -> jax.Array:
-        typed = jax.random.wrap_key_data(key, impl=impl)
-        return sampler(typed, *static, *dynamic)
-
-    return KindOfDraw(sample, impl)
+_kind = functools.lru_cache(maxsize=4096)(KindOfDraw)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
