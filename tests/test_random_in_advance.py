@@ -81,10 +81,13 @@ def test_draws_in_advance_are_single_draws(kind):
         assert_equal(draws[i], singly(KINDS[kind], i * per_draw))
 
 
-@pytest.mark.parametrize("name", ["standard_exponential", "standard_cauchy"])
-def test_what_xla_computes_otherwise_in_batches(name):
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [("exponential", None), ("exponential", "float16"), ("cauchy", None)],
+)
+def test_what_xla_computes_otherwise_in_batches(name, dtype):
     """In JAX 0.12 the last bits of 1 in 100, or of 1 in 3 of what a loop draws."""
-    draw = functools.partial(getattr(jfi.random, name), 3)
+    draw = functools.partial(getattr(jfi.random, f"standard_{name}"), 3, dtype=dtype)
     for i, drawn in enumerate([draw() for _ in range(144)]):
         assert_equal(drawn, singly(draw, i))
 
@@ -202,8 +205,9 @@ TO_THE_LAST_BIT = [
         f"test_draws_in_advance_are_single_draws[{kind}]"
         for kind in ("randn", "randn float64", "randn bfloat16", "rand", "normal")
     ),
-    "test_what_xla_computes_otherwise_in_batches[standard_exponential]",
-    "test_what_xla_computes_otherwise_in_batches[standard_cauchy]",
+    "test_what_xla_computes_otherwise_in_batches[exponential-None]",
+    "test_what_xla_computes_otherwise_in_batches[exponential-float16]",
+    "test_what_xla_computes_otherwise_in_batches[cauchy-None]",
     "test_interleaved_kinds[random]",
     "test_a_new_seed_or_state_in_between",
     "test_other_draws_take_their_numbers_out",

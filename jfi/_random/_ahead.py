@@ -52,15 +52,18 @@ class KindOfDraw:
     def __init__(
         self, sampler: Callable[..., jax.Array], static: tuple[Any, ...], impl: Any
     ) -> None:
+        def with_key(key: jax.Array, *dynamic: Any) -> jax.Array:
+            return sampler(jax.random.wrap_key_data(key, impl=impl), *static, *dynamic)
+
         def one(state: jax.Array, *dynamic: Any) -> jax.Array:
-            key = jax.random.wrap_key_data(key_of_state(impl, state), impl=impl)
-            return sampler(key, *static, *dynamic)
+            return with_key(key_of_state(impl, state), *dynamic)
 
         def many(state: jax.Array) -> list[jax.Array]:
             ahead = jnp.arange(_AHEAD, dtype=np.uint32)
-            at = lambda i: one(state.at[-1].add(i))
-            in_turn = functools.partial(jax.lax.map, at)
-            drawn = jax.lax.platform_dependent(ahead, cpu=in_turn, default=jax.vmap(at))
+            keys = jax.vmap(lambda i: key_of_state(impl, state.at[-1].add(i)))(ahead)
+            in_turn = functools.partial(jax.lax.map, with_key)
+            at_once = jax.vmap(with_key)
+            drawn = jax.lax.platform_dependent(keys, cpu=in_turn, default=at_once)
             return [drawn[i] for i in range(_AHEAD)]
 
         self._one: Callable[..., jax.Array] = jax.jit(one)
@@ -95,7 +98,8 @@ class KindOfDraw:
             assert drawn is not None
             return drawn
         drawn = self._one(origin.state(number), *dynamic)
-        if drawn.size > _MOST_ELEMENTS:
+        # Numbers of 16 bits are rounded in other places in a loop.
+        if drawn.size > _MOST_ELEMENTS or drawn.dtype.itemsize == 2:
             self._last = (None, 0, 0)
         return drawn
 
