@@ -196,6 +196,22 @@ def test_a_program_inside_of_a_program_is_not_the_outermost():
         assert seen == [False, False, True]
 
 
+@pytest.mark.parametrize("missing", [(), ("consts_as_arguments",)])
+def test_captured_arrays_with_and_without_consts_as_arguments(missing):
+    with _jax_internals.without(*missing):
+
+        def root(a):
+            return jnp.scipy.optimize.brentq(lambda x: x**2 - a, 0.0, 10.0)
+
+        def doubled(a):
+            return jnp.while_loop(lambda c: c < a, lambda c: 2 * c, a / 8, max_steps=5)
+
+        assert float(root(jax.numpy.float32(4))) == pytest.approx(2)
+        assert float(jax.grad(root)(4.0)) == pytest.approx(0.25)
+        assert float(jax.jit(doubled)(4.0)) == 4
+        assert float(jax.grad(doubled)(4.0)) == 1
+
+
 def test_a_test_that_tells_nothing_is_not_taken():
     assert not _tracing._notices_tracing(lambda: True)
     assert not _tracing._notices_tracing(lambda: False)

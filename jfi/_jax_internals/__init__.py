@@ -19,6 +19,7 @@ from ._call_stack import (
 )
 from ._committing import uncommitted as uncommitted
 from ._compiling import cache_size as cache_size, on_compiled as on_compiled
+from ._constants import consts_as_arguments as consts_as_arguments
 from ._effects import (
     RefusedEffectsError as RefusedEffectsError,
     callbacks_of as callbacks_of,

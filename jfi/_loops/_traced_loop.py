@@ -12,6 +12,7 @@ from jax.core import Tracer, eval_jaxpr
 
 from .._errors import LoopError
 from .._jax_internals import (
+    consts_as_arguments,
     exchanging_axes,
     is_ref,
     names_of_axes,
@@ -207,12 +208,20 @@ def _trace(function: Callable[[Any], Any], carry: Any, keys: Keys | None) -> _Tr
     if keys is None:
         refuse_sources(traced.consts)
 
-    jaxpr = traced.jaxpr  # without the constants
+    return _Traced(_without_consts(traced), traced.consts, returned, traced)
+
+
+def _without_consts(traced: Any) -> Callable[[Any, Any], list[Any]]:
+    """What was traced, called with the constants and the leaves of the carry."""
+    convert = consts_as_arguments()
+    jaxpr = convert(traced.jaxpr) if convert else traced.jaxpr
 
     def call(consts: Any, leaves: Any) -> list[Any]:
+        if convert:
+            return eval_jaxpr(jaxpr, (), *consts, *leaves)
         return eval_jaxpr(jaxpr, consts, *leaves)
 
-    return _Traced(call, traced.consts, returned, traced)
+    return call
 
 
 def checked_max_steps(loop: str, max_steps: Any) -> int:

@@ -10,7 +10,13 @@ import numpy as np
 from jax.core import eval_jaxpr
 
 from ..._errors import SolverError
-from ..._jax_internals import code_key, compares_code, has_rules, is_ref
+from ..._jax_internals import (
+    code_key,
+    compares_code,
+    consts_as_arguments,
+    has_rules,
+    is_ref,
+)
 from ..._values import Recent
 from ..host import runs_now
 
@@ -84,10 +90,10 @@ def hoisted(function: Callable[..., Any], *arguments: Any) -> Hoisted:
 
 
 def _without_values(closed: Any, consts: list[Any], arguments: tuple[Any, ...]) -> Any:
-    """A jaxpr that takes the captured values as its first arguments, and holds none.
-
-    `closed.jaxpr` holds them as well from JAX 0.12 on: to keep that keeps tracers.
-    """
+    """A jaxpr that takes the captured values as its first arguments, and holds none."""
+    convert = consts_as_arguments()
+    if convert:
+        return convert(closed.jaxpr)
 
     def taking(consts: list[Any], *arguments: Any) -> list[Any]:
         return list(eval_jaxpr(closed.jaxpr, consts, *arguments))
