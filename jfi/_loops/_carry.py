@@ -10,7 +10,7 @@ import jax
 
 from .._errors import LoopError
 from .._jax_internals import origin_of_output
-from .._trees import advice
+from .._trees import advice, first_difference
 from .._values import (
     array_label,
     function_name,
@@ -90,7 +90,10 @@ def check_structure(names: Names, before: Any, after: Any) -> None:
     differences = [
         *([f"it leaves out {', '.join(missing)}"] if missing else []),
         *([f"it adds {', '.join(extra)}"] if extra else []),
-    ] or [f"{old} became {new}"]
+    ]
+    if not differences:
+        place, was, became = first_difference(names.carry, before, after)
+        differences = [f"{place} was {was} and became {became}"]
     message = (
         f"{names.body}() in {names.loop}() returns a carry that differs from "
         f"{names.start}: {'; '.join(differences)}.\n"

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from .._errors import JfiError, LoopError
 from .._jax_internals import origin_of_output
 from .._random.traced import Pretending, in_scope
+from .._trees import first_difference
 from .._values import function_name, path_name, shown_line
 from ._carry import (
     Names,
@@ -127,9 +128,10 @@ def _check_alike(
     """Refuse branches with results of different types."""
     of_first, of_out = structures(first, out)
     if of_first != of_out:
+        place, seen, also_seen = first_difference("result", first, out)
         message = (
-            f"The branches of {what}() return different structures: {labels[0]} "
-            f"returns {of_first}, {labels[1]} returns {of_out}.\n"
+            f"The branches of {what}() return different structures: for {place}, "
+            f"{labels[0]} returns {seen}, {labels[1]} returns {also_seen}.\n"
             "Return the same containers with the same names from each."
         )
         raise LoopError(message)

@@ -1,7 +1,7 @@
 """Objects as trees of JAX: `pytree` for ordinary classes, and what `CustomArray` is.
 
 `_settings` says which attributes are data and which are settings; start there.
-`_classes` registers classes with JAX.
+`_classes` registers classes with JAX. `_differences` says where two trees differ.
 """
 
 from ._classes import (
@@ -9,6 +9,7 @@ from ._classes import (
     advice as advice,
     pytree as pytree,
 )
+from ._differences import first_difference as first_difference
 from ._settings import (
     Settings as Settings,
     divided as divided,
