@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import pytest
 from autojitting import Box, Colour, Counted, Pair, Slotted, same
 
-from jfi import AutoJitError, autojit
+from jfi import AutoJitError, autojit, scan
 
 
 pytestmark = pytest.mark.usefixtures("way")
@@ -266,3 +266,29 @@ def test_named_tuples_with_attributes():
     marked.mark = 3
     with pytest.raises(AutoJitError, match="a Point for p, an immutable value"):
         f(marked)
+
+
+def test_settings_of_a_registered_class_may_be_in_slots():
+    class Slotted:
+        __slots__ = ("gain", "w")
+
+        def __init__(self, w, gain):
+            self.w, self.gain = w, gain
+
+    jax.tree_util.register_pytree_node(
+        Slotted, lambda x: ((x.w,), x.gain), lambda gain, w: Slotted(*w, gain)
+    )
+
+    def scaled(x):
+        return x.w * x.gain if x.gain > 1.5 else x.w
+
+    def step(carry, _):
+        return Slotted(scaled(carry), carry.gain), None
+
+    compiled = autojit(scaled)
+    for gain in (2.0, 1.0, 3.0):
+        x = Slotted(jnp.ones(2), gain)
+        assert same(compiled(x), scaled(x))
+        after, _ = scan(step, x, None, 2)
+        assert after.gain == gain
+        assert same(after.w, scaled(step(x, None)[0]))

@@ -801,11 +801,11 @@ REFUSED = [
     ),
     (
         lambda: jnp.cond(True, lambda x: {"a": x}, lambda x: {"b": x}, X),
-        r"return different structures: true_fun .*'a'.*, false_fun .*'b'",
+        r"different structures: for result, true_fun .*\['a'\], false_fun .*\['b'\]",
     ),
     (
         lambda: jnp.switch(1, [lambda x: x, lambda x: (x, x.sum())], X),
-        r"different structures: branches\[0\] .*, branches\[1\]",
+        r"different structures: for result, branches\[0\] .*, branches\[1\]",
     ),
     (
         lambda: jnp.switch(1, [lambda x: x, lambda x: x.sum()], X),

@@ -390,19 +390,3 @@ def test_an_object_among_its_own_parts_is_refused_by_its_attribute(names, around
             use(node)
     node.child = None  # nothing is left behind
     assert len(jax.tree.leaves(node)) == 1
-
-
-def test_loops_and_branches_name_the_attribute_that_differs():
-    class Named:
-        def __init__(self, name):
-            self.w, self.name = jnp.ones(2), name
-
-    make, x = jnp.pytree(Named), jnp.ones(2)
-    with pytest.raises(jnp.LoopError, match=r"c\.name was 'a' and became 'b'\."):
-        jnp.scan(lambda c, x: (make("b"), x), make("a"), x)
-    seen = r"for result\.name, true_fun .* returns 'a', false_fun .* returns 'b'\."
-    with pytest.raises(jnp.LoopError, match=seen):
-        jnp.cond(True, lambda: make("a"), lambda: make("b"))
-    seen = r"for result, true_fun .* returns Named with \.w, .* returns float32\[2\]\."
-    with pytest.raises(jnp.LoopError, match=seen):
-        jnp.cond(True, lambda: make("a"), lambda: x)

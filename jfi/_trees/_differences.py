@@ -48,11 +48,12 @@ def _seen(x: Any, parts: dict[str, Any]) -> str:
 
 def _other_settings(path: str, one: Any, other: Any) -> tuple[str, str, str]:
     """Two objects of one class whose data have the same names."""
+    cls = type(one).__name__
+    # The arrays of a class that JAX was told of stand in for settings in this tree.
+    data = {id(leaf) for tree in (one, other) for leaf in jax.tree.leaves(tree)}
     rests, others = (dict(divided(x)[1].rests) for x in (one, other))
     for name, rest in rests.items():
-        if name in others and rest != others[name]:
-            values = (getattr(x, name, None) for x in (one, other))
-            seen, also_seen = (f"{value!r:.60}" for value in values)
-            return f"{path}.{name}", seen, also_seen
-    cls = type(one).__name__
+        values = getattr(one, name, None), getattr(other, name, None)
+        if name in others and rest != others[name] and not data & set(map(id, values)):
+            return f"{path}.{name}", f"{values[0]!r:.60}", f"{values[1]!r:.60}"
     return path, cls, f"{cls} with other settings"

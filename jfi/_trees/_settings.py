@@ -44,6 +44,12 @@ class Settings(NamedTuple):
     whole: frozenset[str]
     rests: tuple[tuple[str, Constant], ...]
 
+    def __repr__(self) -> str:
+        """As JAX shows it where two trees differ: `name='a', layers=[..., 2]`."""
+        kept = {name: rest.value for name, rest in self.rests}
+        shown = [f"{n}={_shown(kept[n])}" for n in self.names if n in kept]
+        return ", ".join(shown) or f"attributes {', '.join(self.names)}"
+
 
 # Objects that hold something else where data belong (axes, shapes, None) have it: which
 # attributes are children nevertheless, whole or in which places.
@@ -234,6 +240,11 @@ def _simple(x: Hashable) -> Constant:
 
 def _without_data(x: Any) -> Rest:
     return partition(x, lambda _: False)[1]
+
+
+def _shown(rest: Rest) -> str:
+    """What is no data, with `...` in the places of data."""
+    return repr(rest.filled([...] * sum(rest.is_taken))).replace("Ellipsis", "...")
 
 
 def _constant(rest: Rest) -> Constant:

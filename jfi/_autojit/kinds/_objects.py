@@ -21,7 +21,7 @@ from jax import tree_util
 
 from ..._dispatch._custom_array import CustomArray
 from ..._jax_internals import pytree_from_node, pytree_node
-from ..._values import own_attributes, slots as slots
+from ..._values import attributes_of, own_attributes, set_attributes, slots as slots
 from .._modes import PASSED, Mode
 from .._reading import Read
 from ._base import Expression, Kind, Source, Split, Watches
@@ -297,7 +297,7 @@ def field_order(cls: type) -> Order | None:
 
 def static_names(x: Any) -> frozenset[str]:
     """The attributes of a registered object that JAX does not take for data."""
-    attributes = dict(own_attributes(x))
+    attributes = attributes_of(x)
     try:
         data = _flattened_names(type(x), attributes)
     except Exception:  # its class does more than to list attributes
@@ -342,7 +342,7 @@ def _flattened_names(cls: type, names: Collection[str]) -> set[str]:
     """Which attributes flattening gives: it is tried on an object of marks."""
     marks = {name: object() for name in names}
     marked = new(cls)
-    marked.__dict__.update(marks)
+    set_attributes(marked, marks)
     children = tree_util.tree_leaves(marked, is_leaf=lambda y: y is not marked)
     found = set(map(id, children))
     return {name for name, mark in marks.items() if id(mark) in found}
