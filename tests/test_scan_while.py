@@ -189,7 +189,7 @@ def test_a_closure_may_hold_tracers_of_several_transformations():
             {"x": 1, "y": [2, 3]},
             r"it leaves out c\['y'\]\[0\], c\['y'\]\[1\]; it adds c\['z'\]",
         ),
-        (lambda c: ([c[0]], None), (1,), r"PyTreeDef\(\(\*,\)\) became PyTreeDef"),
+        (lambda c: ([c[0]], None), (1,), r"c was tuple with \[0\] and became list"),
         (lambda c: c, {"x": 1}, r"returned a dict, not a pair\.\nReturn \(c, y\)"),
         (lambda c: (c, 1, 2), 0, r"returned a tuple, not a pair"),
         (

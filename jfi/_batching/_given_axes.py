@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from .._errors import BatchError
+from .._trees import axes_like
 from ._choosing import Choice
 from ._leaves import Arguments
 from ._plan import make_plan
@@ -44,7 +45,8 @@ def vmap_in_chunks(
     @functools.wraps(fun, updated=())
     def mapped(*args: Any, **kwargs: Any) -> Any:
         call = args, kwargs
-        spread = jax.tree.broadcast((axes_of_args, 0), call, is_leaf=_is_none)
+        prefix = axes_like(axes_of_args, args), 0
+        spread = jax.tree.broadcast(prefix, call, is_leaf=_is_none)
         values, all_axes = (
             jax.tree.leaves(t, is_leaf=_is_none) for t in (call, spread)
         )

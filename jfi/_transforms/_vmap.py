@@ -12,7 +12,7 @@ from .._random.traced import Keys, trace_call
 from .._random.traced._own_stream import Function, varied, with_own_stream
 from .._random.traced._rows import Randomness, row_draws
 from .._shown import shown_as
-from .._trees import add_advice
+from .._trees import add_advice, axes_like, refuse_objects
 from .._values import refuse_no_function
 
 
@@ -57,7 +57,8 @@ def vmap(
     @functools.wraps(fun, updated=())
     def mapped(*args: Any, **kwargs: Any) -> Any:
         def run(keys: Keys | None) -> Any:
-            rows = draws.at_once(fun, keys, in_axes, out_axes, **options)
+            axes = axes_like(in_axes, args)
+            rows = draws.at_once(fun, keys, axes, out_axes, **options)
             return rows(*args, **kwargs)
 
         try:
@@ -75,6 +76,7 @@ def vmap(
 def _check_axes(fun: Any, **given: Any) -> None:
     """Refuse at once what JAX refuses at once."""
     refuse_no_function("vmap", fun)
+    refuse_objects(given["out_axes"])
     for name, axes in given.items():
         try:
             jax.vmap(fun, **{name: axes})

@@ -4,6 +4,7 @@
 `_classes` registers classes with JAX. `_differences` says where two trees differ.
 """
 
+from ._axes import axes_like as axes_like, refuse_objects as refuse_objects
 from ._classes import (
     add_advice as add_advice,
     advice as advice,
