@@ -3,13 +3,14 @@
 import importlib
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ._advice import hiding_frames
+from ._advice._missing_names import explained
 from ._errors import ComparisonError
 from ._foreign.jaxify import jaxify
 from ._values import path_name
@@ -282,3 +283,7 @@ def _precision(x: Any) -> float:
 def _random_like(random: np.random.Generator, x: Any) -> Any:
     values = random.normal(size=x.shape)
     return np.asarray(values, x.dtype)
+
+
+if not TYPE_CHECKING:  # which would take any name for one of the module
+    __getattr__ = explained(__name__)

@@ -6,27 +6,37 @@ import inspect
 import pickle
 
 import jax
+import numpy as np
 import pytest
 from subprocesses import output_of
 
 import jfi as jnp
+from jfi import testing
+from jfi._advice import _numpy_lines
 from jfi._advice._torch_lines import INSTEAD
 
 
 LINES = [
-    (module, name, line)
-    for module, lines in INSTEAD.items()
+    (owner, module, name, line)
+    for owner, instead in (("PyTorch", INSTEAD), ("NumPy", _numpy_lines.INSTEAD))
+    for module, lines in instead.items()
     for name, line in lines.items()
 ]
-IDS = [f"{module}.{name}" for module, name, _ in LINES]
-MODULES = {"jfi": jnp, "jfi.nn": jnp.nn, "jfi.linalg": jnp.linalg}
+IDS = [f"{module}.{name}" for _, module, name, _ in LINES]
+MODULES = {
+    "jfi": jnp,
+    "jfi.nn": jnp.nn,
+    "jfi.linalg": jnp.linalg,
+    "jfi.testing": testing,
+}
 
 
-def values():
+def values(path="none"):
     """What the names in the lines stand for."""
     square = jnp.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]])
     return {
-        "jnp": jnp, "x": square / 5, "y": square.T + 1, "A": square, "B": square + 2,
+        "jnp": jnp, "jax": jax, "numpy": np, "path": path,
+        "x": square / 5, "y": square.T + 1, "A": square, "B": square + 2,
         "L": jnp.linalg.cholesky(square), "As": jnp.ones((2, 3, 3)),
         "Bs": jnp.ones((2, 3, 3)), "v": jnp.array([1.0, 2.0, 3.0]),
         "w": jnp.array([0.5, 0.2, 0.1]), "b": jnp.ones(()), "s": jnp.ones(()),
@@ -38,18 +48,29 @@ def values():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("module", "name", "line"), LINES, ids=IDS)
-def test_a_line_runs_and_is_in_the_message(module, name, line):
+@pytest.mark.parametrize(("owner", "module", "name", "line"), LINES, ids=IDS)
+def test_a_line_runs_and_is_in_the_message(owner, module, name, line, tmp_path):
     code, _, remark = line.partition("  # ")
-    exec(code, values())
+    path = tmp_path / "numbers.txt"
+    path.write_text("1 2\n3 4\n")
+    exec(code, values(path))
     with pytest.raises(AttributeError) as raised:
         getattr(MODULES[module], name)
-    assert f"For PyTorch's {name} write: {code}" in str(raised.value)
+    assert f"For {owner}'s {name} write: {code}" in str(raised.value)
     assert remark in str(raised.value)
 
 
 def test_there_are_many_lines():
     assert len(LINES) > 100
+
+
+def test_a_generator_says_what_to_write():
+    rng = jnp.random.default_rng(0)
+    with pytest.raises(AttributeError, match=r"Write x = jnp.random.permutation\(x\)"):
+        _ = rng.shuffle
+    with pytest.raises(AttributeError, match="has no nothing"):
+        _ = rng.nothing
+    assert copy.copy(rng).normal() == pickle.loads(pickle.dumps(rng)).normal()
 
 
 def test_the_lines_at_the_top_are_of_names_of_torch(torch):
@@ -88,8 +109,6 @@ def test_the_lines_at_the_top_are_of_names_of_torch(torch):
     ],
 )
 def test_a_line_gives_what_torch_gives(torch, line, value):
-    import numpy as np
-
     ours = values()
     tensors = {
         name: torch.from_numpy(np.array(x)) if isinstance(x, jax.Array) else x

@@ -46,13 +46,16 @@ def _refuse(package: str, name: str) -> NoReturn:
 @functools.lru_cache(maxsize=256)  # `hasattr` may be called in a loop
 def _advice(package: str, name: str) -> str:
     """What to write instead, as the end of a message."""
-    from ._torch_lines import INSTEAD
+    from . import _numpy_lines, _torch_lines
 
-    if line := INSTEAD.get(package, {}).get(name):
-        code, _, remark = line.partition("  # ")
-        return f". For PyTorch's {name} write: {code}" + (
-            f" ({remark})" if remark else ""
-        )
+    for owner, lines in (
+        ("PyTorch", _torch_lines.INSTEAD),
+        ("NumPy", _numpy_lines.INSTEAD),
+    ):
+        if line := lines.get(package, {}).get(name):
+            code, _, remark = line.partition("  # ")
+            more = f" ({remark})" if remark else ""
+            return f". For {owner}'s {name} write: {code}{more}"
     if package.startswith("jfi.scipy") and (line := _line_of_scipy(package, name)):
         return line
     import difflib

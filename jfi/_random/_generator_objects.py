@@ -3,7 +3,7 @@
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Concatenate, Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
 
 import jax
 
@@ -12,6 +12,7 @@ from .._tables import html_facts
 from . import numpy_style as _numpy_random, torch_style as _torch_random
 from ._seeding import RngState, checked_seed, restart, set_state, state_of
 from ._streams import Stream, using
+from .numpy_style._missing import missing
 
 
 P = ParamSpec("P")
@@ -187,6 +188,12 @@ class NumPyGenerator(OwnStream):
     wald: Final = _like(_numpy_random.wald)
     weibull: Final = _like(_numpy_random.weibull)
     weibull_min: Final = _like(_numpy_random.weibull_min)
+
+    if not TYPE_CHECKING:  # which would take any name for an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            why = missing(name) or f"a NumPyGenerator has no {name}."
+            raise AttributeError(why, name=name, obj=self)
 
 
 def default_rng(

@@ -17,6 +17,7 @@ _STATES = (
 _INSTEAD = {
     **dict.fromkeys(_SAMPLERS.split(), _ON_THE_HOST),
     **dict.fromkeys(_STATES.split(), _STATE),
+    "Generator": "Write jnp.random.default_rng(0).",
     "bytes": "Write numpy.asarray(jnp.random.bits(n, 'uint8')).tobytes().",
     "rand": "Write jnp.rand(2, 3) or jnp.random.random((2, 3)).",
     "randn": "Write jnp.randn(2, 3) or jnp.random.standard_normal((2, 3)).",
