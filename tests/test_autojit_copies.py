@@ -339,7 +339,7 @@ class Model(Base):
     sent, done = cloudpickle.dumps(names["Model"]()), threading.Event()
 
     def receive():
-        while not done.is_set():
+        while not done.wait(0.001):  # some while each is traced
             pickle.loads(sent)
 
     receiver = threading.Thread(target=receive)
