@@ -70,7 +70,11 @@ ADDED = {
         gaussian_gradient_magnitude gaussian_laplace laplace maximum_filter
         maximum_filter1d median_filter minimum_filter minimum_filter1d
         percentile_filter prewitt rank_filter sobel uniform_filter
-        uniform_filter1d affine_transform geometric_transform rotate shift spline_filter
+        uniform_filter1d binary_closing binary_dilation binary_erosion
+        binary_fill_holes binary_hit_or_miss binary_opening binary_propagation
+        black_tophat generate_binary_structure grey_closing grey_dilation grey_erosion
+        grey_opening morphological_gradient morphological_laplace white_tophat
+        affine_transform geometric_transform rotate shift spline_filter
         spline_filter1d zoom""".split()
     ),
     "jax.scipy.integrate": {

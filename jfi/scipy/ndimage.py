@@ -11,6 +11,16 @@ if _typing.TYPE_CHECKING:
         geometric_transform as geometric_transform,
         rotate as rotate,
     )
+    from .._foreign.images._binary_morphology import (
+        binary_closing as binary_closing,
+        binary_dilation as binary_dilation,
+        binary_erosion as binary_erosion,
+        binary_fill_holes as binary_fill_holes,
+        binary_hit_or_miss as binary_hit_or_miss,
+        binary_opening as binary_opening,
+        binary_propagation as binary_propagation,
+        generate_binary_structure as generate_binary_structure,
+    )
     from .._foreign.images._correlation import (
         convolve as convolve,
         convolve1d as convolve1d,
@@ -28,6 +38,16 @@ if _typing.TYPE_CHECKING:
         map_coordinates as map_coordinates,
         shift as shift,
         zoom as zoom,
+    )
+    from .._foreign.images._grey_morphology import (
+        black_tophat as black_tophat,
+        grey_closing as grey_closing,
+        grey_dilation as grey_dilation,
+        grey_erosion as grey_erosion,
+        grey_opening as grey_opening,
+        morphological_gradient as morphological_gradient,
+        morphological_laplace as morphological_laplace,
+        white_tophat as white_tophat,
     )
     from .._foreign.images._ranks import (
         maximum_filter as maximum_filter,
@@ -57,6 +77,17 @@ else:
         ),
         **dict.fromkeys("map_coordinates shift zoom".split(), "_geometry"),
         **dict.fromkeys("spline_filter spline_filter1d".split(), "_splines"),
+        **dict.fromkeys(
+            """binary_closing binary_dilation binary_erosion binary_fill_holes
+            binary_hit_or_miss binary_opening binary_propagation
+            generate_binary_structure""".split(),
+            "_binary_morphology",
+        ),
+        **dict.fromkeys(
+            """black_tophat grey_closing grey_dilation grey_erosion grey_opening
+            morphological_gradient morphological_laplace white_tophat""".split(),
+            "_grey_morphology",
+        ),
         **dict.fromkeys(
             "convolve convolve1d correlate correlate1d".split(),
             "_correlation",

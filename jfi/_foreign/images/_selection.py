@@ -37,7 +37,7 @@ def extreme(
         return x.astype(dtype)
     found = _compared(x, cval, windows)
     if len(places) < np.prod([w.size for w in windows]):
-        parts = _parts(found, cval, windows, places)
+        parts = moved(found, cval, windows, places)
         return cast(functools.reduce(pick, parts), dtype)
     for w in windows:
         whole = extended(found, w.axis, w.before, w.size - 1 - w.before, w.mode, cval)
@@ -69,7 +69,7 @@ def selected(
     """The neighbor at a place of the sorted ones."""
     if not x.size:
         return x.astype(dtype)
-    parts = _parts(_compared(x, cval, windows), cval, windows, places)
+    parts = moved(_compared(x, cval, windows), cval, windows, places)
     if len(parts) > _MAX_COMPARED:
         return cast(jnp.sort(jnp.stack(parts), axis=0)[place], dtype)
     for low, high in selecting(len(parts), place):
@@ -78,7 +78,7 @@ def selected(
     return cast(parts[place], dtype)
 
 
-def _parts(
+def moved(
     x: jax.Array,
     cval: Any,
     windows: tuple[Window, ...],
