@@ -24,7 +24,8 @@ LEFT = {
     "they take sizes and settings": """fft.fftfreq fft.rfftfreq
         nn.get_scaled_dot_general_config scipy.linalg.dft scipy.linalg.hadamard
         scipy.linalg.helmert scipy.linalg.hilbert scipy.linalg.invhilbert
-        scipy.linalg.invpascal scipy.linalg.pascal scipy.special.bernoulli""",
+        scipy.linalg.invpascal scipy.linalg.pascal scipy.special.bernoulli
+        scipy.ndimage.generate_binary_structure""",
     "they take trees, sparse matrices and operators as they are": """
         scipy.sparse.linalg.aslinearoperator scipy.sparse.linalg.bicgstab
         scipy.sparse.linalg.cg scipy.sparse.linalg.factorized

@@ -235,8 +235,8 @@ def _repeated(
         raise ImageError(message) from None
     if mask is not None and image(name, mask).shape != x.shape:
         message = (
-            f"{name} got a mask of shape {image(name, mask).shape} for an image of shape "
-            f"{x.shape}. Pass one of the same shape."
+            f"{name} got a mask of shape {image(name, mask).shape} for an image of "
+            f"shape {x.shape}. Pass one of the same shape."
         )
         raise ImageError(message)
     footprint = _structure(name, x, structure, axes)
