@@ -92,6 +92,14 @@ def test_what_xla_computes_otherwise_in_batches(name, dtype):
         assert_equal(drawn, singly(draw, i))
 
 
+@pytest.mark.parametrize("impl", ["rbg", "unsafe_rbg"])
+def test_keys_whose_batches_give_other_numbers(impl):
+    with jax.default_prng_impl(impl):
+        jfi.manual_seed(0)
+        for i, drawn in enumerate([jfi.rand(2) for _ in range(40)]):
+            assert_equal(drawn, singly(lambda: jfi.rand(2), i))
+
+
 @pytest.mark.parametrize("order", [2, 3, 5, "random"])
 def test_interleaved_kinds(order):
     kinds = ["randn", "rand", "randperm", "bernoulli", "key"]

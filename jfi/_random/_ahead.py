@@ -7,6 +7,7 @@ numbers, since draw c depends on nothing but the seed and c.
 To the last bit, they are those of the CPU if each is computed by itself, in a loop: of
 a batch XLA computes some by other instructions than of a single draw (JAX 0.12: 1 in
 1 000 normal numbers, 1 in 100 exponential ones). `_OTHERWISE_IN_LOOPS` are exceptions.
+Keys of other implementations than JAX's default give a batch other numbers ("rbg").
 """
 
 import functools
@@ -69,7 +70,8 @@ class KindOfDraw:
         self._one: Callable[..., jax.Array] = jax.jit(one)
         self._many: Callable[..., list[jax.Array | None]] = jax.jit(many)
         self._run = _NONE
-        self._may_run_ahead = sampler not in _OTHERWISE_IN_LOOPS
+        is_counted = impl == "threefry2x32"
+        self._may_run_ahead = is_counted and sampler not in _OTHERWISE_IN_LOOPS
         # The last draw, and how many came before it in a row: (origin, number, row).
         self._last: tuple[Origin | None, int, int] = (None, 0, 0)
 
