@@ -48,6 +48,49 @@ def close(a, b):
     )
 
 
+SCRIPT = """
+import haiku as hk, jax.numpy as jnp
+scale = 2.0
+def made(shift):
+    def network(x, power=1.0):
+        y = hk.Linear(2)(x) * scale + shift
+        return y**power * abs(getattr(network, "sign", 1.0))
+    def set_shift(value):
+        nonlocal shift
+        shift = value
+    return network, set_shift
+network, set_shift = made(1.0)
+"""
+CHANGES = [
+    "pass",
+    "scale = 3.0",
+    "network.__defaults__ = (2.0,)",
+    "set_shift(0.5)",
+    "network.sign = -4.0",
+    "abs = jnp.exp",
+    "del abs",
+    "del network.sign",
+    "del scale",
+    "scale = 2.0",
+]
+
+
+def test_whatever_a_network_reads_is_seen_when_it_changes():
+    script = {"__name__": "__main__"}
+    exec(SCRIPT, script)
+    plain = hk.without_apply_rng(hk.transform(script["network"])).apply
+    params = {"linear": {"w": jnp.ones((4, 2)), "b": jnp.zeros(2)}}
+    compiled = jfi.autojit(plain)
+    for change in CHANGES:
+        exec(change, script)
+        for _ in range(4):  # from the third on it is recognised
+            if "scale" not in script:
+                with pytest.raises(NameError, match="scale"):
+                    compiled(params, X)
+                continue
+            close(compiled(params, X), plain(params, X))
+
+
 # ---- the same numbers as haiku ----
 
 

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -25,13 +26,31 @@ def parameters_of(
     if isinstance(fn, np.ufunc):
         return ANY_PARAMETERS  # `dtype` and `signature` exclude each other
     try:
-        own = list(inspect.signature(fn, follow_wrapped=False).parameters.values())
+        own = _own(fn)
         if names <= {p.name for p in own}:
             return own
         wrapped = list(inspect.signature(fn).parameters.values())
         return wrapped if names <= {p.name for p in wrapped} else own
     except (TypeError, ValueError):
         return ANY_PARAMETERS
+
+
+def _own(fn: Callable[..., Any]) -> list[Parameter]:
+    """The parameters of a function itself.
+
+    Libraries write the signature of a function that they wrap into `__signature__`.
+    Its defaults are copies: what the wrapped function uses may be another default by
+    now, and the caller has passed none. Then the code says what can be passed.
+    """
+    found = list(inspect.signature(fn, follow_wrapped=False).parameters.values())
+    is_plain = isinstance(fn, types.FunctionType) and "__signature__" in fn.__dict__
+    if not is_plain or all(p.default is Parameter.empty for p in found):
+        return found
+    same = types.FunctionType(
+        fn.__code__, fn.__globals__, None, fn.__defaults__, fn.__closure__
+    )
+    same.__kwdefaults__ = fn.__kwdefaults__
+    return list(inspect.signature(same).parameters.values())
 
 
 ANY_PARAMETERS = [

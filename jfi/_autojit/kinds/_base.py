@@ -30,16 +30,18 @@ class Watches(NamedTuple):
         dicts: Of which the keys and the values count.
         lists: Of which the items count.
         objects: Of which the class and the dict of attributes count.
-        cells: Variables that functions captured.
         sized: What has as many items as before.
+        attributes: Objects, and an attribute of each that counts.
+        checks: Each is true while something is as it was.
         calls: Each lists the same objects when it is called again.
     """
 
     dicts: Sequence[dict[Any, Any]] = ()
     lists: Sequence[list[Any]] = ()
     objects: Sequence[object] = ()
-    cells: Sequence[types.CellType] = ()
     sized: Sequence[Sized] = ()
+    attributes: Sequence[tuple[object, str]] = ()
+    checks: Sequence[Callable[[], bool]] = ()
     calls: Sequence[Callable[[], Iterable[Any]]] = ()
 
 

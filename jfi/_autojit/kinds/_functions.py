@@ -1,8 +1,6 @@
 """How functions are taken apart and put together again."""
 
 import builtins
-import functools
-import operator
 import types
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -64,16 +62,15 @@ class CellKind(Kind):
         return [f"{name}.cell_contents"]
 
     def watches(self, x: Any, part: Any) -> Watches | None:
-        return Watches(cells=(x,)) if part else None
+        return Watches(attributes=((x, "cell_contents"),)) if part else None
 
 
-_ATTRIBUTES = operator.attrgetter(
-    "__code__", "__defaults__", "__kwdefaults__", "__name__", "__qualname__"
-)
+_ATTRIBUTES = "__code__", "__defaults__", "__kwdefaults__", "__name__", "__qualname__"
 
 
 def _watches_of_function(x: types.FunctionType) -> Watches:
-    return Watches(dicts=(x.__dict__,), calls=(functools.partial(_ATTRIBUTES, x),))
+    attributes = [(x, name) for name in _ATTRIBUTES]
+    return Watches(dicts=(x.__dict__,), attributes=attributes)
 
 
 class PlainKind(Kind):

@@ -175,12 +175,17 @@ class VariablesKind(Kind):
 
     def watches(self, x: Any, part: Any) -> Watches | None:
         _, present, absent, *_ = part
-        names, own = (*present, *absent), vars(builtins)
-        lists = [functools.partial(map, x.all.get, names, itertools.repeat(MISSING))]
-        if absent:
-            missing = itertools.repeat(MISSING)
-            lists.append(functools.partial(map, own.get, absent, missing))
-        return Watches(calls=lists)
+        found = {name: x.all[name] for name in present}
+        own = vars(builtins)
+        found |= {name: own[name] for name in absent if name in own}
+        found = {name: value for name, value in found.items() if name.isidentifier()}
+        checks = [_checker(x.all, found)] if found else []
+        rest = [name for name in (*present, *absent) if name not in found]
+        if not rest:
+            return Watches(checks=checks)
+        missing = itertools.repeat(MISSING)
+        lists = [functools.partial(map, d.get, rest, missing) for d in (x.all, own)]
+        return Watches(checks=checks, calls=lists)
 
 
 def _checker(variables: dict[str, Any], values: Mapping[str, Any]) -> Any:
