@@ -4,11 +4,17 @@ from pathlib import Path
 
 import jax
 import pytest
+from hypothesis import settings
 
 import jfi
 from jfi._arrays import _config
 from jfi._autojit import _calls, _layout_table
 
+
+# The same examples in each run: the programs that they need are kept from the last one.
+# `pytest --hypothesis-profile=default` looks for others.
+settings.register_profile("repeated", derandomize=True, database=None)
+settings.load_profile("repeated")
 
 # pytest looks for examples in each module, so it would run the scripts among these.
 collect_ignore = [

@@ -18,7 +18,7 @@ def power(x, max_steps=8, to=50.0):
     return bounded_while_loop(lambda c: c < to, lambda c: 2 * c, x, max_steps)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=15)
 @given(st.integers(0, 12), st.integers(0, 12))
 def test_it_is_a_python_loop_or_no_number(stop, max_steps):
     def run(factor):

@@ -133,7 +133,11 @@ def inside_of_another(x):
     return scan_while(lambda c: c[1] < 2, step, (x, 0), 3).carry[0]
 
 
-@pytest.mark.parametrize("f", [inside_of_a_scan, inside_of_another])
+@pytest.mark.parametrize(
+    ("f", "x64"),
+    [(inside_of_a_scan, True), (inside_of_another, False)],
+    indirect=["x64"],
+)
 def test_second_derivatives_of_loops_in_loops(f, x64):
     eps = 1e-3
     slope = jax.jit(jax.grad(f))

@@ -340,7 +340,7 @@ def applied(f, transforms):
     return f, rank
 
 
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=12, deadline=None)
 @given(
     st.lists(st.sampled_from(sorted(STEPS)), min_size=1, max_size=3),
     st.lists(st.sampled_from(NESTABLE), max_size=3),

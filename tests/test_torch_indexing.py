@@ -308,7 +308,7 @@ def test_topk_of_extreme_integers(dtype, largest):
 
 
 @in_64_bits
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None)
 @given(data=st.data())
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
 @pytest.mark.parametrize("largest", [True, False])

@@ -54,12 +54,16 @@ class Piece(Generic[T]):
         self._find, self._uses = find, uses
         self._without, self._refuses = without, refuses
         self._found: T | None = _UNTRIED
+        # By the pieces that were hidden: it may stand on others.
+        self._found_without: dict[frozenset[str], T | None] = {}
         _pieces[self.name] = self
 
     def __call__(self) -> T | None:
         """The piece, or None."""
         if self._found is _UNTRIED:
-            self._found = None if self._is_hidden() else self._look()
+            hidden = frozenset(_hidden)
+            found = None if self._is_hidden() else self._look()
+            self._found = self._found_without[hidden] = found
         return self._found
 
     def if_tried(self) -> T | None:
@@ -75,9 +79,9 @@ class Piece(Generic[T]):
     def _is_hidden(self) -> bool:
         return self.name in _hidden or "all" in _hidden
 
-    def forget(self) -> None:
-        """Look for it anew when it is next needed."""
-        self._found = _UNTRIED
+    def turn_to(self, hidden: frozenset[str]) -> None:
+        """Be what was found without these pieces, or look when it is next needed."""
+        self._found = self._found_without.get(hidden, _UNTRIED)
 
     def row(self) -> Row:
         """What there is to say of it."""
@@ -137,7 +141,7 @@ def _hide(names: set[str]) -> None:
     _hidden.clear()
     _hidden.update(names)
     for one in _pieces.values():
-        one.forget()
+        one.turn_to(frozenset(names))
     for clear in _caches:
         clear()
 
