@@ -133,17 +133,21 @@ def checked(
         CallbackError: They are not as declared.
     """
     arrays = [] if values is None else [np.asarray(value) for value in values]
-    fits = len(arrays) == len(results) and all(
-        array.shape == result.shape and array.dtype in (result.dtype, result.declared)
-        for array, result in zip(arrays, results, strict=True)
-    )
+    fits = len(arrays) == len(results)
+    as_they_are = True
+    # Not a generator: this is on the way of every small call.
+    for array, result in zip(arrays, results, strict=False):
+        if array.shape != result.shape:
+            fits = False
+        elif array.dtype != result.dtype:
+            as_they_are = False
+            fits &= array.dtype == result.declared
     if not fits:
         mismatch(name, [describe(a.shape, a.dtype) for a in arrays], results)
+    if as_they_are:
+        return arrays
     pairs = zip(arrays, results, strict=True)
-    return [
-        array if array.dtype == result.dtype else narrowed(array, name, result.dtype)
-        for array, result in pairs
-    ]
+    return [narrowed(array, name, result.dtype) for array, result in pairs]
 
 
 def narrowed(

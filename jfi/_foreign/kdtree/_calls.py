@@ -138,8 +138,7 @@ def _by_rows(
 def _typed(
     found: Sequence[NDArray[Any]], specs: Sequence[jax.ShapeDtypeStruct]
 ) -> list[NDArray[Any]]:
-    pairs = zip(found, specs, strict=True)
-    return [cast(value, spec.dtype) for value, spec in pairs]
+    return [cast(value, spec.dtype) for value, spec in zip(found, specs, strict=True)]
 
 
 def with_derivatives(

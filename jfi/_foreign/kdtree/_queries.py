@@ -140,7 +140,7 @@ def _at_once(
     is_own = dtype == jax.dtypes.canonicalize_dtype(np.float64)
     if is_one and is_own and not is_committed(x):
         largest = max(distances.tolist()) if question.has_axis else distances
-        if largest < _TOO_LARGE:
+        if largest < searches.SURELY_FINITE:
             nearest: tuple[jax.Array, jax.Array] = _pair(distances, indices)
             return nearest
     # JAX has its own dtype for indices, and finds it in less time than NumPy.
@@ -275,11 +275,10 @@ def _refuse_wrong_values(
 # each shape is compiled, so large results of many sizes don't go this way.
 SMALL = 64
 _compiled = jax.jit(lambda *arrays: arrays)
+
+
 # JAX takes float64 and numbers of Python in less time than NumPy needs to make arrays
 # of another dtype. It warns of numbers beyond float32.
-_TOO_LARGE = 3e38
-
-
 @jax.jit
 def _pair(distances: Any, indices: Any) -> Any:
     """The answer to one query; its arrays are not weakly typed."""
