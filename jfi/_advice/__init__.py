@@ -10,7 +10,7 @@ leaves the frames of jfi out of tracebacks.
 """
 
 from ._attaching import (
-    advice as advice,
+    advice_on_tracers as advice_on_tracers,
     attach_advice as attach_advice,
     attach_axes as attach_axes,
     has_advice as has_advice,
@@ -21,4 +21,4 @@ from ._frames import (
     hides_frames as hides_frames,
     hiding_frames as hiding_frames,
 )
-from ._wording import kind_of as kind_of
+from ._wording import array_form as array_form

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from ._finding import calling
-from ._wording import kind_of, write
+from ._wording import array_form, what_to_write
 
 
 # ---- jit ----
@@ -50,7 +50,7 @@ def _with_line(said: str, general: str) -> str:
     place = calling()
     shown = place.shown if place is not None else ""
     jnp = place.alias if place is not None else "jnp"
-    return f"{said}\n{shown}{write(None, general.format(jnp=jnp))}"
+    return f"{said}\n{shown}{what_to_write(None, general.format(jnp=jnp))}"
 
 
 def _first(error: BaseException) -> str:
@@ -96,7 +96,7 @@ def _kinds(args: Sequence[Any]) -> str:
 def _kind(x: Any) -> str:
     if isinstance(x, Mapping):
         return "{" + ", ".join(f"{k!r}: {_kind(v)}" for k, v in x.items()) + "}"
-    return kind_of(x) or (f"{x!r:.40}" if np.isscalar(x) else type(x).__name__)
+    return array_form(x) or (f"{x!r:.40}" if np.isscalar(x) else type(x).__name__)
 
 
 def _size(args: Sequence[Any]) -> int | None:

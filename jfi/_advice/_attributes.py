@@ -7,10 +7,10 @@ from typing import Any
 
 import jax
 
-from ._finding import find
+from ._finding import code_place
 from ._torch_lines import INSTEAD
 from ._torch_methods import OF_ARRAYS, OF_MODELS, OF_OPTIMIZERS, OTHER_MEANING
-from ._wording import replaced, write
+from ._wording import statement_with, what_to_write
 
 
 def advice_for(error: BaseException) -> str | None:
@@ -61,7 +61,7 @@ def _of_array(name: str) -> str | None:
 
 def _line_instead(error: BaseException, name: str, line: str | None) -> str | None:
     """The advice, if the user's line has this attribute."""
-    place = find(error)
+    place = code_place(error)
     if place is None or line is None:
         return None
     x, args = "x", "..."
@@ -81,9 +81,9 @@ def _line_instead(error: BaseException, name: str, line: str | None) -> str | No
     filled = line.format(x=x, args=args, jnp=place.alias)
     code, hash_, remark = filled.replace(", )", ")").replace("[]", "").partition("  # ")
     if node is not None and "{x}" in line and " = " not in line:
-        code = replaced(place, code, node)
+        code = statement_with(place, code, node)
     said = f"`.{name}` is PyTorch's.\n{place.shown}"
-    return said + write(code + hash_ + remark, "")
+    return said + what_to_write(code + hash_ + remark, "")
 
 
 def _bracketed(x: ast.expr) -> str:

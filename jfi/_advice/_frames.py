@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType, TracebackType
 from typing import Any, ParamSpec, TypeVar
 
-from .._jax_internals import filtering, is_shown
+from .._jax_internals import filtering, shows_file
 from .._values import is_own_frame, is_python_frame
 from ._attaching import attach_advice
 
@@ -106,4 +106,4 @@ def _steps(traceback: TracebackType | None) -> Iterator[tuple[TracebackType, boo
 
 
 def _is_hidden(frame: FrameType) -> bool:
-    return is_own_frame(frame) or not is_shown(frame.f_code.co_filename)
+    return is_own_frame(frame) or not shows_file(frame.f_code.co_filename)

@@ -11,7 +11,7 @@ Opening is exact and slow. What comes often is written down as code that recogni
 (`_layouts`, `_layout_table`; `_sources` is what kinds write to, `_checks` what the
 code may call); what stays as it is in all calls, such as a model of linen, is
 remembered (`_still`). `_calls` tries that first. Copies of a function that a cluster
-sends share programs (`_recent`). `_varying` tells which captured
+sends share programs (`_recent`). `_varying` finds out which captured
 numbers of an eager loop are constants. `_messages` holds what is refused, in the
 user's words, `_watching` what can't be watched, `_history` why a function was
 compiled, `_ahead` what is made of it ahead of time; `_options` and `_shardings` hold

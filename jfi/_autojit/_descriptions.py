@@ -80,7 +80,7 @@ def _changed(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Differe
         whole.add(path)
 
 
-def described(
+def description_of(
     graph: Graph, clones: Sequence[Any], names: Sequence[str]
 ) -> CallDescription:
     """What a call is made of."""

@@ -12,9 +12,9 @@ from typing import Any, Literal, NamedTuple, overload
 
 from .._errors import AutoJitError, RecompileWarning
 from .._jax_internals import at_top_level, is_outermost, on_compiled
-from .._tables import aligned, html_table
+from .._tables import aligned_lines, html_table
 from .._values import user_level
-from ._descriptions import CallDescription, Difference, described, differences
+from ._descriptions import CallDescription, Difference, description_of, differences
 from ._graphs import Graph
 from ._remedies import remedy, remedy_of_growth
 
@@ -69,7 +69,7 @@ class Explanation(Sequence[Compilation]):
         return self._compilations[index]
 
     def __repr__(self) -> str:
-        return "\n".join(aligned([self._columns(), *self._rows()]))
+        return "\n".join(aligned_lines([self._columns(), *self._rows()]))
 
     def _repr_html_(self) -> str:
         return html_table(self._columns(), self._rows())
@@ -154,7 +154,7 @@ class History:
         Raises:
             AutoJitError: It is one more than the user allows.
         """
-        now = described(graph, clones, names)
+        now = description_of(graph, clones, names)
         changes = self._changes(now)
         if self._max_traces is not None and self.traces >= self._max_traces:
             cause = "; ".join(map(str, changes)) or _SAME

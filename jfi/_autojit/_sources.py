@@ -26,7 +26,7 @@ class Source(Protocol):
         ...
 
     def constant(self, value: Any, key: Any = None) -> str:
-        """Give a name to a value; the key tells it from others, its id by default."""
+        """Give a name to a value, one for each key; the key is its id by default."""
         ...
 
     def is_constant(self, name: str, value: Any) -> bool:

@@ -72,7 +72,7 @@ _ASKS_TYPE = {"isinstance", "type", "hasattr", "getattr", "str", "repr", "format
 
 
 def _asks_for_types(graph: Graph) -> bool:
-    """Whether the user's code may tell a number from what stands for it in a trace.
+    """Whether the user's code may see that a tracer stands for a number.
 
     What it does then may depend on the value besides: one comparison of the code would
     not show that.
@@ -110,7 +110,7 @@ def as_data(
 
 
 def _like(leaf: Any, number: Any) -> Any:
-    """A number of the type that is being traced: JAX tells NumPy's from Python's."""
+    """A number of the type that is being traced: NumPy's or Python's."""
     return float(number) if leaf.weak_type else leaf.dtype.type(number)
 
 

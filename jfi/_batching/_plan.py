@@ -4,7 +4,7 @@ import operator
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-from .._advice import kind_of
+from .._advice import array_form
 from .._errors import BatchError
 from .._random.traced._rows import RowDraws, row_draws
 from ._devices import Spread, spread_over
@@ -112,7 +112,7 @@ def _natural(tool: str, name: str, value: Any, least: int, what: str) -> int | N
     except TypeError:
         number = -1
     if number < least:
-        seen = kind_of(value) or f"{value!r:.60}"
+        seen = array_form(value) or f"{value!r:.60}"
         message = (
             f"{tool}() got {name}={seen}.\n"
             f"Pass {what}, an int of {least} or more: {name}=32"

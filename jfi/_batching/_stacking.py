@@ -200,7 +200,7 @@ def _other_array(path: str, first: Any, value: Any, n: int) -> str:
     return (
         f"stack_trees() got arrays that don't fit: trees[0]{place} is {first.dtype} "
         f"{first.shape}, trees[{n}]{place} is {value.dtype} {value.shape}.\n"
-        "All must have the same shape and dtype; fill up the short ones, or convert: "
+        "All must have the same shape and dtype; pad the short ones, or convert: "
         "jnp.pad, x.astype(...)."
     )
 

@@ -138,7 +138,7 @@ def customs(values: Iterable[Any], depth: int = DEPTH) -> list[Any]:
     """The custom arrays among values, one of each class.
 
     They come from left to right, those of a derived class before those of its base, and
-    also from inside of lists, tuples and dicts.
+    also from inside lists, tuples and dicts.
     """
     found: list[Any] = []
     for value in values:

@@ -70,7 +70,7 @@ def override(
 
 
 class _Same:
-    """A function, told by identity even where it has an equality of its own."""
+    """A function, compared by identity even where it has an equality of its own."""
 
     def __init__(self, fn: Callable[..., Any]) -> None:
         self.fn = fn

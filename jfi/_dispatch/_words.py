@@ -30,16 +30,16 @@ WORDS: dict[str, dict[str, str]] = {
 
 #: Where PyTorch's function of this name gives something else: what to write.
 MEANS_ELSE = {
-    "gradient": "PyTorch's gives a tuple, NumPy's one array for one axis. Write "
+    "gradient": "PyTorch's returns a tuple, NumPy's one array for one axis. Write "
     "jnp.gradient(x, axis={dim}).",
     "max": "PyTorch's returns values and indices, NumPy's values alone. Write "
     "jnp.max(x, axis={dim}) and jnp.argmax(x, axis={dim}).",
     "min": "PyTorch's returns values and indices, NumPy's values alone. Write "
     "jnp.min(x, axis={dim}) and jnp.argmin(x, axis={dim}).",
-    "median": "PyTorch's gives the lower of the two middle elements and its index, "
+    "median": "PyTorch's returns the lower of the two middle elements and its index, "
     "NumPy's their mean. Write jnp.median(x, axis={dim}) for the mean.",
-    "nanmedian": "PyTorch's gives the lower of the two middle elements and its index, "
-    "NumPy's their mean. Write jnp.nanmedian(x, axis={dim}) for the mean.",
+    "nanmedian": "PyTorch's returns the lower of the two middle elements and its "
+    "index, NumPy's their mean. Write jnp.nanmedian(x, axis={dim}) for the mean.",
     "sort": "PyTorch's returns values and indices, NumPy's values alone. Write "
     "jnp.sort(x, axis={dim}) and jnp.argsort(x, axis={dim}).",
     "split": "PyTorch's takes the size of a part, NumPy's the number of parts. Write "

@@ -6,7 +6,7 @@ of the `_rows`, and `_compiled` what XLA makes of it. `_text`, `_html`, `_hints`
 `_amounts` show it. `_summary` lists the arrays in an object.
 
 `_graphs` folds the operations to nodes that a person can look at. `_layout` and
-`_drawing` draw them, `_texts_of_graphs` writes them down for other programs;
+`_plotting` draw them, `_texts_of_graphs` writes them down for other programs;
 `_pictures` is what users call.
 """
 

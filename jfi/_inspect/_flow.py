@@ -188,7 +188,7 @@ class _Walk:
         around: Origin,
         times: int = 1,
     ) -> list[Value]:
-        """Note the operations of a jaxpr, and tell where its results come from."""
+        """Note the operations of a jaxpr, and where its results come from."""
         jaxpr = inner.jaxpr
         env: dict[Any, Value] = dict(zip(jaxpr.invars, inputs, strict=True))
         for variable, value in zip(jaxpr.constvars, inner.consts, strict=False):

@@ -51,7 +51,8 @@ def hints(report: "Inspection", default_dtype: Any) -> Iterator[str]:
         where = of_lines(dearest.lines) or "lines that are not known"
         yield (
             f"{dearest.name} computes the same {dearest.times} times ({where}). XLA "
-            "drops what it finds; keep the result in a variable to be sure."
+            "removes the copies that it finds; to be sure, keep the result in a "
+            "variable."
         )
 
 

@@ -1,6 +1,6 @@
 """Which functions of JAX the caller runs inside.
 
-That a function of JAX is on the call stack can be told by what Python documents alone.
+That a function of JAX is on the call stack is seen by what Python documents alone.
 Which one it is can't: that is only asked for better messages. Some transformations
 can't take random state, and say so in words that help nobody; what is not recognised is
 left to JAX, whose error comes a moment later.

@@ -48,7 +48,7 @@ def deserialized(
     given = jax.tree.structure(((0,) * n_arguments, {}))
     found = jax.tree.structure([0] * n_results)
     load: Any = serialize_executable.deserialize_and_load
-    # JAX takes a program for one of all devices of the process, unless told.
+    # JAX takes a program for one of all devices of the process, unless they are named.
     program: Callable[..., list[jax.Array]] = load(
         code, given, found, backend=device.client, execution_devices=[device]
     )

@@ -22,7 +22,7 @@ from .._jax_internals import is_batched, ruled_calls
 from ._carry import structures
 
 
-def chosen(
+def branch_result(
     index: Any, functions: Sequence[Callable[..., Any]], operands: Sequence[Any]
 ) -> tuple[bool, Any]:
     """The result of `functions[index](*operands)`, somewhere inside `vmap`.

@@ -10,7 +10,7 @@ import jax
 
 from .._errors import LoopError
 from .._jax_internals import origin_of_output
-from .._trees import advice, first_difference
+from .._trees import first_difference, pytree_line
 from .._values import (
     array_label,
     function_name,
@@ -116,7 +116,7 @@ def check_arrays(loop: str, tree: Any, root: str) -> None:
                 f"{loop}() got a {type(leaf).__name__} for {path_name(root, path)}; "
                 "a loop or a branch carries only arrays and numbers.\n"
                 + (
-                    advice(leaf)
+                    pytree_line(leaf)
                     or f"Take it out of {root} and let the function capture it."
                 )
             )

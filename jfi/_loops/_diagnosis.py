@@ -1,7 +1,7 @@
 """What JAX refuses about a loop or a branch, in the user's words.
 
 JAX's calls run first, and nothing is checked before. When one fails, the user's
-functions are traced once more to see why; if that tells nothing, JAX's error stays.
+functions are traced once more to see why; if that shows nothing, JAX's error stays.
 """
 
 import functools
@@ -46,7 +46,7 @@ def _explained(explain: Callable[[], None]) -> Generator[None]:
 
 
 def explained_scan(f: Any, init: Any, xs: Any, length: Any) -> Any:
-    """Tell what does not fit in `scan(f, init, xs, length)`."""
+    """Explain what does not fit in `scan(f, init, xs, length)`."""
 
     def explain() -> None:
         check_arrays("scan", init, "init")
@@ -72,7 +72,7 @@ def check_pair(names: Names, returned: Any) -> None:
 
 
 def explained_while(cond_fun: Any, body_fun: Any, init_val: Any) -> Any:
-    """Tell what does not fit in `while_loop(cond_fun, body_fun, init_val)`."""
+    """Explain what does not fit in `while_loop(cond_fun, body_fun, init_val)`."""
 
     def explain() -> None:
         check_arrays("while_loop", init_val, "init_val")
@@ -89,7 +89,7 @@ def explained_while(cond_fun: Any, body_fun: Any, init_val: Any) -> Any:
 
 
 def explained_fori(body_fun: Any, lower: Any, init_val: Any) -> Any:
-    """Tell what does not fit in `fori_loop(lower, upper, body_fun, init_val)`."""
+    """Explain what does not fit in `fori_loop(lower, upper, body_fun, init_val)`."""
 
     def explain() -> None:
         check_arrays("fori_loop", init_val, "init_val")
@@ -104,7 +104,7 @@ def explained_fori(body_fun: Any, lower: Any, init_val: Any) -> Any:
 def explained_branches(
     what: str, names: Sequence[str], functions: Sequence[Any], operands: Sequence[Any]
 ) -> Any:
-    """Tell in which result two branches differ."""
+    """Explain in which result two branches differ."""
 
     def explain() -> None:
         check_arrays(what, operands, "operands")

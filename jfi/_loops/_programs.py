@@ -1,8 +1,8 @@
 """Control flow called by eager code, compiled once for each place in the source.
 
 JAX compiles an eager `lax.scan` anew for each new function object, such as a lambda
-written where it is passed: at each call. `autojit` tells functions apart by their code
-and what they capture, and takes captured arrays as data. What can't be compiled so runs
+written where it is passed: at each call. `autojit` compares the code of functions and
+what they capture, and takes captured arrays as data. What can't be compiled so runs
 as JAX runs it, from then on at each call from that place.
 """
 

@@ -11,7 +11,7 @@ from jax.core import Tracer
 
 from .._jax_internals import Device
 from .._values import token
-from ._environment import default_device, surroundings
+from ._environment import device_in_force, surroundings
 
 
 def form_of(x: Any) -> Any:
@@ -72,7 +72,7 @@ class AskedFor(NamedTuple):
 
 def asked_for(leaves: Sequence[Any]) -> AskedFor | str:
     """What a call asks for; or why its program can't be kept."""
-    device = default_device()
+    device = device_in_force()
     committed: list[bool] = []
     for x in leaves:
         if isinstance(x, (Tracer, jax.Ref)):

@@ -91,7 +91,7 @@ class KeptProgram:
         self.places.note(key, self.record(0.0, made=why, details=details))
 
     def record(self, seconds: float, **rest: Any) -> Record:
-        """What the store is told of a program."""
+        """What the store gets to know of a program."""
         return Record(self.name, self._source, seconds, **rest)
 
     def raise_noted(self, record: Record, description: ProgramDescription) -> None:
@@ -281,7 +281,7 @@ class KeptJitted:
             return "it runs on several devices"
         code = serialized(compiled)
         if code is None:
-            return "XLA can't write its code down"
+            return "XLA can't write its code to a file"
         try:
             tree = dump_tree(compiled.out_tree, description.shared)
         except Exception as error:  # whatever the user's classes say
@@ -298,7 +298,7 @@ class KeptJitted:
 
 
 MAX_FORMS = 1024  # kinds of arrays that are remembered
-_STREAM = "it draws from a generator that can't be told elsewhere"
+_STREAM = "it draws from a generator that another process can't find"
 
 
 def _numbers_of(

@@ -25,7 +25,7 @@ from .fingerprint import differs_by_process
 def refuse_effects(opened: Opened) -> None:
     """Raise an error if a program does more, when it is traced, than to compute.
 
-    What functions under `jax.jit` do, which are told by identity, is left to their
+    What functions under `jax.jit` do, which are compared by identity, is left to their
     fingerprint.
 
     Raises:

@@ -35,7 +35,7 @@ def wrap_key(data: Any, impl: Hashable | None = None) -> jax.Array:
             the last dimension that of one key; or what `unwrap_key` or `key_repr` gave,
             or lists of it. Typed keys are returned as they are.
         impl: The implementation, by name or as JAX takes it. If not given that which is
-            told in the data, else JAX's default one.
+            named in the data, else JAX's default one.
 
     Returns:
         Typed keys, in the shape of the data without its last dimension.
@@ -113,7 +113,7 @@ def key_repr(key: jax.Array) -> Any:
 
 
 def _holds_keys(data: Any) -> bool:
-    """Whether lists hold keys, or what tells keys, rather than words."""
+    """Whether lists hold keys, or what describes keys, rather than words."""
     while isinstance(data, (list, tuple)) and data:
         data = data[0]
     rows = isinstance(data, jax.Array) and data.ndim > 0
@@ -149,14 +149,14 @@ def _from_text(text: str, impl: Hashable | None) -> jax.Array:
     return _from_words(_words_of(words), _chosen(parts[1], impl))
 
 
-def _chosen(told: Any, impl: Hashable | None) -> Hashable:
-    """The implementation that the data tell of, as JAX takes it."""
+def _chosen(named: Any, impl: Hashable | None) -> Hashable:
+    """The implementation that the data name, as JAX takes it."""
     if impl is None:
-        return str(told)
+        return str(named)
     name = _implementation(impl)[0]
-    if name != told:
+    if name != named:
         raise RandomError(
-            f"wrap_key() got a key of {told} and impl={name!r}. "
+            f"wrap_key() got a key of {named} and impl={name!r}. "
             "Leave impl out, or make a new key: jnp.random.key(0, impl=...)."
         )
     return impl

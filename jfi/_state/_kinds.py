@@ -31,7 +31,7 @@ from .._random._generator_objects import OwnStream
 PLAIN = (type(None), bool, int, str)  # as JSON has them
 NUMBERS = (float, complex, bytes)  # as text
 
-# Told apart by what they print: the state must have the same one.
+# Compared by what they print: the state must have the same one.
 CONSTANTS = (
     type(Ellipsis), type(NotImplemented), range, slice, np.dtype, pathlib.PurePath,
     dt.date, dt.time, dt.timedelta, dt.tzinfo,
@@ -99,7 +99,7 @@ def stateful(x: object) -> Stateful | None:
 
 
 def printed(x: object) -> str:
-    """What tells a constant apart."""
+    """What identifies a constant."""
     if isinstance(x, re.Pattern):  # which prints the beginning only
         return f"re.compile({x.pattern!r}, {x.flags})"
     return repr(x)

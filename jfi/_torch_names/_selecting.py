@@ -10,7 +10,7 @@ from jax.typing import ArrayLike
 
 from .._values import is_tracer
 from ._arguments import as_array, dimension, is_arraylike, is_integer, numpy_spellings
-from ._indexing import check_in_range, stand_in
+from ._indexing import check_in_range, missing_element
 
 
 @numpy_spellings(axis="dim")
@@ -65,7 +65,7 @@ def _select(x: jax.Array, dim: int, picks: jax.Array) -> jax.Array:
     in_range = (picks >= 0) & (picks < x.shape[dim])
     picked = jnp.take(x, jnp.where(in_range, picks, 0), axis=dim)
     shape = [-1 if i == dim else 1 for i in range(x.ndim)]
-    return jnp.where(in_range.reshape(shape), picked, stand_in(x.dtype))
+    return jnp.where(in_range.reshape(shape), picked, missing_element(x.dtype))
 
 
 @numpy_spellings(axis="dim")

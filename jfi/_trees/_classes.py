@@ -139,7 +139,7 @@ def _unflatten(cls: type, settings: Settings, children: Iterable[Any]) -> Any:
     return put_together(cls, settings, children)
 
 
-def advice(x: object) -> str:
+def pytree_line(x: object) -> str:
     """The line that makes an object of an ordinary class a tree; "" for all else."""
     if not has_data(x):
         return ""
@@ -157,6 +157,6 @@ def advice(x: object) -> str:
 def add_advice(error: Exception, tree: Any) -> None:
     """Add to an error of JAX which class of an argument should be a tree, if one is."""
     for leaf in jax.tree.leaves(tree):
-        if text := advice(leaf):
+        if text := pytree_line(leaf):
             error.add_note(text)
             return

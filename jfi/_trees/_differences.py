@@ -49,7 +49,7 @@ def _seen(x: Any, parts: dict[str, Any]) -> str:
 def _other_settings(path: str, one: Any, other: Any) -> tuple[str, str, str]:
     """Two objects of one class whose data have the same names."""
     cls = type(one).__name__
-    # The arrays of a class that JAX was told of stand in for settings in this tree.
+    # The arrays of a class that JAX knows stand in for settings in this tree.
     data = {id(leaf) for tree in (one, other) for leaf in jax.tree.leaves(tree)}
     rests, others = (dict(divided(x)[1].rests) for x in (one, other))
     for name, rest in rests.items():

@@ -7,7 +7,6 @@ Every question has its one answer here; all other rooms ask it.
 """
 
 from ._bytecode import (
-    References as References,
     code_digest as code_digest,
     constant as constant,
     references as references,
@@ -44,10 +43,10 @@ from ._data import (
     odd_array as odd_array,
 )
 from ._keys import (
-    Constant as Constant,
+    KeyedValue as KeyedValue,
     WeakIdentity as WeakIdentity,
     contents_key as contents_key,
-    identity as identity,
+    identity_key as identity_key,
     number_key as number_key,
     typed_key as typed_key,
 )

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..._values import Constant, contents_key
+from ..._values import KeyedValue, contents_key
 from ._base import Expression, Kind, Source, Split
 
 
@@ -21,7 +21,7 @@ class StaticArrayKind(Kind):
         return ()
 
     def split(self, x: Any) -> Split:
-        return Constant(contents_key(x), x.copy()), ()
+        return KeyedValue(contents_key(x), x.copy()), ()
 
     def make(self, part: Any, children: Sequence[Any]) -> Any:
         return part.value.copy()
@@ -40,7 +40,7 @@ class KnownArrayKind(Kind):
         if jax.numpy.issubdtype(x.dtype, jax.dtypes.prng_key):
             numbers = jax.random.key_data(x)
         key = str(x.dtype), bool(x.weak_type), contents_key(np.asarray(numbers))
-        return Constant(key, x), ()
+        return KeyedValue(key, x), ()
 
     def make(self, part: Any, children: Sequence[Any]) -> Any:
         return part.value

@@ -39,7 +39,7 @@ class ObjectKind(Kind):
     `__setattr__` of the class (frozen dataclasses have one). Attributes that no code
     reads don't count; in the clone `UNREAD` stands for their values.
 
-    Attributes are told apart by their order, too, as code may go through them. For a
+    The order of attributes counts, too, as code may go through them. For a
     class that JAX takes apart and makes again, such as a module of equinox, it means
     nothing: `jax.tree.map` changes it. There the clone has an order of its own.
     """

@@ -59,7 +59,7 @@ class Jaxify:
         except JaxifyError:
             raise
         except NotImplementedError as error:
-            message = f"jaxify() can't translate {described(obj)}: {error}"
+            message = f"jaxify() can't translate {object_label(obj)}: {error}"
             raise JaxifyError(message) from error
 
     def register(self, what: Any) -> Callable[[Rule], Rule]:
@@ -110,7 +110,7 @@ class Jaxify:
         return "<function jaxify>"
 
 
-def described(obj: Any) -> str:
+def object_label(obj: Any) -> str:
     """An object in a message: its text and its class."""
     cls, text = type(obj), repr(obj).split("\n")[0]
     text = text if len(text) < 60 else text[:57] + "..."
@@ -122,7 +122,7 @@ def _no_rule(obj: Any, **options: Any) -> Any:
         return obj  # a compiled function, or what jaxify made
     name = f"{type(obj).__module__}.{type(obj).__qualname__}"
     message = (
-        f"jaxify() has no rule for {described(obj)}.\nWrite one:\n"
+        f"jaxify() has no rule for {object_label(obj)}.\nWrite one:\n"
         f'    @jnp.jaxify.register("{name}")\n'
         "    def rule(obj):\n"
         "        return lambda *args: ...  # written with jax.numpy"

@@ -69,7 +69,7 @@ _CLASS_OWN = frozenset(
 
 
 def fingerprint(fn: Callable[..., object]) -> str:
-    """Tell the identity of a function, which holds in other processes too.
+    """Identify a function, in a way that holds in other processes too.
 
     >>> from jfi._persistent.fingerprint import fingerprint
     >>> def area(r): return 3 * r**2
@@ -116,7 +116,7 @@ class ProgramWalk(Walk):
         """Add all that an object reaches.
 
         Raises:
-            FingerprintError: Something can't be told apart from its like elsewhere.
+            FingerprintError: Something can't be distinguished from its like elsewhere.
         """
         try:
             self.add(root)
@@ -308,7 +308,7 @@ class ProgramWalk(Walk):
             if isinstance(
                 value, (types.GetSetDescriptorType, types.MemberDescriptorType)
             ):
-                continue  # `__slots__` tells them
+                continue  # `__slots__` names them
             self.put("attribute", name)
             with self.at(f".{name}"):
                 self.add(value)

@@ -27,8 +27,8 @@ _CONTAINERS = (list, dict, set, frozenset, MappingProxyType)
 class Walk(ABC):
     """The tokens of a value and of all that it holds.
 
-    Constants, tuples and arrays are told by value. What can be changed is numbered when
-    it is first met and told by its number afterwards, so that cycles end.
+    Constants, tuples and arrays enter by value. What can be changed is numbered when it
+    is first met, and enters by its number afterwards, so that cycles end.
 
     Attributes:
         parts: The tokens so far.

@@ -24,7 +24,7 @@ import numpy as np
 from ..._errors import RandomError
 from ..._jax_internals import at_top_level, hidden_state, in_uneven_loop
 from ..._values import is_tracer, partition
-from .._streams import current, folded, key_of_state
+from .._streams import current, folded_in, key_of_state
 from ._explicit import Explicit, explicit_key
 from ._finding import FoundDraws, found_draw, is_refusing, tracing
 from ._refusals import LOST_DERIVATIVES, refusal, refuse_around
@@ -36,13 +36,6 @@ if TYPE_CHECKING:
 
 
 # ---- what a draw does ----
-
-
-def next_key() -> jax.Array:
-    """A typed key for the next draw of the current stream."""
-    data, impl = next_key_data()
-    key: jax.Array = jax.random.wrap_key_data(data, impl=impl)
-    return key
 
 
 def next_key_data() -> tuple[jax.Array, Any]:
@@ -93,7 +86,7 @@ def _key(impl: Any, words: jax.Array, count: jax.Array) -> jax.Array:
 @functools.partial(jax.jit, static_argnums=(0, 2))
 def _row_keys(impl: Any, key: jax.Array, size: int) -> jax.Array:
     rows = jnp.arange(size, dtype=np.uint32)
-    return jax.vmap(functools.partial(folded, impl, key))(rows)
+    return jax.vmap(functools.partial(folded_in, impl, key))(rows)
 
 
 # ---- taking the state out ----
