@@ -213,7 +213,7 @@ def _in_jfi(place: CodePlace, call: ast.Call, function: ast.expr) -> str | None:
         case ast.Attribute(of, method) if isinstance(place.value_of(of), np.ndarray):
             return _called(call, f"asarray({ast.unparse(of)}).{method}", place.alias)
         case _:
-            name = _full_name(place, function)
+            name = _name_with_module(place, function)
     top, _, rest = name.partition(".")
     if top not in ("numpy", "scipy"):
         return None
@@ -224,7 +224,7 @@ def _in_jfi(place: CodePlace, call: ast.Call, function: ast.expr) -> str | None:
     return _with_function(call, host)
 
 
-def _full_name(place: CodePlace, function: ast.expr) -> str:
+def _name_with_module(place: CodePlace, function: ast.expr) -> str:
     """The name of a function, from the module on; "" if it is not of a module."""
     match function:
         case ast.Attribute(of, name):

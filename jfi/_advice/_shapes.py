@@ -23,7 +23,7 @@ def advice_for(error: BaseException) -> str | None:
     arrays = _named_arrays(place, place.node)
     if not arrays:
         return None
-    said = f"The shapes{place.within} don't fit: {_listed(arrays)}.\n{place.shown}"
+    said = f"The shapes{place.within} don't fit: {_shapes_of(arrays)}.\n{place.shown}"
     form = _fitting(place) if place.is_direct else None
     if form is None:
         return said.rstrip("\n")
@@ -38,7 +38,7 @@ def of_dtypes(error: BaseException) -> str | None:
     if place is None or place.node is None:
         return None
     arrays = _named_arrays(place, place.node)
-    listed = f" don't fit: {_listed(arrays)}" if arrays else " don't fit"
+    listed = f" don't fit: {_shapes_of(arrays)}" if arrays else " don't fit"
     line = None
     match place.node if place.is_direct else None:
         case ast.Call(_, [ast.Name(x), ast.Name(y), *rest]) as call:
@@ -61,7 +61,7 @@ def _named_arrays(place: CodePlace, node: ast.AST) -> dict[str, str]:
     return {name: kind for name, kind in kinds.items() if kind is not None}
 
 
-def _listed(arrays: dict[str, str]) -> str:
+def _shapes_of(arrays: dict[str, str]) -> str:
     return ", ".join(f"{name} is {kind}" for name, kind in arrays.items())
 
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, overload
 from .._errors import AutoJitError, RecompileWarning
 from .._jax_internals import at_top_level, is_outermost, on_compiled
 from .._tables import aligned_lines, html_table
-from .._values import user_level
+from .._values import listed, user_level
 from ._descriptions import CallDescription, Difference, description_of, differences
 from ._graphs import Graph
 from ._remedies import remedy, remedy_of_growth
@@ -193,8 +193,9 @@ class History:
         if grown is not None:
             return f"{head} {grown} grew.\n{remedy_of_growth(self.label, grown)}"
         lately = ", ".join(f"{c.before} -> {c.after}" for c in changes[:3])
+        paths = listed([c.path for c in changes], most=3)
         return (
-            f"{head} {_listed([c.path for c in changes])} changed (lately {lately}).\n"
+            f"{head} {paths} changed (lately {lately}).\n"
             f"{remedy(changes, running.names, self._settings)}"
         )
 
@@ -243,12 +244,6 @@ class Running(NamedTuple):
 
 
 _ITEM = re.compile(r"\[\d+\]$")
-
-
-def _listed(paths: Sequence[str]) -> str:
-    if len(paths) > 3:
-        return f"{', '.join(paths[:3])} and {len(paths) - 3} more"
-    return " and ".join(filter(None, (", ".join(paths[:-1]), paths[-1])))
 
 
 class _Here(threading.local):

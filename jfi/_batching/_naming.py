@@ -5,6 +5,7 @@ import fnmatch
 from collections.abc import Sequence
 
 from .._errors import BatchError
+from .._values import listed
 from ._leaves import Leaf
 from ._messages import not_an_array
 from ._plan import Plan
@@ -68,7 +69,7 @@ def _matching(
     ordered = list(dict.fromkeys([*close, *filter(None, paths)]))
     message = (
         f"{plan.tool}() got {option}, and no path matches {path!r}. The paths are: "
-        f"{_listed(ordered) or '(none)'}."
+        f"{listed(list(map(repr, ordered))) or '(none)'}."
     )
     if close:
         message += f"\nDid you mean {close[0]!r}?"
@@ -97,8 +98,3 @@ def _parts(path: str) -> list[str]:
     """A path and all that are above it."""
     steps = path.split(".")
     return [".".join(steps[: n + 1]) for n in range(len(steps))]
-
-
-def _listed(paths: Sequence[str], most: int = 30) -> str:
-    more = f" and {len(paths) - most} more" if len(paths) > most else ""
-    return ", ".join(map(repr, paths[:most])) + more

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._errors import BatchError
-from .._values import is_array, is_scalar, number_key, path_name
+from .._values import is_array, is_array_data, number_key, path_name
 from ._marks import is_mark, ordered_as
 
 
@@ -120,21 +120,16 @@ def _stacked(path: str, values: tuple[Any, ...]) -> Any:
     """One leaf for all trees."""
     first = values[0]
     for n, value in enumerate(values):
-        if _is_data(first) and _is_data(value):
+        if is_array_data(first) and is_array_data(value):
             if _kind(first) != _kind(value):
                 raise BatchError(_other_array(path, first, value, n))
         elif not _same_setting(first, value):
             raise BatchError(_other_setting(path, first, value, n))
-    if not _is_data(first):
+    if not is_array_data(first):
         return first
     if all(isinstance(value, (np.ndarray, np.generic)) for value in values):
         return np.stack(values)
     return jnp.stack(values)
-
-
-def _is_data(x: Any) -> bool:
-    """Whether it is an array, or a NumPy number, as the rows of a NumPy array are."""
-    return is_array(x) or (isinstance(x, np.generic) and is_scalar(x))
 
 
 def _same_setting(first: Any, value: Any) -> bool:

@@ -21,7 +21,7 @@ from .._jax_internals import (
 )
 from .._random.traced import Keys, refuse_sources
 from .._random.traced._own_stream import on_keys, varied, with_own_stream
-from .._values import function_name, path_name
+from .._values import function_name, is_key, path_name
 from ._carry import Names, check_arrays, check_carry, check_condition, check_structure
 from ._diagnosis import check_pair
 from ._loop_derivatives import differentiable
@@ -139,8 +139,7 @@ def _with_dtype(x: Any, returned: Any) -> jax.Array:
     """A Python number takes the dtype that `body` returns, as in `lax.scan`."""
     given = jax.typeof(x)
     fits = given.dtype == returned.dtype and given.weak_type == returned.weak_type
-    is_key = jnp.issubdtype(returned.dtype, jax.dtypes.prng_key)
-    if fits or is_key or not given.weak_type:
+    if fits or is_key(returned) or not given.weak_type:
         return jnp.asarray(x)
     return lax.convert_element_type(x, jnp.result_type(x, returned.dtype))
 

@@ -10,7 +10,7 @@ import numpy as np
 from jax.core import Tracer
 
 from .._jax_internals import Device
-from .._values import token
+from .._values import is_key, token
 from ._environment import device_in_force, surroundings
 
 
@@ -100,7 +100,7 @@ def kind_of_key(type_: Any) -> str | None:
     Raises:
         KeyError: It is none of JAX's own.
     """
-    if not jax.numpy.issubdtype(type_.dtype, jax.dtypes.prng_key):
+    if not is_key(type_):
         return None
     return _kinds_of_keys()[type_.dtype]
 

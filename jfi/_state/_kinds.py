@@ -26,6 +26,7 @@ import numpy as np
 from .._autojit.kinds._objects import EMPTY_BASES
 from .._errors import StateError
 from .._random._generator_objects import OwnStream
+from .._values import full_name
 
 
 PLAIN = (type(None), bool, int, str)  # as JSON has them
@@ -117,11 +118,6 @@ def name_of(x: object) -> str:
         named = getattr(x, "__name__", "")
         return f"{full_name(type(x))} {named}".rstrip()
     return full_name(x)
-
-
-def full_name(x: Any) -> str:
-    """Module and qualified name."""
-    return f"{getattr(x, '__module__', None) or ''}.{x.__qualname__}".lstrip(".")
 
 
 def same_name(one: str, other: str) -> bool:

@@ -1,4 +1,4 @@
-"""PyTorch's names for norms, softmax and limits.
+"""PyTorch's names for norms and limits.
 
 Signatures and results are those of PyTorch 2.13 (https://docs.pytorch.org/docs/2.13).
 """

@@ -1,7 +1,8 @@
 """Objects as trees of JAX: `pytree` for ordinary classes, and what `CustomArray` is.
 
 `_settings` says which attributes are data and which are settings; start there.
-`_classes` registers classes with JAX. `_differences` says where two trees differ.
+`_classes` registers classes with JAX, `_axes` are axes of `vmap` given as objects.
+`_differences` says where two trees differ.
 """
 
 from ._axes import axes_like as axes_like, refuse_objects as refuse_objects

@@ -2,8 +2,9 @@
 
 `_data` says what is data, `_keys` when two values are the same, `_origins` whose code
 something is, `_bytecode` which names code reads, `_naming` what messages call things;
-`_partition` takes trees apart, `_warnings` warns once, `_caches` keeps what was made.
-Every question has its one answer here; all other rooms ask it.
+`_classes` says what classes define, `_captured` what functions hold. `_partition` takes
+trees apart, `_warnings` warns once, `_caches` keeps what was made. Every question has
+its one answer here; all other rooms ask it.
 """
 
 from ._bytecode import (
@@ -32,6 +33,7 @@ from ._data import (
     counts_as_data as counts_as_data,
     has_dtype as has_dtype,
     is_array as is_array,
+    is_array_data as is_array_data,
     is_data as is_data,
     is_differentiable as is_differentiable,
     is_fixed as is_fixed,
@@ -53,9 +55,11 @@ from ._keys import (
 from ._naming import (
     argument_names as argument_names,
     array_label as array_label,
+    full_name as full_name,
     function_label as function_label,
     function_name as function_name,
     line_label as line_label,
+    listed as listed,
     path_name as path_name,
     refuse_no_function as refuse_no_function,
     shown_line as shown_line,

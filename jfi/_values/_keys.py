@@ -27,7 +27,7 @@ class KeyedValue:
         return isinstance(other, KeyedValue) and bool(self.key == other.key)
 
     def __repr__(self) -> str:
-        return f"Constant({self.value!r})"
+        return f"KeyedValue({self.value!r})"
 
 
 def identity_key(value: Any) -> KeyedValue:

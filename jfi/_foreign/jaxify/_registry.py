@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from ..._advice import hiding_frames
 from ..._errors import JaxifyError
+from ..._values import full_name
 
 
 Rule = TypeVar("Rule", bound=Callable[..., Any])
@@ -114,13 +115,13 @@ def object_label(obj: Any) -> str:
     """An object in a message: its text and its class."""
     cls, text = type(obj), repr(obj).split("\n")[0]
     text = text if len(text) < 60 else text[:57] + "..."
-    return f"{text} (a {cls.__module__}.{cls.__qualname__})"
+    return f"{text} (a {full_name(cls)})"
 
 
 def _no_rule(obj: Any, **options: Any) -> Any:
     if type(obj).__module__.partition(".")[0] in ("jax", "jaxlib", "jfi"):
         return obj  # a compiled function, or what jaxify made
-    name = f"{type(obj).__module__}.{type(obj).__qualname__}"
+    name = full_name(type(obj))
     message = (
         f"jaxify() has no rule for {object_label(obj)}.\nWrite one:\n"
         f'    @jnp.jaxify.register("{name}")\n'

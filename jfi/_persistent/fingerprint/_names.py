@@ -9,7 +9,7 @@ def differs_by_process(name: str, fn: types.FunctionType) -> bool:
     return name in ("hash", "id") and fn.__name__ != "__hash__"  # of dataclasses
 
 
-def full_name(value: Any, *attributes: str) -> str:
+def library_name(value: Any, *attributes: str) -> str:
     """The name of a library's object with its module, and attributes of it."""
     name = getattr(value, "__qualname__", None) or type(value).__qualname__
     # A builtin class method (`datetime.now`) knows its class, and no module.

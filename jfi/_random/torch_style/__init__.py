@@ -1,6 +1,8 @@
 """Random numbers without keys: PyTorch's names on the global generator.
 
 A draw is one compiled call: it makes its key from the generator's state and samples.
+Begin in `_floats`; `_integers`, `_choices` and `_keys` are made alike. `_parameters`
+are what they are given.
 """
 
 from ._choices import (
