@@ -88,21 +88,21 @@ class Page:
         self.describe = describe
 
     def __call__(self) -> str:
-        return _html(self.describe())
+        return _for_notebooks(self.describe())
 
 
-def _text(said: ToolFacts) -> str:
-    place = _place(said.fn)
+def _in_a_line(said: ToolFacts) -> str:
+    place = _where_written(said.fn)
     parts = [f"{said.tool} of {_signature(said.fn, annotated=False)}"]
     parts += [f" in {place}"] * bool(place)
     parts += [f", {said.so_far}"] * bool(said.so_far)
     return f"<{''.join(parts)}>"
 
 
-def _html(said: ToolFacts) -> str:
+def _for_notebooks(said: ToolFacts) -> str:
     known = [
         ("function", _signature(said.fn, annotated=True)),
-        ("from", _place(said.fn)),
+        ("from", _where_written(said.fn)),
         ("so far", said.so_far),
     ]
     facts = [*(fact for fact in known if fact[1]), *said.facts]
@@ -162,10 +162,10 @@ class ShownFunction(functools.partial[Any], metaclass=_Here):
         return self if instance is None else types.MethodType(self, instance)
 
     def __repr__(self) -> str:
-        return _text(_described(self))
+        return _in_a_line(_described(self))
 
     def _repr_html_(self) -> str:
-        return _html(_described(self))
+        return _for_notebooks(_described(self))
 
     def __reduce__(self) -> str:
         return str(self.__qualname__)  # by reference, as functions are pickled
@@ -220,7 +220,7 @@ class _Short:
         return " ".join(reprlib.repr(self.value).split())  # arrays have several lines
 
 
-def _place(fn: Callable[..., Any]) -> str:
+def _where_written(fn: Callable[..., Any]) -> str:
     while isinstance(fn, functools.partial):
         fn = fn.func
     try:

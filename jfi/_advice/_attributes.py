@@ -15,7 +15,7 @@ from ._wording import statement_with, what_to_write
 
 def advice_for(error: BaseException) -> str | None:
     """The line to write for an attribute that is missing."""
-    owner, name = getattr(error, "obj", None), _name_of(error)
+    owner, name = getattr(error, "obj", None), _missing_attribute(error)
     if name is None:
         return None
     if not isinstance(owner, jax.Array):
@@ -33,7 +33,7 @@ def of_view(error: BaseException) -> str | None:
     return _line_instead(error, "view", OF_ARRAYS["view"])
 
 
-def _name_of(error: BaseException) -> str | None:
+def _missing_attribute(error: BaseException) -> str | None:
     found = re.search(r"has no attribute '?(\w+)", str(error))
     return found[1] if found else None
 

@@ -58,7 +58,7 @@ def of_value(error: BaseException) -> str | None:
         line, general = None, SIZES
     if line is not None:
         line = statement_with(place, line)
-    return of_traced(place, _code(node), needs) + what_to_write(line, general)
+    return of_traced(place, _failed_code(node), needs) + what_to_write(line, general)
 
 
 _ARRAYS_INSTEAD = (
@@ -136,7 +136,7 @@ def of_index(error: BaseException) -> str | None:
             general = ""
         case _:
             needed, general = "an int", SIZES
-    said = of_traced(place, _code(place.node), f"the value of {needed}")
+    said = of_traced(place, _failed_code(place.node), f"the value of {needed}")
     return said + what_to_write(line, general)
 
 
@@ -182,7 +182,7 @@ def of_array(error: BaseException) -> str | None:
     )
     if line is not None and isinstance(place.node, ast.Call):
         line = statement_with(place, line)
-    said = of_traced(place, _code(place.node), needs)
+    said = of_traced(place, _failed_code(place.node), needs)
     return said + what_to_write(line, general.format(jnp=place.alias))
 
 
@@ -253,7 +253,7 @@ def _with_function(call: ast.AST | None, function: str) -> str:
     return ast.unparse(other)
 
 
-def _code(node: ast.AST | str | None) -> str:
+def _failed_code(node: ast.AST | str | None) -> str:
     """What failed, at the beginning of a sentence."""
     match node:
         case str(text):

@@ -275,7 +275,7 @@ def running() -> Generator[None]:
 
 def _await_compiling(compilation: Compilation) -> None:
     """The next compilation of XLA in this thread is that of this program."""
-    on_compiled(_compiled)
+    on_compiled(_note_seconds)
     if _here.waiting is not None:  # it was traced inside this one
         _here.waiting.compiled = "inside"
     # A function that draws is traced inside a program of jfi's.
@@ -284,7 +284,7 @@ def _await_compiling(compilation: Compilation) -> None:
     _here.waiting = compilation if outermost else None
 
 
-def _compiled(seconds: float) -> None:
+def _note_seconds(seconds: float) -> None:
     if _here.waiting is not None:
         _here.waiting.compiling_seconds = seconds
         _here.waiting.compiled, _here.waiting = "anew", None

@@ -84,7 +84,7 @@ def read_options(
             target = _BY_NAME.get(option, option)
             names[target] |= _parameters(function, parameters, option, value)
         elif option in ("warn_after", "max_traces"):
-            rest[option] = _count(function, option, value)
+            rest[option] = _number_of_compilations(function, option, value)
         elif option == "uncompiled":
             rest[option] = _flag(function, option, value)
         elif option == "unused":
@@ -141,7 +141,7 @@ def _parameters(
     return found
 
 
-def _count(function: str, option: str, value: Any) -> int | None:
+def _number_of_compilations(function: str, option: str, value: Any) -> int | None:
     if value is None and option == "max_traces":
         return None
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:

@@ -88,7 +88,7 @@ class _Place:
         self._reader.find_variables(fun)
         state = self._reader.state_of(fun)
         known = _Known(state)
-        made = CompiledFunction(_traced(fun, known, self._reader), options)
+        made = CompiledFunction(_calling(fun, known, self._reader), options)
         # Programs hold the arrays that they were traced with: keep none of before.
         kept = [
             (old, program)
@@ -128,7 +128,7 @@ class CaptureReader:
         values = tuple(self._around(fun).values())
         if most is not None and not is_small((_owner(fun), values), most):
             raise NotComparableError
-        own, around = _key(_owner(fun)), _key(values)
+        own, around = _key_of_values(_owner(fun)), _key_of_values(values)
         classes = () if _CLASSES in self._ignored else own.of_classes
         code = getattr(_function_of(fun), "__code__", None)
         return State(
@@ -142,9 +142,9 @@ class CaptureReader:
         found: dict[Hashable, Any] = {}
         for name, value in self._around(fun).items():
             with contextlib.suppress(NotComparableError):
-                found[name] = _key((value,))
+                found[name] = _key_of_values((value,))
         with contextlib.suppress(NotComparableError):
-            found[_CLASSES] = _key(_owner(fun)).of_classes
+            found[_CLASSES] = _key_of_values(_owner(fun)).of_classes
         return found
 
     def ignore(
@@ -180,7 +180,7 @@ def _owner(fun: Any) -> tuple[Any, ...]:
     return (fun.__self__ if isinstance(fun, types.MethodType) else fun,)
 
 
-def _traced(fun: Any, known: _Known, reader: CaptureReader) -> Callable[..., Any]:
+def _calling(fun: Any, known: _Known, reader: CaptureReader) -> Callable[..., Any]:
     """A function that calls `fun`, keeps its state, and does not keep it alive.
 
     It knows nothing of the programs, which hold it: a cycle would live on after `fun`.
@@ -287,7 +287,7 @@ class _Key(NamedTuple):
     arrays: tuple[WeakIdentity, ...]
 
 
-def _key(values: tuple[Any, ...]) -> _Key:
+def _key_of_values(values: tuple[Any, ...]) -> _Key:
     """The key of some values.
 
     Raises:

@@ -63,7 +63,7 @@ def _matching(
     if found:
         return found
     paths = [leaf.path for leaf in leaves]
-    parts = dict.fromkeys(p for whole in paths for p in _parts(whole))
+    parts = dict.fromkeys(p for whole in paths for p in _with_those_above(whole))
     close = difflib.get_close_matches(path, list(parts), n=3, cutoff=0.5)
     close += [p for p in paths if p.split(".")[-1] == path and p not in close]
     ordered = list(dict.fromkeys([*close, *filter(None, paths)]))
@@ -88,13 +88,13 @@ def places(leaves: Sequence[Leaf]) -> dict[str, set[int]]:
     """The leaves at each path, and below each that is above several."""
     found: dict[str, set[int]] = {}
     for i, leaf in enumerate(leaves):
-        for path in _parts(leaf.path):
+        for path in _with_those_above(leaf.path):
             found.setdefault(path, set()).add(i)
     single = {path: below for path, below in found.items() if len(below) == 1}
     return single | {path: below for path, below in found.items() if len(below) > 1}
 
 
-def _parts(path: str) -> list[str]:
+def _with_those_above(path: str) -> list[str]:
     """A path and all that are above it."""
     steps = path.split(".")
     return [".".join(steps[: n + 1]) for n in range(len(steps))]

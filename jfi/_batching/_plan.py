@@ -94,7 +94,7 @@ def make_plan(tool: str, **options: Any) -> Plan:
         tool,
         _natural(tool, "batch_size", given["batch_size"], 0, size),
         _paths(tool, given["shared"]),
-        _axes(tool, given["batched"]),
+        _checked_axes(tool, given["batched"]),
         given["out_axes"],
         row_draws(tool, given["randomness"]),
         chunk_size,
@@ -139,7 +139,7 @@ def _paths(tool: str, shared: Any) -> tuple[str, ...]:
     raise BatchError(message)
 
 
-def _axes(tool: str, batched: Any) -> tuple[tuple[str, int], ...]:
+def _checked_axes(tool: str, batched: Any) -> tuple[tuple[str, int], ...]:
     if batched is None:
         return ()
     if not isinstance(batched, Mapping) or not all(isinstance(k, str) for k in batched):

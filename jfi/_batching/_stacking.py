@@ -47,8 +47,8 @@ def stack_trees(trees: Iterable[T]) -> T:
     for n, tree in enumerate(found):
         if jax.tree.structure(tree) != structure:
             raise BatchError(_other_structure(first, tree, n))
-    paths, columns = _columns(found)
-    leaves = [_stacked(path, xs) for path, xs in zip(paths, columns, strict=True)]
+    paths, columns = _values_by_leaf(found)
+    leaves = [_stacked_leaf(path, xs) for path, xs in zip(paths, columns, strict=True)]
     return cast("T", ordered_as(first, jax.tree.unflatten(structure, leaves)))
 
 
@@ -104,7 +104,7 @@ def _refuse_marks(tool: str, trees: Sequence[Any]) -> None:
                 raise BatchError(message)
 
 
-def _columns(trees: list[Any]) -> tuple[list[str], list[tuple[Any, ...]]]:
+def _values_by_leaf(trees: list[Any]) -> tuple[list[str], list[tuple[Any, ...]]]:
     """The path of each leaf, and its values in all trees."""
     rows = [jax.tree.leaves(tree) for tree in trees]
     return _paths(trees[0], "tree"), list(zip(*rows, strict=True))
@@ -116,12 +116,12 @@ def _paths(tree: Any, root: str = "tree") -> list[str]:
     ]
 
 
-def _stacked(path: str, values: tuple[Any, ...]) -> Any:
+def _stacked_leaf(path: str, values: tuple[Any, ...]) -> Any:
     """One leaf for all trees."""
     first = values[0]
     for n, value in enumerate(values):
         if is_array_data(first) and is_array_data(value):
-            if _kind(first) != _kind(value):
+            if _shape_and_dtype(first) != _shape_and_dtype(value):
                 raise BatchError(_other_array(path, first, value, n))
         elif not _same_setting(first, value):
             raise BatchError(_other_setting(path, first, value, n))
@@ -143,21 +143,23 @@ def _same_setting(first: Any, value: Any) -> bool:
     if isinstance(first, np.ndarray):  # of text ...
         same = (first.shape, first.dtype) == (value.shape, value.dtype)
         return (
-            same and bool(np.array_equal(first, value)) and _text(first) == _text(value)
+            same
+            and bool(np.array_equal(first, value))
+            and _looks(first) == _looks(value)
         )
     try:
         # What is equal may differ in the types inside: {1} and {True}.
-        return bool(first == value) and _text(first) == _text(value)
+        return bool(first == value) and _looks(first) == _looks(value)
     except Exception:  # of the user's class: what can't be compared is not the same
         return False
 
 
-def _text(x: Any) -> str:
+def _looks(x: Any) -> str:
     """What a value looks like, but for its place in memory."""
     return re.sub("0x[0-9a-fA-F]+", "", repr(x))
 
 
-def _kind(x: Any) -> tuple[Any, Any]:
+def _shape_and_dtype(x: Any) -> tuple[Any, Any]:
     return x.shape, x.dtype
 
 

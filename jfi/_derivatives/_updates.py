@@ -48,7 +48,7 @@ def apply_updates(params: T, updates: Any, scale: Any = 1.0) -> T:
     if given != structure:
         changes = given_by_leaf(updates, structure, "updates", "params")
     new = [
-        x if _is_no_change(change) else _changed(x, change, scale, structure, i)
+        x if _is_no_change(change) else _updated_leaf(x, change, scale, structure, i)
         for i, (x, change) in enumerate(zip(leaves, changes, strict=True))
     ]
     updated: T = jax.tree.unflatten(structure, new)
@@ -59,7 +59,7 @@ def _is_no_change(change: Any) -> bool:
     return is_zero(change) or getattr(change, "dtype", None) == jax.dtypes.float0
 
 
-def _changed(x: Any, change: Any, scale: Any, structure: Any, i: int) -> Any:
+def _updated_leaf(x: Any, change: Any, scale: Any, structure: Any, i: int) -> Any:
     refused = f"updates{leaf_name('', structure, i)} is {described(change)}, params has"
     if not (is_data(change) and is_data(x)):
         instead = pytree_line(change) or "Write None."

@@ -342,7 +342,12 @@ def repeated(flow: Flow) -> list[list[Operation]]:
             continue
         inputs = tuple(canonical.get(v, v) for v in operation.inputs)
         around = tuple(s.number for s in operation.scopes if s.operation is not None)
-        key = operation.name, inputs, around, _key(operation.equation.params)
+        key = (
+            operation.name,
+            inputs,
+            around,
+            _hashable_parameters(operation.equation.params),
+        )
         group = groups.setdefault(key, [])
         group.append(operation)
         first = group[0].number
@@ -352,7 +357,7 @@ def repeated(flow: Flow) -> list[list[Operation]]:
     return [group for group in groups.values() if len(group) > 1]
 
 
-def _key(params: Any) -> Hashable:
+def _hashable_parameters(params: Any) -> Hashable:
     return tuple((name, _hashed(value)) for name, value in sorted(params.items()))
 
 

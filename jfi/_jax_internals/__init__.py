@@ -132,7 +132,7 @@ from ._tracing import (
     is_outermost as is_outermost,
     is_staged as is_staged,
 )
-from ._varying import varying_axes as varying_axes, varying_over as varying_over
+from ._varying_axes import varying_axes as varying_axes, varying_over as varying_over
 
 
 # `jax.Device` comes from jaxlib, which ships no types: this is what checkers see of it.

@@ -129,14 +129,14 @@ def _past_cache() -> Generator[None]:
     if not setting("jax_compilation_cache_dir"):
         yield
         return
-    _count(1)
+    _add_to_compiling(1)
     try:
         yield
     finally:
-        _count(-1)
+        _add_to_compiling(-1)
 
 
-def _count(more: int) -> None:
+def _add_to_compiling(more: int) -> None:
     from jax.experimental.compilation_cache import compilation_cache
 
     global _compiling

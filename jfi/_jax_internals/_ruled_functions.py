@@ -12,7 +12,7 @@ from jax.custom_batching import custom_vmap
 from jax.custom_derivatives import SymbolicZero
 
 from ._loop_calls import ruled_calls
-from ._varying import varying_axes, varying_over
+from ._varying_axes import varying_axes, varying_over
 
 
 def with_rules(

@@ -33,7 +33,7 @@ def trace_context() -> Callable[[], bool] | None:
     seen: list[list[str]] = []
 
     def row(x: Any) -> Any:
-        seen.append(_kinds(trace_ctx.trace, eval_trace))
+        seen.append(_kinds_of_traces(trace_ctx.trace, eval_trace))
         weakref.ref(trace_ctx.trace)
         return x
 
@@ -44,7 +44,7 @@ def trace_context() -> Callable[[], bool] | None:
     return is_top_level if seen == known and _notices_tracing(is_top_level) else None
 
 
-def _kinds(trace: Any, outermost: Any) -> list[str]:
+def _kinds_of_traces(trace: Any, outermost: Any) -> list[str]:
     kinds: list[str] = []
     while trace is not outermost:
         if not hasattr(trace, "parent_trace"):
@@ -129,4 +129,4 @@ def _traces_around() -> list[str]:
     """The kinds of traces in progress, from the inside out: "DynamicJaxprTrace", ..."""
     from jax._src.core import eval_trace, trace_ctx
 
-    return _kinds(trace_ctx.trace, eval_trace)
+    return _kinds_of_traces(trace_ctx.trace, eval_trace)

@@ -109,7 +109,7 @@ class TracedBody:
             raise FoundDraws(function.sources)
         out, counts = function({s: known[s] for s in function.sources}, values)
         self.calls_host |= host_calls() != before
-        return out, [_count(function.draws(s), counts.get(s)) for s in known]
+        return out, [_count_as_tree(function.draws(s), counts.get(s)) for s in known]
 
 
 def _jit(fun: Callable[..., Any], options: Mapping[str, Any]) -> Any:
@@ -293,7 +293,7 @@ class CompiledFunction:
         return self.draw(args, kwargs)
 
 
-def _count(static: int | None, last: Any) -> dict[int, Any]:
+def _count_as_tree(static: int | None, last: Any) -> dict[int, Any]:
     """A number of draws as a tree: the number itself is in its structure, if known."""
     if last is None:
         return {0: None}

@@ -42,7 +42,10 @@ def branch_result(
         for f in functions
     ]
     returned = [types for _, types in traced]
-    if len({_types(t) for t in returned}) > 1 or len(set(structures(*returned))) > 1:
+    if (
+        len({_types_of_results(t) for t in returned}) > 1
+        or len(set(structures(*returned))) > 1
+    ):
         return False, None
     if any(jaxpr.effects for jaxpr, _ in traced):
         return False, None
@@ -75,7 +78,7 @@ def _branch(jaxprs: Sequence[Any], k: int) -> _Branch:
     return branch
 
 
-def _types(returned: Any) -> tuple[Any, ...]:
+def _types_of_results(returned: Any) -> tuple[Any, ...]:
     return tuple((x.shape, x.dtype, x.weak_type) for x in jax.tree.leaves(returned))
 
 

@@ -76,7 +76,7 @@ def check_carry(
             line = None
             if traced is not None:
                 line = origin_of_output(traced, number + shift, _is_wrong(old, new))
-            raise LoopError(_changed(names, path_name("", path), old, new, line))
+            raise LoopError(_other_type(names, path_name("", path), old, new, line))
 
 
 def check_structure(names: Names, before: Any, after: Any) -> None:
@@ -177,7 +177,7 @@ def _is_wrong(old: Any, new: Any) -> Callable[[Any], bool]:
     return is_wrong
 
 
-def _changed(
+def _other_type(
     names: Names, path: str, old: Any, new: Any, line: tuple[str, int] | None
 ) -> str:
     """The message for a leaf that comes out of the body as another type."""

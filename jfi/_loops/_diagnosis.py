@@ -53,7 +53,7 @@ def explained_scan(f: Any, init: Any, xs: Any, length: Any) -> Any:
         _check_rows(xs, length)
         row = jax.tree.map(lambda x: _typed(x, drop=1), xs)
         names = names_in("scan", f)
-        traced, out = _traced(f, jax.tree.map(_typed, init), row)
+        traced, out = _new_trace(f, jax.tree.map(_typed, init), row)
         check_pair(names, out)
         check_carry(names, jax.tree.map(_typed, init), out[0], traced)
 
@@ -78,9 +78,9 @@ def explained_while(cond_fun: Any, body_fun: Any, init_val: Any) -> Any:
         check_arrays("while_loop", init_val, "init_val")
         init = jax.tree.map(_typed, init_val)
         check_condition(
-            "while_loop", function_name(cond_fun), _traced(cond_fun, init)[1]
+            "while_loop", function_name(cond_fun), _new_trace(cond_fun, init)[1]
         )
-        traced, out = _traced(body_fun, init)
+        traced, out = _new_trace(body_fun, init)
         check_carry(
             names_in("while_loop", body_fun, start="init_val"), init, out, traced
         )
@@ -94,7 +94,7 @@ def explained_fori(body_fun: Any, lower: Any, init_val: Any) -> Any:
     def explain() -> None:
         check_arrays("fori_loop", init_val, "init_val")
         init = jax.tree.map(_typed, init_val)
-        traced, out = _traced(body_fun, _typed(lower), init)
+        traced, out = _new_trace(body_fun, _typed(lower), init)
         names = names_in("fori_loop", body_fun, position=1, start="init_val")
         check_carry(names, init, out, traced)
 
@@ -109,7 +109,7 @@ def explained_branches(
     def explain() -> None:
         check_arrays(what, operands, "operands")
         args = jax.tree.map(_typed, tuple(operands))
-        (_, first), *others = (_traced(function, *args) for function in functions)
+        (_, first), *others = (_new_trace(function, *args) for function in functions)
         for name, function, (traced, out) in zip(
             names[1:], functions[1:], others, strict=True
         ):
@@ -193,7 +193,7 @@ def _what(out: Any) -> str:
     return f"a {type(out).__name__}"
 
 
-def _traced(function: Any, *args: Any) -> tuple[Any, Any]:
+def _new_trace(function: Any, *args: Any) -> tuple[Any, Any]:
     """A new trace of a function: its jaxpr, and the types that it returns."""
     traced: Any = jax.make_jaxpr(
         lambda *args: in_scope(Pretending(), function, *args), return_shape=True

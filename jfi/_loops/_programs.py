@@ -142,7 +142,7 @@ class _EagerLoop:
         self._operation = operation
         name = operation.__name__  # what messages call it
         self._reasons = Reasons(name)
-        compiled = with_variables(_traced, name, operation=operation)
+        compiled = with_variables(_traced_operation, name, operation=operation)
         options = {**OPTIONS, "traced": "data"}
         self._calls = Calls(compiled, options, varying=("functions",))
         self._calls.programs.keep_at_most(MAX_SETTINGS)
@@ -183,7 +183,7 @@ class _EagerLoop:
 operation: Any = None
 
 
-def _traced(functions: tuple[Any, ...], data: Any, settings: Any) -> Any:
+def _traced_operation(functions: tuple[Any, ...], data: Any, settings: Any) -> Any:
     fresh = [renewed(function) for function in functions]
     tracers, rest = partition(data, is_tracer)
 

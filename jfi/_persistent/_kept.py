@@ -28,11 +28,11 @@ from .._jit._executables import Jitted
 from .._random._streams import current
 from .._random.traced import FoundDraws, source_of
 from ._asked_for import AskedFor, asked_for, form_of, kind_of_key
+from ._custom_rules import fingerprint_of_rules
 from ._description import Describing, ProgramDescription
 from ._environment import debugging
 from ._places import LEDGER, Places
 from ._records import Record, dump_tree, load_tree
-from ._rules import fingerprint_of_rules
 from ._served import GoneError
 
 

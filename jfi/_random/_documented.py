@@ -54,7 +54,7 @@ def complete(function: Function, *, dtype: str | None = None) -> Function:
     names = list(inspect.signature(function).parameters)
     own = names[: names.index("size")] if "size" in names else []
     shared = {
-        "size": _size(own),
+        "size": _size_in_words(own),
         "key": _KEY,
         "dtype": _float(own) if dtype is None else dtype,
         "device": _DEVICE,
@@ -69,7 +69,7 @@ def complete(function: Function, *, dtype: str | None = None) -> Function:
     return function
 
 
-def _size(own: list[str]) -> str:
+def _size_in_words(own: list[str]) -> str:
     if not own:
         return "The shape; one number if not given."
     together = " together" if own[1:] else ""

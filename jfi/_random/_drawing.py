@@ -24,7 +24,7 @@ from .._arrays._placement import (
 from .._errors import RandomError
 from .._jax_internals import Device, at_top_level
 from .._values import is_numeric
-from ._ahead import KindOfDraw
+from ._in_advance import KindOfDraw
 from ._seeding import one_key
 from ._streams import current
 from .traced import next_key_data

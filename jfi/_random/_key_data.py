@@ -46,7 +46,7 @@ def wrap_key(data: Any, impl: Hashable | None = None) -> jax.Array:
     """
     if is_key(data):
         typed: jax.Array = data
-        _chosen(_name_of(typed), impl)
+        _chosen(_name_of_algorithm(typed), impl)
         return typed
     if isinstance(data, dict):
         return _from_record(data, impl)
@@ -77,7 +77,7 @@ def unwrap_key(key: jax.Array) -> dict[str, Any]:
     typed = _known(key, "unwrap_key")
     words = np.asarray(jax.random.key_data(typed))
     return {
-        "impl": _name_of(typed),
+        "impl": _name_of_algorithm(typed),
         "shape": list(typed.shape),
         "words": words.tolist(),
     }
@@ -101,7 +101,7 @@ def key_repr(key: jax.Array) -> Any:
         RandomError: Not a key, or a key under a transformation, which has no words yet.
     """
     typed = _known(key, "key_repr")
-    name = _name_of(typed)
+    name = _name_of_algorithm(typed)
     words = np.asarray(jax.random.key_data(typed))
 
     def listed(part: Any, depth: int) -> Any:
@@ -133,7 +133,7 @@ def _from_record(data: dict[Any, Any], impl: Hashable | None) -> jax.Array:
     if words.size != np.prod(shape, dtype=int):
         raise RandomError(
             f"wrap_key() got {words.size} words for keys of shape {data['shape']}; "
-            f"{name} has keys of {_counted(own)}."
+            f"{name} has keys of {_number_of_words(own)}."
         )
     return _from_words(words.reshape(shape), chosen)
 
@@ -206,7 +206,7 @@ def _from_words(words: Any, impl: Hashable | None) -> jax.Array:
     if words.ndim < len(own) or words.shape[words.ndim - len(own) :] != own:
         raise RandomError(
             f"wrap_key() got words of shape {words.shape}, but keys of {name} have "
-            f"{_counted(own)} in the last dimension. {_sizes(words.shape)}"
+            f"{_number_of_words(own)} in the last dimension. {_sizes(words.shape)}"
         )
     given: Any = impl
     typed: jax.Array = jax.random.wrap_key_data(jnp.asarray(words), impl=given)
@@ -223,7 +223,7 @@ def _sizes(shape: tuple[int, ...]) -> str:
     return f"Words of each implementation: {sizes}."
 
 
-def _counted(shape: tuple[int, ...]) -> str:
+def _number_of_words(shape: tuple[int, ...]) -> str:
     return f"{int(np.prod(shape))} word{'s' * (shape != (1,))}"
 
 
@@ -234,7 +234,7 @@ def _implementation(impl: Hashable | None) -> tuple[str, tuple[int, ...]]:
 
     def words_of_a_key() -> jax.Array:
         key = jax.random.key(0, impl=given)
-        names.append(_name_of(key))
+        names.append(_name_of_algorithm(key))
         return jax.random.key_data(key)
 
     try:
@@ -248,7 +248,7 @@ def _implementation(impl: Hashable | None) -> tuple[str, tuple[int, ...]]:
     return names[0], shape
 
 
-def _name_of(key: jax.Array) -> str:
+def _name_of_algorithm(key: jax.Array) -> str:
     """The name of a key's implementation, of which JAX may have only an object."""
     impl = jax.random.key_impl(key)
     return impl if isinstance(impl, str) else repr(impl)

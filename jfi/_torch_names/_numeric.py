@@ -234,11 +234,15 @@ def _common_dtype(arrays: list[jax.Array]) -> np.dtype[Any] | None:
     for group in ([a for a in strong if a.ndim], [a for a in strong if not a.ndim]):
         if group:
             found = jnp.result_type(*group)
-            dtype = found if dtype is None or _kind(found) > _kind(dtype) else dtype
+            dtype = (
+                found
+                if dtype is None or _rank_of_dtype(found) > _rank_of_dtype(dtype)
+                else dtype
+            )
     return dtype
 
 
-def _kind(dtype: np.dtype[Any]) -> int:
+def _rank_of_dtype(dtype: np.dtype[Any]) -> int:
     """Rank of a dtype among bools, integers and floats."""
     return jnp.issubdtype(dtype, jnp.number) + jnp.issubdtype(dtype, jnp.floating)
 

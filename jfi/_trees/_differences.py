@@ -19,7 +19,7 @@ def first_difference(path: str, one: Any, other: Any) -> tuple[str, str, str]:
     Returns:
         The place, and what stands there in each tree.
     """
-    below, also_below = _parts(one), _parts(other)
+    below, also_below = _children_by_name(one), _children_by_name(other)
     if type(one) is not type(other) or below.keys() != also_below.keys():
         return path, _seen(one, below), _seen(other, also_below)
     for name, part in below.items():
@@ -31,7 +31,7 @@ def first_difference(path: str, one: Any, other: Any) -> tuple[str, str, str]:
     return _other_settings(path, one, other)
 
 
-def _parts(x: Any) -> dict[str, Any]:
+def _children_by_name(x: Any) -> dict[str, Any]:
     """The children of a tree's topmost node by name; none for a leaf."""
     found, _ = jax.tree_util.tree_flatten_with_path(x, is_leaf=lambda y: y is not x)
     return {path_name("", path): part for path, part in found if path}

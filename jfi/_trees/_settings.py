@@ -249,33 +249,37 @@ def _shown(rest: Rest) -> str:
 
 
 def _constant(rest: Rest) -> KeyedValue:
-    keys = tuple(_key(leaf, ()) for leaf in rest.others)
+    keys = tuple(_setting_key(leaf, ()) for leaf in rest.others)
     return KeyedValue((rest.structure, rest.is_taken, keys), rest)
 
 
-def _key(x: Any, around: tuple[int, ...]) -> Hashable:
+def _setting_key(x: Any, around: tuple[int, ...]) -> Hashable:
     """A key of a setting, with all that may change in it."""
     if isinstance(x, (bool, int, float, complex)):
         return number_key(x)
     if (parts := _parts_of_function(x)) is not None:
-        return type(x), tuple(_key(part, around) for part in parts)
+        return type(x), tuple(_setting_key(part, around) for part in parts)
     if is_fixed(x) and isinstance(x, Hashable) and not isinstance(x, tuple):
         return type(x), x
     if isinstance(x, np.ndarray):  # one that was declared to be no data
-        return _key(x.tolist(), around) if x.dtype.hasobject else contents_key(x)
+        return (
+            _setting_key(x.tolist(), around) if x.dtype.hasobject else contents_key(x)
+        )
     if id(x) in around:
         return id(x)
     around = (*around, id(x))
     if isinstance(x, (set, frozenset)):
-        return type(x), frozenset(_key(item, around) for item in x)
+        return type(x), frozenset(_setting_key(item, around) for item in x)
     if isinstance(x, (list, tuple)):
-        return type(x), tuple(_key(item, around) for item in x)
+        return type(x), tuple(_setting_key(item, around) for item in x)
     if isinstance(x, dict):
-        return type(x), tuple((key, _key(v, around)) for key, v in x.items())
+        return type(x), tuple((key, _setting_key(v, around)) for key, v in x.items())
     if isinstance(x, bytearray):
         return bytearray, bytes(x)
     attributes = own_attributes(x).items()
-    return identity_key(x), tuple((name, _key(v, around)) for name, v in attributes)
+    return identity_key(x), tuple(
+        (name, _setting_key(v, around)) for name, v in attributes
+    )
 
 
 def _parts_of_function(x: Any) -> tuple[Any, ...] | None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 from ..._values import KeyedValue, identity_key, number_key
 from .._modes import Mode
 from .._reading import Read
-from .._sources import Source as Source
+from .._source_text import Source as Source
 
 
 # The part is hashable; a checker can't see that classes and `Any` are.

@@ -319,11 +319,11 @@ def _reaching_names(x: Any, attributes: Mapping[str, Any]) -> set[str]:
     return {
         name
         for name, value in attributes.items()
-        if any(id(part) in found for part in _parts(value))
+        if any(id(part) in found for part in _with_contents(value))
     }
 
 
-def _parts(value: Any) -> Iterator[Any]:
+def _with_contents(value: Any) -> Iterator[Any]:
     """A value, and what is in it if it is a container, and so on."""
     below, met = [value], set[int]()
     while below:

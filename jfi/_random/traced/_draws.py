@@ -66,7 +66,7 @@ class _Rules:
     impl: Any
 
     def key(self, words: Any, count: Any) -> jax.Array:
-        key: jax.Array = _key(self.impl, words, count)
+        key: jax.Array = _key_from_words(self.impl, words, count)
         return key
 
     def rows(self, key: Any, size: int) -> jax.Array:
@@ -79,7 +79,7 @@ class _Rules:
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def _key(impl: Any, words: jax.Array, count: jax.Array) -> jax.Array:
+def _key_from_words(impl: Any, words: jax.Array, count: jax.Array) -> jax.Array:
     return key_of_state(impl, jnp.append(words, count))
 
 
