@@ -110,9 +110,9 @@ def _explain(create: Callable[..., Any], rule: str, data: tuple[str, ...]) -> No
     """Add what is the same for all to the docstring."""
     if create.__doc__ is None:  # under `python -OO`
         return
-    names = listed([f"`{n}`" for n in data])
+    of_data = listed([f"`{n}`" for n in data])
     shared = {
-        "dtype": rule.format(data=names),
+        "dtype": rule.format(data=of_data),
         "device": "Where to create it; see `resolve_device`.",
         "out_sharding": f"As in `jax.numpy.{create.__name__}`.",
     }
