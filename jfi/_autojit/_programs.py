@@ -68,7 +68,7 @@ class Program:
     """The compiled code for one graph of arguments. It holds no argument itself.
 
     Attributes:
-        compiled: Takes the arrays and numbers of a call, and gives its outcome.
+        compiled: Takes the arrays and numbers of a call, and returns its outcome.
         succeeded: Whether it ever ran; JAX would run it slowly for ever if it did not.
         calls: How many calls were not recognised by a layout.
         places: The layouts that use it, and its settings there.

@@ -14,7 +14,7 @@ from ._options import Options
 def split_options(jit: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
     """The options that hold for all arrays, and a tree of shardings for the result.
 
-    What the compiled function gives back holds more than the result, so that JAX can't
+    What the compiled function returns holds more than the result, so that JAX can't
     be given that tree.
     """
     shardings = jit.get("out_shardings")

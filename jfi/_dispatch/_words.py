@@ -28,7 +28,7 @@ WORDS: dict[str, dict[str, str]] = {
     **dict.fromkeys(["rot90", "tensordot"], _AXES),
 }
 
-#: Where PyTorch's function of this name gives something else: what to write.
+#: Where PyTorch's function of this name returns something else: what to write.
 MEANS_ELSE = {
     "gradient": "PyTorch's returns a tuple, NumPy's one array for one axis. Write "
     "jnp.gradient(x, axis={dim}).",
@@ -73,7 +73,7 @@ def several(name: str, dim: Any) -> Any:
 
 
 def refuse(name: str, dim: object) -> NoReturn:
-    """Refuse PyTorch's words where its function gives something else."""
+    """Refuse PyTorch's words where its function returns something else."""
     written = dim if isinstance(dim, (int, tuple, list)) else None
     advice = MEANS_ELSE.get(name, _DIVIDES_BY).format(name=name, dim=written)
     words = " or ".join(WORDS[name])

@@ -35,7 +35,7 @@ def deserialized(
     Args:
         code: What `serialized` gave.
         n_arguments: How many arrays it takes.
-        n_results: How many it gives.
+        n_results: How many it returns.
         device: Where it runs.
 
     Raises:

@@ -53,7 +53,7 @@ def setting(name: str) -> Any:
 def refuse_64_bits() -> bool:
     """Let JAX refuse 64-bit dtypes that are asked for where there are none.
 
-    By default it warns, and gives 32 bits. Its third choice gives the dtype, and takes
+    By default it warns, and takes 32 bits. Its third choice takes the dtype, and takes
     digits of 32 bits in many places: `x * (1 / 3)` has an error of 1e-8.
 
     Returns:

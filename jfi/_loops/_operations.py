@@ -129,7 +129,7 @@ def _is_in_batch() -> bool:
     """Whether this is inside `vmap`, and makes no random draws.
 
     Answer as in the real run while jfi looks for draws, also past `functionalize`: JAX
-    keeps that trial trace, and gives it again as the trace of the call.
+    keeps that trial trace, and takes it again as the trace of the call.
     """
     return is_under_vmap(until=_nothing if is_refusing() else functionalize)
 

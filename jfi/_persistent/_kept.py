@@ -117,7 +117,7 @@ class _Program(NamedTuple):
 
 
 class KeptJitted:
-    """Stands for what `jax.jit` gives.
+    """Stands for what `jax.jit` returns.
 
     A call looks up what was compiled for such arrays. Inside a transformation, and for
     what can't be kept, it is what `jax.jit` makes of the function.

@@ -87,7 +87,7 @@ class StreamOrigin:
         return state
 
     def in_child_process(self) -> "StreamOrigin":
-        """One that gives other numbers, for the child of a fork."""
+        """One with other numbers, for the child of a fork."""
         return StreamOrigin(self._seed, os.getpid())
 
 

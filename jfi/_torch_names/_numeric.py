@@ -52,11 +52,11 @@ def norm(
         p: A number for `sum(abs(x) ** p) ** (1 / p)`, with `inf`, `-inf` and `0` as
             its limits; `"fro"` or None for 2; `"nuc"` for the sum of the singular
             values. A number treats a matrix as a long vector: for the matrix norms
-            that NumPy gives there write `jnp.linalg.norm(x, ord)`.
+            that NumPy returns there write `jnp.linalg.norm(x, ord)`.
         dim: The dimension or dimensions to go over; None or `()` for all.
         keepdim: Whether these stay as dimensions of size one.
         dtype: The dtype to compute in, not narrower than that of `input`.
-        ord: NumPy's word for `p`; refused where NumPy would give a matrix norm.
+        ord: NumPy's word for `p`; refused where NumPy would return a matrix norm.
         axis: NumPy's word for `dim`.
         keepdims: NumPy's word for `keepdim`.
 

@@ -24,7 +24,7 @@ def index_select(
     """Pick whole rows (or columns ...) by their numbers.
 
     Indices are counted from the start, and one that is out of range is refused. Where
-    they can't be looked at, it gives what `gather` gives: NaN for floats.
+    they can't be looked at, it returns what `gather` returns: NaN for floats.
 
     >>> import jfi as jnp
     >>> x = jnp.arange(6).reshape(3, 2)
@@ -139,7 +139,7 @@ def _scatter(
 
 
 def _indices(index: object, function: str) -> jax.Array:
-    """An integer array; an empty one of floats is what `array([])` gives."""
+    """An integer array; an empty one of floats is what `array([])` returns."""
     picks = as_array(index, function, "index")
     if not is_integer(picks.dtype) and picks.size:
         raise TypeError(

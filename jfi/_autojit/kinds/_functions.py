@@ -144,7 +144,7 @@ def _guard_attributes(source: Source, name: str, before: int) -> list[str]:
 
 
 def as_variables(found: Any) -> dict[str, Any]:
-    """The dict of variables; where a call gives them back they come as the module's."""
+    """The dict of variables; where a call returns them they come as the module's."""
     variables: dict[str, Any] = found.all if isinstance(found, Variables) else found
     return variables
 

@@ -339,7 +339,7 @@ def _with_contents(value: Any) -> Iterator[Any]:
 
 
 def _flattened_names(cls: type, names: Collection[str]) -> set[str]:
-    """Which attributes flattening gives: it is tried on an object of marks."""
+    """Which attributes flattening returns: it is tried on an object of marks."""
     marks = {name: object() for name in names}
     marked = new(cls)
     set_attributes(marked, marks)

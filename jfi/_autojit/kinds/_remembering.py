@@ -53,7 +53,7 @@ class Remembered(NamedTuple):
     key: Hashable
 
     def holds(self) -> bool:
-        """Whether the function still gives this."""
+        """Whether the function still returns this."""
         try:
             found = _call_outside(self.fn, self.args, self.kwargs)
             return _constant_key(found) == self.key

@@ -47,7 +47,7 @@ class BSpline(Interpolator):
         c: Coefficients, with n (or more, unused) along `axis`.
         k: The degree.
         extrapolate: Outside `t[k]` to `t[n]`: True takes the first and the last
-            polynomial, False gives NaN, "periodic" repeats.
+            polynomial, False returns NaN, "periodic" repeats.
         axis: Which axis of c belongs to the knots.
 
     Raises:

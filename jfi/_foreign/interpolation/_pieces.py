@@ -50,7 +50,7 @@ class PPoly(Interpolator):
             value is `sum(c[j, i] * (x - knots[i]) ** (k - 1 - j))`.
         x: `(m + 1,)` knots, which increase.
         extrapolate: Outside the knots: True takes the first and the last polynomial,
-            False gives NaN, "periodic" repeats. None is True.
+            False returns NaN, "periodic" repeats. None is True.
         axis: Where the results have the axes of the points.
 
     Raises:

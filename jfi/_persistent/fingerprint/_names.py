@@ -5,7 +5,7 @@ from typing import Any
 
 
 def differs_by_process(name: str, fn: types.FunctionType) -> bool:
-    """Whether a builtin that a function calls gives another number in each process."""
+    """Whether a builtin that a function calls differs from process to process."""
     return name in ("hash", "id") and fn.__name__ != "__hash__"  # of dataclasses
 
 

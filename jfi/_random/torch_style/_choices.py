@@ -186,7 +186,7 @@ def dropout(
     Args:
         input: A float or complex array.
         p: The probability to be dropped, one number.
-        training: False gives the input back.
+        training: False returns the input.
 
     Returns:
         An array like `input`.
