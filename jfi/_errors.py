@@ -14,7 +14,7 @@ Python user would expect, so that either can be caught:
     │   └── DeviceError (RuntimeError)          ... or a device
     ├── DerivativeError (TypeError)         what has no derivative
     │   └── TangentError (ValueError)           ... or a tangent that does not fit
-    ├── FingerprintError (ValueError)       a function whose identity can't be told
+    ├── FingerprintError (ValueError)       a function that can't be identified
     ├── HaikuError (TypeError)              what from_haiku can't wrap
     ├── ImageError (TypeError, ValueError)  what a filter of images can't take
     ├── InterpolationError (TypeError, ValueError)  knots or values that don't fit

@@ -35,21 +35,21 @@ F = TypeVar("F", bound=Callable[..., Any])
 HTML = "_repr_html_"  # what notebooks ask objects for
 
 
-def shown(function: F, tell: "str | Callable[[], Told]") -> F:
+def shown(function: F, describe: "str | Callable[[], ToolFacts]") -> F:
     """What a tool returns: a function that shows what it is.
 
     Args:
         function: A function that the tool has made, with the user's as `__wrapped__`.
-        tell: The name of the tool; or what says more. It may not hold `function`, whose
-            attribute it may become: that would outlive its last use.
+        describe: The name of the tool; or what returns more facts. It may not hold
+            `function`, whose attribute it may become: that would outlive its last use.
     """
     wrapped = cast("Any", function).__wrapped__
     if is_in_class_body(wrapped):
-        if isinstance(tell, str):
-            tell = functools.partial(Told, tell, wrapped)
-        setattr(function, HTML, Page(tell))
+        if isinstance(describe, str):
+            describe = functools.partial(ToolFacts, describe, wrapped)
+        setattr(function, HTML, Page(describe))
         return function
-    return cast("F", ShownFunction(function, tell))
+    return cast("F", ShownFunction(function, describe))
 
 
 def shown_as(tool: str) -> Callable[[F], F]:
@@ -65,7 +65,7 @@ def is_in_class_body(fn: object) -> bool:
     return owner != "<locals>" and not is_named(fn)
 
 
-class Told(NamedTuple):
+class ToolFacts(NamedTuple):
     """What there is to say of a function.
 
     Attributes:
@@ -84,29 +84,29 @@ class Told(NamedTuple):
 class Page:
     """The form for notebooks, as an attribute of a function."""
 
-    def __init__(self, tell: "Callable[[], Told]") -> None:
-        self.tell = tell
+    def __init__(self, describe: "Callable[[], ToolFacts]") -> None:
+        self.describe = describe
 
     def __call__(self) -> str:
-        return _html(self.tell())
+        return _for_notebooks(self.describe())
 
 
-def _text(told: Told) -> str:
-    place = _place(told.fn)
-    parts = [f"{told.tool} of {_signature(told.fn, annotated=False)}"]
+def _in_a_line(said: ToolFacts) -> str:
+    place = _where_written(said.fn)
+    parts = [f"{said.tool} of {_signature(said.fn, annotated=False)}"]
     parts += [f" in {place}"] * bool(place)
-    parts += [f", {told.so_far}"] * bool(told.so_far)
+    parts += [f", {said.so_far}"] * bool(said.so_far)
     return f"<{''.join(parts)}>"
 
 
-def _html(told: Told) -> str:
+def _for_notebooks(said: ToolFacts) -> str:
     known = [
-        ("function", _signature(told.fn, annotated=True)),
-        ("from", _place(told.fn)),
-        ("so far", told.so_far),
+        ("function", _signature(said.fn, annotated=True)),
+        ("from", _where_written(said.fn)),
+        ("so far", said.so_far),
     ]
-    facts = [*(fact for fact in known if fact[1]), *told.facts]
-    return html_facts(told.tool, facts)
+    facts = [*(fact for fact in known if fact[1]), *said.facts]
+    return html_facts(said.tool, facts)
 
 
 def times(n: int) -> str:
@@ -126,11 +126,11 @@ class ShownFunction(functools.partial[Any], metaclass=_Here):
     # but for the two that begin with `_jfi`.
     #
     # _jfi_function: That function.
-    # _jfi_tell: The name of the tool that made it, whose `__wrapped__` is the user's
-    #     function; or what says more.
+    # _jfi_describe: The name of the tool that made it, whose `__wrapped__` is the
+    #     user's function; or what returns more facts.
     if TYPE_CHECKING:
         # No annotations: those of the class would hide those of the function.
-        _jfi_function = _jfi_tell = cast("Any", None)
+        _jfi_function = _jfi_describe = cast("Any", None)
     else:  # type checkers want these to be what they are in other classes
         _jfi_function = functools.partial.func
         func = property(lambda self: _own(self, "func", self._jfi_function))
@@ -143,10 +143,10 @@ class ShownFunction(functools.partial[Any], metaclass=_Here):
         __module__ = property(attrgetter("_jfi_function.__module__"))
 
     def __new__(
-        cls, function: Any, tell: "str | Callable[[], Told]"
+        cls, function: Any, describe: "str | Callable[[], ToolFacts]"
     ) -> "ShownFunction":
         self = functools.partial.__new__(cls, function)
-        object.__setattr__(self, "_jfi_tell", tell)
+        object.__setattr__(self, "_jfi_describe", describe)
         return self
 
     def __getattr__(self, name: str) -> Any:
@@ -162,10 +162,10 @@ class ShownFunction(functools.partial[Any], metaclass=_Here):
         return self if instance is None else types.MethodType(self, instance)
 
     def __repr__(self) -> str:
-        return _text(_told(self))
+        return _in_a_line(_described(self))
 
     def _repr_html_(self) -> str:
-        return _html(_told(self))
+        return _for_notebooks(_described(self))
 
     def __reduce__(self) -> str:
         return str(self.__qualname__)  # by reference, as functions are pickled
@@ -180,11 +180,13 @@ class ShownFunction(functools.partial[Any], metaclass=_Here):
 ShownFunction.__name__ = "function"  # in messages: "got a function for ..."
 
 
-def _told(function: ShownFunction) -> Told:
-    tell = getattr(function, "_jfi_tell")  # noqa: B009 - it is private to this module
-    by_name = isinstance(tell, str)
-    told: Told = Told(tell, function.__wrapped__) if by_name else tell()
-    return told
+def _described(function: ShownFunction) -> ToolFacts:
+    # As text: the attribute is private to this module, and the class has its own rules.
+    describe = getattr(function, "_jfi_describe")  # noqa: B009
+    if isinstance(describe, str):
+        return ToolFacts(describe, function.__wrapped__)
+    facts: ToolFacts = describe()
+    return facts
 
 
 def _own(function: ShownFunction, name: str, default: Any) -> Any:
@@ -218,7 +220,7 @@ class _Short:
         return " ".join(reprlib.repr(self.value).split())  # arrays have several lines
 
 
-def _place(fn: Callable[..., Any]) -> str:
+def _where_written(fn: Callable[..., Any]) -> str:
     while isinstance(fn, functools.partial):
         fn = fn.func
     try:

@@ -10,7 +10,7 @@ _NUMBER = "padding:0 1em 0 0; text-align:right; font-variant-numeric:tabular-num
 _TEXT = "text-align:left; white-space:pre-wrap; font-family:monospace"
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def aligned_lines(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """Rows as lines: the first and the last column are words, others numbers."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     last = len(widths) - 1

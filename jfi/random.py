@@ -4,9 +4,9 @@
 >>> x = jnp.random.gamma(2.0, size=3)
 >>> y = jnp.random.gamma(jnp.key(0), 2.0, (3,))
 
-A typed key in the first place, or `key=` together with names of arguments that only
-`jax.random` has (`shape=`, `minval=`), gives exactly what `jax.random` gives. All else
-is NumPy's, with `key=`, `dtype=` and `device=` besides.
+With a typed key in the first place, or `key=` together with names of arguments that
+only `jax.random` has (`shape=`, `minval=`), a call is that of `jax.random`. All else is
+NumPy's, with `key=`, `dtype=` and `device=` besides.
 """
 
 import typing as _typing

@@ -99,7 +99,7 @@ class _Comparison:
         self._function, self._original = function, original
         self._rtol, self._atol = rtol, atol
         self._leaves, self._tree = jax.tree.flatten(tuple(args))
-        self._floats = [k for k, x in enumerate(self._leaves) if _is_inexact(x)]
+        self._floats = [k for k, x in enumerate(self._leaves) if _has_rounding(x)]
 
     def expected(self, args: Sequence[Any]) -> list[Any]:
         """The leaves of the original's result, as NumPy arrays."""
@@ -130,7 +130,9 @@ class _Comparison:
                 raise ComparisonError(
                     f"compare(): {place} is a {type(got).__name__}, no array of JAX."
                 )
-            if got.shape != want.shape or _kind(got) != _kind(want):
+            if got.shape != want.shape or _kind_of_numbers(got) != _kind_of_numbers(
+                want
+            ):
                 raise ComparisonError(
                     f"compare(): {place} is {got.dtype}{list(got.shape)}, and in the "
                     f"original {want.dtype}{list(want.shape)}."
@@ -138,7 +140,7 @@ class _Comparison:
             self._numbers(place, np.asarray(got), want, factor)
 
     def _numbers(self, place: str, got: Any, want: Any, factor: float) -> None:
-        exact = _kind(want) not in "fc"
+        exact = _kind_of_numbers(want) not in "fc"
         precision = 0.0 if exact else factor * max(_precision(got), _precision(want))
         if got.dtype == jnp.bfloat16:
             got = got.astype(np.float32)
@@ -183,7 +185,7 @@ class _Comparison:
 
         def function(*values: Any) -> list[Any]:
             found = jax.tree.leaves(self._function(*self.with_floats(values)))
-            return [x for x in found if _is_inexact(x)]
+            return [x for x in found if _has_rounding(x)]
 
         slopes = self._differences(directions)
         if not slopes:
@@ -228,7 +230,7 @@ class _Comparison:
         return [
             (high - low) / (2 * step)
             for high, low in zip(*ends, strict=True)
-            if _is_inexact(high)
+            if _has_rounding(high)
         ]
 
 
@@ -264,18 +266,18 @@ def _numpy(x: Any) -> Any:
     )
 
 
-def _is_inexact(x: Any) -> bool:
+def _has_rounding(x: Any) -> bool:
     is_number = hasattr(x, "dtype") or isinstance(x, (float, complex))
     return is_number and bool(jnp.issubdtype(jnp.result_type(x), jnp.inexact))
 
 
-def _kind(x: Any) -> str:
+def _kind_of_numbers(x: Any) -> str:
     kind = np.dtype(x.dtype).kind
     return "f" if x.dtype == jnp.bfloat16 else "i" if kind == "u" else kind
 
 
 def _precision(x: Any) -> float:
-    if _kind(x) not in "fc":
+    if _kind_of_numbers(x) not in "fc":
         return 0.0
     return 200 * float(jnp.finfo(x.dtype).eps)  # type: ignore[no-untyped-call]
 

@@ -38,7 +38,7 @@ def share_contexts():
 
 
 def is_lowering():
-    """Whether this thread is inside of a context."""
+    """Whether this thread is inside a context."""
     try:
         return mlir.ir.Context.current is not None
     except ValueError:  # "No current Context"

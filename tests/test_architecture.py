@@ -1,7 +1,10 @@
 """The shape of the code itself: who imports whom, how long things get."""
 
 import ast
+import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -126,6 +129,60 @@ def test_the_map_names_every_room():
         if f.is_relative_to(ROOT / "jfi")
     }
     assert {name.removesuffix(".py") for name in names} == set(FLOOR)
+
+
+def rooms_of_the_map():
+    """Each room that has a table in the map, and the files and folders in it."""
+    rooms = re.findall(
+        r"^\| (?:module \()?in `(\w+)`\)? \| holds \|\n\|[ -|]+\n((?:\|.+\n)+)",
+        MAP,
+        re.MULTILINE,
+    )
+    for room, rows in rooms:
+        cells = " ".join(row.split("|")[1] for row in rows.splitlines())
+        yield ROOT / "jfi" / room, re.findall(r"`([\w/]+)`", cells)
+
+
+def test_the_map_names_the_files_of_rooms():
+    tables = list(rooms_of_the_map())
+    assert len(tables) > 6
+    for folder, named in tables:
+        places = {folder / name for name in named}
+        assert [
+            x for x in places if not (x.is_dir() or x.with_suffix(".py").exists())
+        ] == []
+        files = [f.with_suffix("") for f in folder.rglob("[!_]*.py")]
+        files += [f.with_suffix("") for f in folder.rglob("_[!_]*.py")]
+        assert [f for f in files if not places & {f, *f.parents}] == []
+
+
+def test_a_folder_says_what_it_holds():
+    for init in ROOT.glob("jfi/_*/**/__init__.py"):
+        folder = init.parent
+        names = re.findall(r"`(_\w+)", ast.get_docstring(ast.parse(init.read_text())))
+        around = (folder, ROOT / "jfi")
+        places = {place for a in around for place in (*a.glob("_*"), *a.glob("_*.py"))}
+        assert set(names) <= {place.stem for place in places}, init
+
+
+def complex_functions():
+    """Where functions with 12 branches or more are, by ruff."""
+    command = [sys.executable, "-m", "ruff", "check", "--select=C901", "--isolated"]
+    command += ["--config=lint.mccabe.max-complexity=11", "--output-format=json"]
+    found = subprocess.run([*command, "jfi", "server"], cwd=ROOT, capture_output=True)
+    for fault in json.loads(found.stdout):
+        yield Path(fault["filename"]), fault["location"]["row"]
+
+
+def test_a_comment_says_why_a_function_is_complex():
+    places = list(complex_functions())
+    assert len(places) > 5
+    for path, line in places:
+        tree, lines = ast.parse(path.read_text()), path.read_text().splitlines()
+        defs = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
+        (fn,) = (n for n in defs if n.lineno == line)
+        code = lines[fn.lineno : fn.end_lineno]
+        assert sum(x.strip().startswith("# ") for x in code) >= 1, (path, fn.name)
 
 
 # ------------------------------------------------------- the checks above can fail

@@ -617,7 +617,7 @@ def test_unused_attributes_do_not_count(unused):
 def test_unused_attributes_that_are_used_are_an_error():
     one = trainer(unused="losses")
     for _ in range(2):
-        with pytest.raises(AutoJitError, match="Leave those out that it uses"):
+        with pytest.raises(AutoJitError, match="Leave out those that it uses"):
             one.count(1.0)
     assert one.losses == []
     one.step(1.0)

@@ -154,6 +154,17 @@ def test_masks_and_long_doubles_are_refused():
                 run(jnp.ones(2))
 
 
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")  # of np.matrix
+def test_arrays_with_rules_of_their_own_reach_the_function():
+    total = jnp.from_numpy(lambda x: np.asarray(float(x.sum())))
+    masked = np.ma.masked_array([1.0, 2.0], mask=[0, 1])
+    assert total(masked) == 1.0
+    assert jnp.jit(lambda y: total(masked) + y)(0.5) == 1.5
+    square = jnp.from_numpy(lambda x: np.asarray(x * x))
+    matrix = np.matrix([[1.0, 2.0], [3.0, 4.0]])
+    assert np.array_equal(square(matrix), matrix * matrix)
+
+
 def _asks_for_class(x):
     return np.sin(x / x.sum() if isinstance(x, np.ndarray) else x)
 

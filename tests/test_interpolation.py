@@ -417,7 +417,7 @@ def test_a_smoothing_spline_ends_as_scipys(ext):
             continue
         with pytest.raises(ValueError, match="not in the domain"):
             g(POINTS)
-        with pytest.raises(ValueError, match="with ext='raise', outside of its inter"):
+        with pytest.raises(ValueError, match="with ext='raise', outside its inter"):
             f(POINTS)
         beyond = np.clip(POINTS, X[0], X[-1]) != POINTS
         np.testing.assert_array_equal(jnp.isnan(jax.jit(f)(POINTS)), beyond)

@@ -534,7 +534,7 @@ METHODS = {
     "x.backward()": "jnp.grad(loss)(params)  # derivatives are taken of functions",
     "x.to('cpu')": "y = jnp.to(x, 'cpu')",
     "x.numpy()": (
-        "y = x  # and jnp.f(x) for np.f(x); outside of compiled functions np.asarray(x)"
+        "y = x  # and jnp.f(x) for np.f(x); outside compiled functions np.asarray(x)"
     ),
     "x.unsqueeze(0)": "y = jnp.unsqueeze(x, 0)",
     "x.softmax(dim=0)": "y = jnp.softmax(x, dim=0)",

@@ -12,7 +12,7 @@ import jfi as jnp
 from jfi import random
 from jfi._random import numpy_style
 from jfi._random._documented import documented
-from jfi._random.numpy_style._drawing import NON_NEGATIVE, draws_floats
+from jfi._random.numpy_style._declaring import NON_NEGATIVE, draws_floats
 
 
 # As numpy.random.Generator has them: the parameters, in its order.

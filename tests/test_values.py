@@ -89,12 +89,12 @@ def test_contents_key_sees_dtype_shape_and_values():
 
 
 def test_constants_are_equal_by_key():
-    a, b = _values.Constant("k", [1]), _values.Constant("k", [2])
+    a, b = _values.KeyedValue("k", [1]), _values.KeyedValue("k", [2])
     assert a == b
     assert hash(a) == hash(b)
-    assert a != _values.Constant("l", [1])
+    assert a != _values.KeyedValue("l", [1])
     assert a != "k"
-    assert _values.identity([1]) != _values.identity([1])
+    assert _values.identity_key([1]) != _values.identity_key([1])
     assert "[1]" in repr(a)
 
 

@@ -5,12 +5,13 @@ mistakes, and who has the words: `_branches`, `_numbers`, `_sizes`, `_elements`,
 `_shapes`, `_leaks`, `_attributes`. `_finding` looks up the expression that failed,
 `_rewriting` writes branches and loops that JAX can trace, `_wording` has the sentences.
 `_arguments` is for calls of `jit` and `vmap` that don't fit; `_missing_names` for names
-that jfi does not have. `_frames` is where errors leave jfi: it asks for the advice, and
+that jfi does not have, with the lines of `_numpy_lines`, `_torch_lines` and
+`_torch_methods`. `_frames` is where errors leave jfi: it asks for the advice, and
 leaves the frames of jfi out of tracebacks.
 """
 
 from ._attaching import (
-    advice as advice,
+    advice_on_tracers as advice_on_tracers,
     attach_advice as attach_advice,
     attach_axes as attach_axes,
     has_advice as has_advice,
@@ -21,4 +22,4 @@ from ._frames import (
     hides_frames as hides_frames,
     hiding_frames as hiding_frames,
 )
-from ._wording import kind_of as kind_of
+from ._wording import array_form as array_form

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from ._finding import calling
-from ._wording import kind_of, write
+from ._wording import array_form, what_to_write
 
 
 # ---- jit ----
@@ -50,7 +50,7 @@ def _with_line(said: str, general: str) -> str:
     place = calling()
     shown = place.shown if place is not None else ""
     jnp = place.alias if place is not None else "jnp"
-    return f"{said}\n{shown}{write(None, general.format(jnp=jnp))}"
+    return f"{said}\n{shown}{what_to_write(None, general.format(jnp=jnp))}"
 
 
 def _first(error: BaseException) -> str:
@@ -72,10 +72,11 @@ def of_axes(
         return None
     if not re.match(_OF_VMAP, str(error)):
         return None
-    said = f"in_axes={in_axes!r} of vmap does not fit the arguments: {_kinds(args)}."
+    forms = _forms_of_arguments(args)
+    said = f"in_axes={in_axes!r} of vmap does not fit the arguments: {forms}."
     if kwargs:
         said += " Arguments with names are always batched: pass them by position."
-    size = _size(args)
+    size = _number_of_rows(args)
     fitting = tuple(_axis(arg, size) for arg in args)
     ways = ["{jnp}.vmap_automatically(f, ...), which finds out what is batched"]
     if size is not None and fitting != in_axes and not kwargs:
@@ -89,17 +90,21 @@ _OF_VMAP = (
 )
 
 
-def _kinds(args: Sequence[Any]) -> str:
-    return ", ".join(_kind(arg) for arg in args)
+def _forms_of_arguments(args: Sequence[Any]) -> str:
+    return ", ".join(_form_of_argument(arg) for arg in args)
 
 
-def _kind(x: Any) -> str:
+def _form_of_argument(x: Any) -> str:
     if isinstance(x, Mapping):
-        return "{" + ", ".join(f"{k!r}: {_kind(v)}" for k, v in x.items()) + "}"
-    return kind_of(x) or (f"{x!r:.40}" if np.isscalar(x) else type(x).__name__)
+        return (
+            "{"
+            + ", ".join(f"{k!r}: {_form_of_argument(v)}" for k, v in x.items())
+            + "}"
+        )
+    return array_form(x) or (f"{x!r:.40}" if np.isscalar(x) else type(x).__name__)
 
 
-def _size(args: Sequence[Any]) -> int | None:
+def _number_of_rows(args: Sequence[Any]) -> int | None:
     """How many rows the first array has."""
     shapes = (getattr(leaf, "shape", ()) for leaf in jax.tree.leaves(args))
     return next((shape[0] for shape in shapes if shape), None)

@@ -9,7 +9,7 @@ from .._errors import JfiError
 
 
 def attach_advice(error: BaseException) -> None:
-    """Tell the user's line, and what to write, if the error is a common mistake.
+    """Add the user's line, and what to write, if the error is a common mistake.
 
     The error keeps its class. One about traced values, which the function does not have
     without jfi, begins with the advice, and has JAX's text below. One that plain Python
@@ -34,7 +34,7 @@ def attach_advice(error: BaseException) -> None:
         _add_note(error, better)
 
 
-def advice(error: BaseException) -> str | None:
+def advice_on_tracers(error: BaseException) -> str | None:
     """The user's line and what to write instead, for an error about traced values.
 
     None if it is another error, or the line is not found.
@@ -49,7 +49,7 @@ def advice(error: BaseException) -> str | None:
 def attach_axes(
     error: Exception, in_axes: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> None:
-    """Tell which `in_axes` fit the arguments, in an error of `jax.vmap` about them."""
+    """Explain which `in_axes` fit the arguments, in an error of `jax.vmap`."""
     if isinstance(error, JfiError) or has_advice(error):
         return
     from ._arguments import of_axes
@@ -82,7 +82,7 @@ def mark_advised(error: BaseException) -> None:
 
 _ADVISED = "_jfi_advised"
 
-# Of all common mistakes. Others, such as what jfi tells itself, are not looked at.
+# Of all common mistakes. Others, such as what jfi explains itself, are not looked at.
 _CLASSES = (
     AttributeError, FloatingPointError, IndexError, NotImplementedError, TypeError,
     ValueError,

@@ -7,15 +7,15 @@ from typing import Any
 
 import jax
 
-from ._finding import find
+from ._finding import code_place
 from ._torch_lines import INSTEAD
 from ._torch_methods import OF_ARRAYS, OF_MODELS, OF_OPTIMIZERS, OTHER_MEANING
-from ._wording import replaced, write
+from ._wording import statement_with, what_to_write
 
 
 def advice_for(error: BaseException) -> str | None:
     """The line to write for an attribute that is missing."""
-    owner, name = getattr(error, "obj", None), _name_of(error)
+    owner, name = getattr(error, "obj", None), _missing_attribute(error)
     if name is None:
         return None
     if not isinstance(owner, jax.Array):
@@ -33,7 +33,7 @@ def of_view(error: BaseException) -> str | None:
     return _line_instead(error, "view", OF_ARRAYS["view"])
 
 
-def _name_of(error: BaseException) -> str | None:
+def _missing_attribute(error: BaseException) -> str | None:
     found = re.search(r"has no attribute '?(\w+)", str(error))
     return found[1] if found else None
 
@@ -61,7 +61,7 @@ def _of_array(name: str) -> str | None:
 
 def _line_instead(error: BaseException, name: str, line: str | None) -> str | None:
     """The advice, if the user's line has this attribute."""
-    place = find(error)
+    place = code_place(error)
     if place is None or line is None:
         return None
     x, args = "x", "..."
@@ -81,9 +81,9 @@ def _line_instead(error: BaseException, name: str, line: str | None) -> str | No
     filled = line.format(x=x, args=args, jnp=place.alias)
     code, hash_, remark = filled.replace(", )", ")").replace("[]", "").partition("  # ")
     if node is not None and "{x}" in line and " = " not in line:
-        code = replaced(place, code, node)
+        code = statement_with(place, code, node)
     said = f"`.{name}` is PyTorch's.\n{place.shown}"
-    return said + write(code + hash_ + remark, "")
+    return said + what_to_write(code + hash_ + remark, "")
 
 
 def _bracketed(x: ast.expr) -> str:

@@ -3,14 +3,14 @@
 import ast
 from typing import Any
 
-from ._finding import CodePlace, find
+from ._finding import CodePlace, code_place
 from ._rewriting import rewritten
-from ._wording import of_traced, write
+from ._wording import of_traced, what_to_write
 
 
 def advice_for(error: BaseException) -> str | None:
     """The user's line and what to write instead; None if the line is not found."""
-    place = find(error, in_libraries=True)
+    place = code_place(error, in_libraries=True)
     if place is None:
         return None
     asked = f"of `{ast.unparse(place.asked)}`" if place.asked is not None else "here"
@@ -18,7 +18,7 @@ def advice_for(error: BaseException) -> str | None:
     if isinstance(place.owner, ast.Assert):
         instead = "Take the assert out, or check what the compiled function returns."
         return said + instead
-    return said + write(rewritten(place), _GENERAL.format(jnp=place.alias))
+    return said + what_to_write(rewritten(place), _GENERAL.format(jnp=place.alias))
 
 
 _GENERAL = (

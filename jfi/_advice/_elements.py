@@ -5,26 +5,26 @@ from typing import Any
 
 import jax
 
-from ._finding import CodePlace, find
-from ._wording import kind_of, replaced, write
+from ._finding import CodePlace, code_place
+from ._wording import array_form, statement_with, what_to_write
 
 
 def of_setting(error: BaseException) -> str | None:
     """For `x[0] = 1` and `x[0] += 1`, which arrays of JAX don't take."""
-    place = find(error)
+    place = code_place(error)
     if place is None or not isinstance(place.node, ast.Subscript):
         return None
     array = ast.unparse(place.node.value)
     line = _at(place, place.node, array) if place.is_direct else None
     said = f"`{array}`{place.within} is an array of JAX, which can't change.\n"
     general = "x = x.at[index].set(value), or .add(value), .multiply(value)"
-    return said + place.shown + write(line, general)
+    return said + place.shown + what_to_write(line, general)
 
 
 def _at(place: CodePlace, node: ast.Subscript, array: str) -> str | None:
     at = f"{array} = {array}.at[{ast.unparse(node.slice)}]"
     match node.value, place.parents.get(node):
-        case ast.Subscript(of), _ if kind_of(place.value_of(of)):
+        case ast.Subscript(of), _ if array_form(place.value_of(of)):
             return None  # a row of an array: nobody has it but this line
         case _, ast.Assign([_], value):
             return f"{at}.set({ast.unparse(value)})"
@@ -42,18 +42,18 @@ _METHODS: dict[type[ast.operator], str] = {
 
 def of_float(error: BaseException) -> str | None:
     """For an index that is a float."""
-    place = find(error)
+    place = code_place(error)
     if place is None:
         return None
     line, what = None, "An index"
     match place.node if place.is_direct else None:
         case ast.Subscript(array, i):
             what = f"The index `{ast.unparse(i)}`"
-            line = replaced(place, f"{ast.unparse(array)}[{_as_int(place, i)}]")
+            line = statement_with(place, f"{ast.unparse(array)}[{_as_int(place, i)}]")
         case _:
             pass
     said = f"{what}{place.within} is a float: an index is an int.\n{place.shown}"
-    return said + write(line, "x[i.astype(int)]; or i = n // 2 for n / 2")
+    return said + what_to_write(line, "x[i.astype(int)]; or i = n // 2 for n / 2")
 
 
 def _as_int(place: CodePlace, i: ast.expr) -> str:
@@ -71,7 +71,7 @@ def _as_int(place: CodePlace, i: ast.expr) -> str:
 
 def of_nan(error: BaseException) -> str | None:
     """For the NaN that `jax.debug_nans` finds."""
-    place = find(error)
+    place = code_place(error)
     if place is None:
         return None
     line: str | None = None
@@ -79,7 +79,7 @@ def of_nan(error: BaseException) -> str | None:
         case ast.Call(ast.Attribute(_, name) as function, [x]) if name in _POSITIVE:
             argument, called = ast.unparse(x), ast.unparse(function)
             safe = f"safe_where({argument} > 0, {called}, {argument}, 0.0)"
-            line = replaced(place, f"{place.alias}.{safe}")
+            line = statement_with(place, f"{place.alias}.{safe}")
         case _:
             pass
     general = (
@@ -87,7 +87,7 @@ def of_nan(error: BaseException) -> str | None:
         "mask holds"
     )
     said = f"The first NaN{place.within} comes from here:\n{place.shown}"
-    return said + write(line, general)
+    return said + what_to_write(line, general)
 
 
 _POSITIVE: Any = ("log", "log10", "log2", "rsqrt", "sqrt")

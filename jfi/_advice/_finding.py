@@ -90,7 +90,7 @@ class CodePlace:
                 return None
 
 
-def find(error: BaseException, *, in_libraries: bool = False) -> CodePlace | None:
+def code_place(error: BaseException, *, in_libraries: bool = False) -> CodePlace | None:
     """Where the user's code was when an error came.
 
     Args:
@@ -165,7 +165,7 @@ def _only_condition(comprehension: ast.expr) -> ast.expr | None:
     """The one condition in a comprehension; None if there are more.
 
     Since Python 3.12 the frame of a comprehension is that of the function around it,
-    and an error in it tells no place but the whole.
+    and an error in it has no place but the whole.
     """
     found: list[ast.expr] = []
     for node in ast.walk(comprehension):

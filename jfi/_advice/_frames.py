@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType, TracebackType
 from typing import Any, ParamSpec, TypeVar
 
-from .._jax_internals import filtering, is_shown
+from .._jax_internals import filtering, shows_file
 from .._values import is_own_frame, is_python_frame
 from ._attaching import attach_advice
 
@@ -70,7 +70,7 @@ def hides_frames(fn: Callable[..., Any]) -> bool:
 
 
 def _without_hidden(traceback: TracebackType | None) -> TracebackType | None:
-    steps = [step for step, hidden in _steps(traceback) if not hidden]
+    steps = [step for step, hidden in _calls_of_traceback(traceback) if not hidden]
     # New ones: a traceback may be shared, as with the cause that JAX makes of it.
     kept: TracebackType | None = None
     for step in reversed(steps):
@@ -80,7 +80,7 @@ def _without_hidden(traceback: TracebackType | None) -> TracebackType | None:
 
 def _mark(error: Exception) -> None:
     """Let IPython and pytest leave out frames, which stay there for a debugger."""
-    for step, hidden in _steps(error.__traceback__):
+    for step, hidden in _calls_of_traceback(error.__traceback__):
         if hidden:
             variables: Any = step.tb_frame.f_locals
             variables["__tracebackhide__"] = True
@@ -94,7 +94,9 @@ def _forget(variables: dict[str, Any], error: Exception) -> None:
         del variables[name]
 
 
-def _steps(traceback: TracebackType | None) -> Iterator[tuple[TracebackType, bool]]:
+def _calls_of_traceback(
+    traceback: TracebackType | None,
+) -> Iterator[tuple[TracebackType, bool]]:
     """The calls of a traceback, and whether each is hidden."""
     hidden = False
     while traceback is not None:
@@ -106,4 +108,4 @@ def _steps(traceback: TracebackType | None) -> Iterator[tuple[TracebackType, boo
 
 
 def _is_hidden(frame: FrameType) -> bool:
-    return is_own_frame(frame) or not is_shown(frame.f_code.co_filename)
+    return is_own_frame(frame) or not shows_file(frame.f_code.co_filename)

@@ -17,10 +17,10 @@ import jax
 import numpy as np
 
 from .._values import is_tracer
-from ._finding import CodePlace, find
+from ._finding import CodePlace, code_place
 from ._rewriting import for_loop
 from ._sizes import SIZES, is_size, of_result
-from ._wording import of_traced, replaced, write
+from ._wording import of_traced, statement_with, what_to_write
 
 
 # ---- float(x), int(x), x.item(), math.sin(x), "%f" % x ----
@@ -28,7 +28,7 @@ from ._wording import of_traced, replaced, write
 
 def of_value(error: BaseException) -> str | None:
     """For JAX's error that it needs a concrete value."""
-    place = find(error)
+    place = code_place(error)
     if place is None:
         return None
     jnp = place.alias
@@ -57,8 +57,8 @@ def of_value(error: BaseException) -> str | None:
     if is_size(place):
         line, general = None, SIZES
     if line is not None:
-        line = replaced(place, line)
-    return of_traced(place, _code(node), needs) + write(line, general)
+        line = statement_with(place, line)
+    return of_traced(place, _failed_code(node), needs) + what_to_write(line, general)
 
 
 _ARRAYS_INSTEAD = (
@@ -70,13 +70,13 @@ _ARRAYS_INSTEAD = (
 
 def of_format(error: BaseException) -> str | None:
     """For `f"{x:.2f}"`."""
-    place = find(error)
+    place = code_place(error)
     return None if place is None else _printing(place)
 
 
 def _printing(place: CodePlace) -> str:
     line = None
-    # Inside of a text, Python 3.11 has no exact places.
+    # Inside a text, Python 3.11 has no exact places.
     around: Any = place.node
     while around is not None and not isinstance(around, ast.Call):
         around = place.parents.get(around)
@@ -90,7 +90,7 @@ def _printing(place: CodePlace) -> str:
         "compiled function runs"
     )
     said = of_traced(place, "A text", "the digits of a value")
-    return said + write(line, general)
+    return said + what_to_write(line, general)
 
 
 def _debug_print(text: ast.JoinedStr, jnp: str) -> str | None:
@@ -117,7 +117,7 @@ def _debug_print(text: ast.JoinedStr, jnp: str) -> str | None:
 
 def of_index(error: BaseException) -> str | None:
     """For JAX's error that it needs an int."""
-    place = find(error)
+    place = code_place(error)
     if place is None:
         return None
     jnp, line = place.alias, None
@@ -132,12 +132,12 @@ def of_index(error: BaseException) -> str | None:
             if _are_functions(place.value_of(items)):
                 line = f"{jnp}.switch({chosen[1]}, {chosen[0]}, ...)"
             else:
-                line = replaced(place, f"{jnp}.array({chosen[0]})[{chosen[1]}]")
+                line = statement_with(place, f"{jnp}.array({chosen[0]})[{chosen[1]}]")
             general = ""
         case _:
             needed, general = "an int", SIZES
-    said = of_traced(place, _code(place.node), f"the value of {needed}")
-    return said + write(line, general)
+    said = of_traced(place, _failed_code(place.node), f"the value of {needed}")
+    return said + what_to_write(line, general)
 
 
 _LOOPS = (
@@ -162,7 +162,7 @@ def _traced_names(place: CodePlace, nodes: Sequence[ast.AST]) -> list[str]:
 
 def of_array(error: BaseException) -> str | None:
     """For JAX's error that it has no NumPy array to give."""
-    place = find(error)
+    place = code_place(error)
     if place is None:
         return None
     line, needs = None, "an array"
@@ -173,7 +173,7 @@ def of_array(error: BaseException) -> str | None:
         case ast.Subscript(items, i, ast.Load()):
             needs = f"the value of `{ast.unparse(i)}`"
             array = f"{place.alias}.asarray({ast.unparse(items)})"
-            line = replaced(place, f"{array}[{ast.unparse(i)}]")
+            line = statement_with(place, f"{array}[{ast.unparse(i)}]")
         case _:
             pass
     general = (
@@ -181,14 +181,14 @@ def of_array(error: BaseException) -> str | None:
         "{jnp}.from_numpy(f)(x)"
     )
     if line is not None and isinstance(place.node, ast.Call):
-        line = replaced(place, line)
-    said = of_traced(place, _code(place.node), needs)
-    return said + write(line, general.format(jnp=place.alias))
+        line = statement_with(place, line)
+    said = of_traced(place, _failed_code(place.node), needs)
+    return said + what_to_write(line, general.format(jnp=place.alias))
 
 
 def of_elements(error: BaseException) -> str | None:
     """For `a[0] = x` where `a` is a NumPy array."""
-    place = find(error)
+    place = code_place(error)
     if place is None or not isinstance(error.__cause__, jax.errors.JAXTypeError):
         return None
     line = None
@@ -199,7 +199,7 @@ def of_elements(error: BaseException) -> str | None:
         case _:
             pass
     said = of_traced(place, "A NumPy array", "the value of an element")
-    return said + write(line, f"{place.alias}.asarray(a).at[i].set(x)")
+    return said + what_to_write(line, f"{place.alias}.asarray(a).at[i].set(x)")
 
 
 def _needed(place: CodePlace, call: ast.Call) -> str:
@@ -213,7 +213,7 @@ def _in_jfi(place: CodePlace, call: ast.Call, function: ast.expr) -> str | None:
         case ast.Attribute(of, method) if isinstance(place.value_of(of), np.ndarray):
             return _called(call, f"asarray({ast.unparse(of)}).{method}", place.alias)
         case _:
-            name = _full_name(place, function)
+            name = _name_with_module(place, function)
     top, _, rest = name.partition(".")
     if top not in ("numpy", "scipy"):
         return None
@@ -224,7 +224,7 @@ def _in_jfi(place: CodePlace, call: ast.Call, function: ast.expr) -> str | None:
     return _with_function(call, host)
 
 
-def _full_name(place: CodePlace, function: ast.expr) -> str:
+def _name_with_module(place: CodePlace, function: ast.expr) -> str:
     """The name of a function, from the module on; "" if it is not of a module."""
     match function:
         case ast.Attribute(of, name):
@@ -253,7 +253,7 @@ def _with_function(call: ast.AST | None, function: str) -> str:
     return ast.unparse(other)
 
 
-def _code(node: ast.AST | str | None) -> str:
+def _failed_code(node: ast.AST | str | None) -> str:
     """What failed, at the beginning of a sentence."""
     match node:
         case str(text):

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ._finding import CodePlace, find
-from ._wording import kind_of, replaced, write
+from ._finding import CodePlace, code_place
+from ._wording import array_form, statement_with, what_to_write
 
 
 #: What errors of JAX and NumPy say of shapes.
@@ -17,51 +17,51 @@ PATTERN = r"[Ss]hapes?\b|broadcast|contracting dim|[Cc]annot concatenate"
 
 def advice_for(error: BaseException) -> str | None:
     """The line, and the shapes of all arrays that it names."""
-    place = find(error)
+    place = code_place(error)
     if place is None or place.node is None:
         return None  # nothing was computed there: the user's own code raised it
     arrays = _named_arrays(place, place.node)
     if not arrays:
         return None
-    said = f"The shapes{place.within} don't fit: {_listed(arrays)}.\n{place.shown}"
+    said = f"The shapes{place.within} don't fit: {_shapes_of(arrays)}.\n{place.shown}"
     form = _fitting(place) if place.is_direct else None
     if form is None:
         return said.rstrip("\n")
     if isinstance(place.node, ast.AugAssign):
-        return said + write(f"{ast.unparse(place.node.target)} = {form}", "")
-    return said + write(replaced(place, form), "")
+        return said + what_to_write(f"{ast.unparse(place.node.target)} = {form}", "")
+    return said + what_to_write(statement_with(place, form), "")
 
 
 def of_dtypes(error: BaseException) -> str | None:
     """For functions of `jfi.lax`, which don't convert."""
-    place = find(error)
+    place = code_place(error)
     if place is None or place.node is None:
         return None
     arrays = _named_arrays(place, place.node)
-    listed = f" don't fit: {_listed(arrays)}" if arrays else " don't fit"
+    listed = f" don't fit: {_shapes_of(arrays)}" if arrays else " don't fit"
     line = None
     match place.node if place.is_direct else None:
         case ast.Call(_, [ast.Name(x), ast.Name(y), *rest]) as call:
             other: Any = copy.copy(call)
             other.args = [call.args[0], ast.Name(f"{y}.astype({x}.dtype)"), *rest]
-            line = replaced(place, ast.unparse(other))
+            line = statement_with(place, ast.unparse(other))
         case _:
             pass
     said = f"The dtypes{place.within}{listed}.\n{place.shown}"
-    return said + write(line, "y.astype(x.dtype) in place of y")
+    return said + what_to_write(line, "y.astype(x.dtype) in place of y")
 
 
 def _named_arrays(place: CodePlace, node: ast.AST) -> dict[str, str]:
     """The arrays that code names, `x` and `self.w`, with their dtypes and shapes."""
     kinds = {
-        ast.unparse(part): kind_of(place.value_of(part))
+        ast.unparse(part): array_form(place.value_of(part))
         for part in ast.walk(node)
         if isinstance(part, (ast.Name, ast.Attribute))
     }
     return {name: kind for name, kind in kinds.items() if kind is not None}
 
 
-def _listed(arrays: dict[str, str]) -> str:
+def _shapes_of(arrays: dict[str, str]) -> str:
     return ", ".join(f"{name} is {kind}" for name, kind in arrays.items())
 
 

@@ -7,14 +7,14 @@ from typing import Any
 import jax
 
 from .._values import is_tracer
-from ._finding import CodePlace, find
-from ._wording import of_traced, replaced, write
+from ._finding import CodePlace, code_place
+from ._wording import of_traced, statement_with, what_to_write
 
 
 SIZES = (
     "a size that is known, such as x.shape[0]. A setting is passed as a Python int, "
-    "which autojit does not trace, and jit neither with static_argnames=. If the data "
-    "have a say in it: compute with the largest size, and mask the rest"
+    "which autojit does not trace, and jit neither with static_argnames=. If it "
+    "depends on the data: compute with the largest size, and mask the rest"
 )
 
 
@@ -37,7 +37,7 @@ _SIZED = (
 
 def of_new(error: BaseException) -> str | None:
     """For `zeros(n)`, `reshape(x, (n, -1))` and the like."""
-    place = find(error)
+    place = code_place(error)
     return None if place is None else _of_size(place)
 
 
@@ -52,7 +52,7 @@ def _of_size(place: CodePlace) -> str:
                 needs = f"the size `{traced[0]}`"
         case _:
             pass
-    return of_traced(place, what, needs) + write(None, SIZES)
+    return of_traced(place, what, needs) + what_to_write(None, SIZES)
 
 
 def _is_number(x: Any) -> bool:
@@ -71,8 +71,8 @@ def of_result(place: CodePlace) -> str:
             said = of_traced(
                 place, f"`{ast.unparse(function)}()`", "the number of elements it finds"
             )
-            line = replaced(place, ast.unparse(other))
-            return f"{said}{write(line, '')}\n{_PADDED}"
+            line = statement_with(place, ast.unparse(other))
+            return f"{said}{what_to_write(line, '')}\n{_PADDED}"
         case _:
             return _of_size(place)
 
@@ -97,7 +97,7 @@ def _array_in(x: ast.expr) -> ast.expr:
 
 def of_mask(error: BaseException) -> str | None:
     """For `x[x > 0]`."""
-    place = find(error)
+    place = code_place(error)
     if place is None:
         return None
     line, needs = None, "the mask"
@@ -114,7 +114,7 @@ def of_mask(error: BaseException) -> str | None:
         "{jnp}.where(mask, x, 0) for an array of the same size, {jnp}.sum(x, "
         "where=mask) for a sum"
     )
-    return said + write(line, general.format(jnp=place.alias))
+    return said + what_to_write(line, general.format(jnp=place.alias))
 
 
 def _dimensions(place: CodePlace, array: ast.expr) -> int:
@@ -130,12 +130,12 @@ def _masked(place: CodePlace, node: ast.Subscript, x: str, mask: str) -> str:
             first is node and name in _REDUCTIONS
         ):
             reduced = f"{ast.unparse(call.func)}({x}, where={mask})"
-            return replaced(place, reduced, call)
+            return statement_with(place, reduced, call)
         case ast.Attribute(_, name) as method if name in _REDUCTIONS:
             reduced = f"{jnp}.{name}({x}, where={mask})"
-            return replaced(place, reduced, place.parents[method])
+            return statement_with(place, reduced, place.parents[method])
         case _:
-            return replaced(place, f"{jnp}.where({mask}, {x}, 0)")
+            return statement_with(place, f"{jnp}.where({mask}, {x}, 0)")
 
 
 _REDUCTIONS = ("all", "any", "mean", "prod", "std", "sum", "var")
@@ -143,7 +143,7 @@ _REDUCTIONS = ("all", "any", "mean", "prod", "std", "sum", "var")
 
 def of_slice(error: BaseException) -> str | None:
     """For `x[:n]` and `x[i : i + 3]`."""
-    place = find(error)
+    place = code_place(error)
     if place is None:
         return None
     line = None
@@ -152,14 +152,14 @@ def of_slice(error: BaseException) -> str | None:
         case ast.Subscript(array, ast.Slice(begin, end, None)):
             if _dimensions(place, array) == 1:
                 part = _sliced(ast.unparse(array), begin, end, jnp)
-                line = part and replaced(place, part)
+                line = part and statement_with(place, part)
         case _:
             pass
     general = (
         f"{jnp}.lax.dynamic_slice_in_dim(x, i, n, axis) for a part of known size, "
         f"{jnp}.where({jnp}.arange(len(x)) < n, x, 0) for the first n elements"
     )
-    return of_traced(place, "A slice", needs) + write(line, general)
+    return of_traced(place, "A slice", needs) + what_to_write(line, general)
 
 
 def _sliced(x: str, begin: Any, end: Any, jnp: str) -> str | None:

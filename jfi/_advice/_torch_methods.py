@@ -8,7 +8,7 @@ array first, or in `_torch_lines`.
 _GRADIENT = "{jnp}.grad(loss)(params)  # derivatives are taken of functions"
 _NOTHING = "{jnp}.grad(loss)(x)  # says what is differentiated: arrays record nothing"
 _AS_NUMPY = (
-    "{x}  # and {jnp}.f(x) for np.f(x); outside of compiled functions np.asarray(x)"
+    "{x}  # and {jnp}.f(x) for np.f(x); outside compiled functions np.asarray(x)"
 )
 
 #: Of arrays, traced or not.

@@ -22,14 +22,16 @@ def of_traced(place: CodePlace, what: str, needs: str) -> str:
     )
 
 
-def write(lines: str | None, general: str) -> str:
+def what_to_write(lines: str | None, general: str) -> str:
     """What to write instead: lines of code, or what holds for all such code."""
     if not lines:
         return f"Write instead: {general}"
     return "Write instead:\n" + "\n".join(f"  {line}" for line in lines.splitlines())
 
 
-def replaced(place: CodePlace, expression: str, node: ast.AST | None = None) -> str:
+def statement_with(
+    place: CodePlace, expression: str, node: ast.AST | None = None
+) -> str:
     """The statement in which another expression stands for the one that failed.
 
     Args:
@@ -61,7 +63,7 @@ def _with_child(parent: ast.AST | None, old: ast.AST, new: ast.AST) -> Any:
     return other
 
 
-def kind_of(x: object) -> str | None:
+def array_form(x: object) -> str | None:
     """The dtype and shape of an array, as JAX writes them; None for all else."""
     dtype, shape = getattr(x, "dtype", None), getattr(x, "shape", None)
     if dtype is None or not isinstance(shape, tuple):

@@ -363,7 +363,7 @@ def _apply_startup_defaults() -> tuple[str, ...]:
 
 
 def _platform_chosen() -> bool:
-    """Whether the user has told JAX where to work."""
+    """Whether the user has chosen where JAX works."""
     return bool(
         configured_device() is not None
         or setting("jax_platforms")

@@ -10,7 +10,7 @@ from jax.typing import ArrayLike
 
 from .._errors import DefaultsError
 from .._jax_internals import Device
-from .._values import is_array, is_numeric
+from .._values import is_array_data, is_key
 from ._config import DTypeLike, dtype_of_jax, named_dtype
 from ._devices import DeviceLike
 from ._placement import is_narrowed, narrowed, place, put, refuse_wide_integers
@@ -224,12 +224,9 @@ def to(
 
     def move(leaf: Any) -> Any:
         # NumPy keeps words, dates, records and masks in arrays, JAX does not.
-        if not (
-            is_array(leaf) or (isinstance(leaf, np.generic) and is_numeric(leaf.dtype))
-        ):
+        if not is_array_data(leaf):
             return leaf
-        is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-        kind = None if is_key else converted
+        kind = None if is_key(leaf) else converted
         moved = jnp.asarray(narrowed(leaf, kind, "to"), kind)
         return put(moved, device, "to")
 

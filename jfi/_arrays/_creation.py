@@ -206,5 +206,5 @@ def tri(
     Returns:
         An `(N, M)` array.
     """
-    # JAX by itself gives float32 in both worlds.
+    # JAX by itself makes float32 in both worlds.
     return plain.tri(N, M, k, get_default_dtype() if dtype is None else dtype)

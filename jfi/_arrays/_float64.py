@@ -14,7 +14,7 @@ from .._values import source_line, user_level
 from ._config import float64_check
 
 
-def checked(jitted: Callable[..., Any]) -> Any:
+def watching_float64(jitted: Callable[..., Any]) -> Any:
     """A jitted function that is looked at before it runs, if that is wanted."""
     return jitted if float64_check() == "allow" else _Checked(jitted)
 

@@ -113,7 +113,7 @@ def dtype_of_data(dtype: DTypeLike, data: object, caller: str) -> np.dtype[Any] 
         return named_dtype(dtype, caller)
     if created_dtype() is None:
         return None
-    kinds = _kinds(data)
+    kinds = _types_of_leaves(data)
     if not kinds <= {bool, int, float, complex, type(None)}:
         return None
     if complex in kinds:
@@ -132,7 +132,11 @@ def float_dtype_of_data(
         return None
     if any(jnp.issubdtype(own, np.inexact) for own in own_dtypes(data)):
         return None
-    return _complex_dtype() if complex in _kinds(list(data)) else get_default_dtype()
+    return (
+        _complex_dtype()
+        if complex in _types_of_leaves(list(data))
+        else get_default_dtype()
+    )
 
 
 def _is_opaque(dtype: object) -> bool:
@@ -164,17 +168,17 @@ def _complex_dtype() -> np.dtype[Any]:
     return np.result_type(get_default_dtype(), np.complex64)
 
 
-def _kinds(data: object) -> set[type]:
+def _types_of_leaves(data: object) -> set[type]:
     """The types of the leaves of nested lists and tuples."""
     if not isinstance(data, (list, tuple)):
-        return {_kind(data)}
+        return {_type_of_leaf(data)}
     kinds = set(map(type, data))  # one pass in C: long lists of floats are common
     if all(kind in _NUMBERS or issubclass(kind, np.generic) for kind in kinds):
         return kinds
-    return set().union(*map(_kinds, data))
+    return set().union(*map(_types_of_leaves, data))
 
 
-def _kind(leaf: object) -> type:
+def _type_of_leaf(leaf: object) -> type:
     """The type of a leaf; that of a Python number where it has no dtype of its own."""
     if isinstance(leaf, np.generic):
         return type(leaf)  # np.float64 is a float, with a dtype

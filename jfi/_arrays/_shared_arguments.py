@@ -22,6 +22,7 @@ import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
 from .._docstrings import Docstring, Function
+from .._values import listed
 from ._config import created_dtype
 from ._placement import dtype_of_data, float_dtype, float_dtype_of_data, place
 
@@ -109,9 +110,9 @@ def _explain(create: Callable[..., Any], rule: str, data: tuple[str, ...]) -> No
     """Add what is the same for all to the docstring."""
     if create.__doc__ is None:  # under `python -OO`
         return
-    listed = " and ".join(", ".join(f"`{n}`" for n in data).rsplit(", ", 1))
+    of_data = listed([f"`{n}`" for n in data])
     shared = {
-        "dtype": rule.format(data=listed),
+        "dtype": rule.format(data=of_data),
         "device": "Where to create it; see `resolve_device`.",
         "out_sharding": f"As in `jax.numpy.{create.__name__}`.",
     }

@@ -1,4 +1,4 @@
-"""Ahead of time: what `lower`, `trace` and `eval_shape` of a function give."""
+"""Ahead of time: what `lower`, `trace` and `eval_shape` of a function return."""
 
 import inspect
 from collections.abc import Mapping, Sequence

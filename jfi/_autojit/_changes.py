@@ -188,8 +188,8 @@ def write_back(
 
 
 _OVERLAP = (
-    "a compiled function has changed a {0} that another thread changed meanwhile: what "
-    "that one wrote would be lost.\nUse a lock around both calls: with lock: ..."
+    "a compiled function has changed a {0} that another thread changed meanwhile: its "
+    "change would be lost.\nUse a lock around both calls: with lock: ..."
 )
 
 

@@ -58,17 +58,19 @@ def differences(
 ) -> tuple[Difference, ...]:
     """What changed from one call to another."""
     for old, new in ((before[0], after[0]), (before[1], after[1])):
-        if found := tuple(_changed(old, new)):
+        if found := tuple(_changed_paths(old, new)):
             return found
     other = tuple(
         Difference(path, after.values[path], "another one")
         for path, part in after.parts.items()
         if before.parts.get(path) != part
     )
-    return other or tuple(_changed(before.options, after.options))
+    return other or tuple(_changed_paths(before.options, after.options))
 
 
-def _changed(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Difference]:
+def _changed_paths(
+    old: Mapping[str, str], new: Mapping[str, str]
+) -> Iterator[Difference]:
     """What changed, but for the parts of what changed as a whole."""
     whole: set[str] = set()
     for path in dict.fromkeys((*old, *new)):  # level by level: parts come after all
@@ -80,7 +82,7 @@ def _changed(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Differe
         whole.add(path)
 
 
-def described(
+def description_of(
     graph: Graph, clones: Sequence[Any], names: Sequence[str]
 ) -> CallDescription:
     """What a call is made of."""
@@ -90,7 +92,7 @@ def described(
     found = paths(graph, clones, names)
     for i, path in enumerate(found[:MAX_DESCRIBED]):
         kind, part, children = graph[i]
-        value = _value(kind, part, clones[i])
+        value = _value_of_node(kind, part, clones[i])
         if i < 2 or kind is NUMBERED or (value is None and path in values):
             continue  # the attributes that a function does not have
         if kind is CLASS:
@@ -99,7 +101,10 @@ def described(
             values[path] = str(jax.typeof(value).str_short())
             orders[path] = _kind_of_number(kind, value)
         elif isinstance(value, types.FunctionType):
-            values[path], parts[path] = _text(value), hash((part, parts.get(path)))
+            values[path], parts[path] = (
+                _setting_in_words(value),
+                hash((part, parts.get(path))),
+            )
         elif children or isinstance(value, (list, tuple, dict)):
             values[path] = type(value).__name__
             if kind is VARIABLES:  # the order of a module's names says nothing
@@ -107,7 +112,10 @@ def described(
             keys = value if isinstance(value, dict) else getattr(value, "__dict__", ())
             orders[path] = f"in the order {', '.join(map(repr, keys)) or 'of no keys'}"
         else:
-            values[path], parts[path] = _text(value), hash((part, parts.get(path)))
+            values[path], parts[path] = (
+                _setting_in_words(value),
+                hash((part, parts.get(path))),
+            )
     for path, i in all_paths(graph, clones, names):
         if graph[i][0] in LEAVES and i < MAX_DESCRIBED and path not in values:
             values[path] = f"the same as {found[i]}"
@@ -129,7 +137,7 @@ def _kind_of_number(kind: Any, x: Any) -> str:
     return "an array of weak type" if jax.typeof(x).weak_type else "an array"
 
 
-def _value(kind: Any, part: Any, clone: Any) -> Any:
+def _value_of_node(kind: Any, part: Any, clone: Any) -> Any:
     """What a node stands for; of what is only looked at there is no clone."""
     if kind is VALUE:
         return part[1]
@@ -138,7 +146,7 @@ def _value(kind: Any, part: Any, clone: Any) -> Any:
     return getattr(part, "value", part)
 
 
-def _text(value: Any) -> str:
+def _setting_in_words(value: Any) -> str:
     """A setting in a few words."""
     if value is None:
         return "None"

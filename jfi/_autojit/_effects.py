@@ -138,7 +138,7 @@ def _class_change(
         or not same(old[base, name], new[base, name])
     }
     came = [k for k, x in changed.items() if has_come(old, cls, k, x)]
-    if not all(_is_same(cls, k[1], old.get(k), changed.pop(k)) for k in came):
+    if not all(_is_same_value(cls, k[1], old.get(k), changed.pop(k)) for k in came):
         raise EffectsError(())
     if not changed:
         return ""
@@ -148,7 +148,7 @@ def _class_change(
     return f"{base.__qualname__}.{name}"
 
 
-def _is_same(cls: type, name: str, one: Any, two: Any) -> bool:
+def _is_same_value(cls: type, name: str, one: Any, two: Any) -> bool:
     """Whether two values of an attribute are equal, as copies of one are."""
     if same(one, two) or is_same_copy(cls, name, one, two):
         return True

@@ -1,7 +1,7 @@
 """Copies that stand for NumPy arrays while code is traced that meets them itself.
 
 Without 64-bit types JAX (to 0.12) remembers the 32-bit form of an array that a program
-has captured, and gives that again after the array was written to. Most code under
+has captured, and returns that again after the array was written to. Most code under
 autojit meets copies or data in any case. Methods of classes don't: they meet what
 classes and modules hold.
 

@@ -124,7 +124,7 @@ def _path(above: str, step: str) -> str:
     return above + step
 
 
-def place(
+def path_of_node(
     graph: Sequence[Node], objects: Sequence[Any], i: int, names: Sequence[str]
 ) -> str:
     """The path of one node."""

@@ -12,9 +12,9 @@ from typing import Any, Literal, NamedTuple, overload
 
 from .._errors import AutoJitError, RecompileWarning
 from .._jax_internals import at_top_level, is_outermost, on_compiled
-from .._tables import aligned, html_table
-from .._values import user_level
-from ._descriptions import CallDescription, Difference, described, differences
+from .._tables import aligned_lines, html_table
+from .._values import listed, user_level
+from ._descriptions import CallDescription, Difference, description_of, differences
 from ._graphs import Graph
 from ._remedies import remedy, remedy_of_growth
 
@@ -69,7 +69,7 @@ class Explanation(Sequence[Compilation]):
         return self._compilations[index]
 
     def __repr__(self) -> str:
-        return "\n".join(aligned([self._columns(), *self._rows()]))
+        return "\n".join(aligned_lines([self._columns(), *self._rows()]))
 
     def _repr_html_(self) -> str:
         return html_table(self._columns(), self._rows())
@@ -154,7 +154,7 @@ class History:
         Raises:
             AutoJitError: It is one more than the user allows.
         """
-        now = described(graph, clones, names)
+        now = description_of(graph, clones, names)
         changes = self._changes(now)
         if self._max_traces is not None and self.traces >= self._max_traces:
             cause = "; ".join(map(str, changes)) or _SAME
@@ -193,8 +193,9 @@ class History:
         if grown is not None:
             return f"{head} {grown} grew.\n{remedy_of_growth(self.label, grown)}"
         lately = ", ".join(f"{c.before} -> {c.after}" for c in changes[:3])
+        paths = listed([c.path for c in changes], most=3)
         return (
-            f"{head} {_listed([c.path for c in changes])} changed (lately {lately}).\n"
+            f"{head} {paths} changed (lately {lately}).\n"
             f"{remedy(changes, running.names, self._settings)}"
         )
 
@@ -245,12 +246,6 @@ class Running(NamedTuple):
 _ITEM = re.compile(r"\[\d+\]$")
 
 
-def _listed(paths: Sequence[str]) -> str:
-    if len(paths) > 3:
-        return f"{', '.join(paths[:3])} and {len(paths) - 3} more"
-    return " and ".join(filter(None, (", ".join(paths[:-1]), paths[-1])))
-
-
 class _Here(threading.local):
     """What is being compiled in this thread.
 
@@ -280,7 +275,7 @@ def running() -> Generator[None]:
 
 def _await_compiling(compilation: Compilation) -> None:
     """The next compilation of XLA in this thread is that of this program."""
-    on_compiled(_compiled)
+    on_compiled(_note_seconds)
     if _here.waiting is not None:  # it was traced inside this one
         _here.waiting.compiled = "inside"
     # A function that draws is traced inside a program of jfi's.
@@ -289,7 +284,7 @@ def _await_compiling(compilation: Compilation) -> None:
     _here.waiting = compilation if outermost else None
 
 
-def _compiled(seconds: float) -> None:
+def _note_seconds(seconds: float) -> None:
     if _here.waiting is not None:
         _here.waiting.compiling_seconds = seconds
         _here.waiting.compiled, _here.waiting = "anew", None

@@ -1,6 +1,6 @@
 """Where what was compiled may be kept for other processes: the seam, and who keeps.
 
-`jfi._persistent` keeps it. Nothing here knows how: autojit tells a keeper what a
+`jfi._persistent` keeps it. Nothing here knows how: autojit shows a keeper what a
 program is made of, and gets what compiles it, or finds it compiled.
 """
 

@@ -33,7 +33,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from .._jit._per_function import weakly
-from .._values import Constant
+from .._values import KeyedValue
 from ._checks import NAMES
 from ._graphs import LEAVES, Opened
 from ._opening import told_apart
@@ -138,7 +138,7 @@ class _Source(Source):
             of_module = isinstance(self._opened.objects[i], Variables)
             if known and i not in still.roots and not of_module:
                 self.require(f"{known} is {nodes}[{k}]")
-        self.setting(f"{found}.key", Constant(key, None))
+        self.setting(f"{found}.key", KeyedValue(key, None))
         for i, _, _, _ in source._leaves:
             self._leaves.append((i, self.names[i], "", ""))
 

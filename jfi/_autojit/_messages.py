@@ -9,15 +9,15 @@ from typing import Any
 import jax
 from jax.core import Tracer
 
-from .._advice import advice, has_advice, mark_advised
+from .._advice import advice_on_tracers, has_advice, mark_advised
 from .._errors import AutoJitError, JfiError
 from .._values import NEEDS_VALUE, function_name
-from ._graphs import Graph, Opened, paths, place
+from ._graphs import Graph, Opened, path_of_node, paths
 from ._keeping import NumbersError
 from ._modes import Mode
 from ._varying import varying
 from .kinds._classify import ARRAY, SCALAR
-from .kinds._flax import advice as nnx_advice
+from .kinds._flax import advice_on_nnx
 
 
 def refuse_uncompilable(fn: Any) -> None:
@@ -135,7 +135,7 @@ def change_refused(
     """The error for a body that changes what autojit can't write back."""
     name = names[0]
     inside = not step or step[0] in ".[("
-    path = place(graph, built, node, names) + step if inside else step
+    path = path_of_node(graph, built, node, names) + step if inside else step
     call = f"self.{name}" if path.startswith("self.") else name
     return AutoJitError(
         f"{name}() changes {path}, and autojit does not write back changes of classes "
@@ -151,11 +151,11 @@ def rewrite_for_user(error: Exception, opened: Opened, names: Sequence[str]) -> 
     """
     if has_advice(error):
         return
-    of_nnx = nnx_advice(error, names[0])
+    of_nnx = advice_on_nnx(error, names[0])
     if of_nnx is not None:
         mark_advised(error)
         error.args = (of_nnx,)
-    better = advice(error)
+    better = advice_on_tracers(error)
     if better is None and not isinstance(error, NEEDS_VALUE):
         return
     nodes = opened.leaf_nodes()
@@ -182,7 +182,7 @@ def used_after_all(function: str, unused: Iterable[str]) -> AutoJitError:
     names = ", ".join(sorted(unused))
     return AutoJitError(
         f"{function}() uses an attribute that @autojit(unused=...) says it does not "
-        f"use: {names}.\nLeave those out that it uses."
+        f"use: {names}.\nLeave out those that it uses."
     )
 
 

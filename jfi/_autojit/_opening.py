@@ -1,6 +1,6 @@
 """Opening the arguments of a call: the walk over all that they hold.
 
-Functions read global variables and attributes besides. Which, is told by their code,
+Functions read global variables and attributes besides. Which ones, their code says,
 which may be found anywhere in what is opened: the walk begins with what it knows of
 that, and is made again until it finds nothing new.
 """
@@ -14,7 +14,7 @@ import numpy as np
 from jax.core import Tracer
 
 from .._errors import AutoJitError
-from ._graphs import INPUT, LEAVES, Node, Opened, place
+from ._graphs import INPUT, LEAVES, Node, Opened, path_of_node
 from ._modes import KEYS, WITH_DATA, Mode
 from ._reading import LRU_CACHED, NOTHING_ASSUMED, Assumed, Read
 from .kinds._base import Kind, ReaderError, RefusedError
@@ -82,11 +82,11 @@ def open_values(
             walk.run()
         except RefusedError as error:
             i = len(walk.nodes)
-            path = place(walk.nodes, walk.objects, i, names())
+            path = path_of_node(walk.nodes, walk.objects, i, names())
             text = str(error).replace("{path}", path)
             raise AutoJitError(f"{names()[0]}() {refused} {text}") from None
         for i, text in walk.unwatched:
-            path = place(walk.nodes, walk.objects, i, names())
+            path = path_of_node(walk.nodes, walk.objects, i, names())
             what = text.partition(" for {path}")[0].partition(" {path}")[0]
             walk.found.unseen[f"{path} ({what})"] = None
         return walk.opened()

@@ -54,7 +54,7 @@ class Options:
 def named_in(given: Mapping[str, Any]) -> set[str]:
     """The parameters that options name."""
     options = (*_NAMED, *_BY_NAME)
-    named = (name for k in options if k in given for name in _listed(given[k]))
+    named = (name for k in options if k in given for name in _as_list(given[k]))
     return {name for name in named if isinstance(name, str)}
 
 
@@ -84,7 +84,7 @@ def read_options(
             target = _BY_NAME.get(option, option)
             names[target] |= _parameters(function, parameters, option, value)
         elif option in ("warn_after", "max_traces"):
-            rest[option] = _count(function, option, value)
+            rest[option] = _number_of_compilations(function, option, value)
         elif option == "uncompiled":
             rest[option] = _flag(function, option, value)
         elif option == "unused":
@@ -118,7 +118,7 @@ def _check_shardings(function: str, parameters: Sequence[str], value: Any) -> No
         )
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     if isinstance(value, (str, int)) or not isinstance(value, Iterable):
         return [value]
     return list(value)
@@ -128,7 +128,7 @@ def _parameters(
     function: str, parameters: Sequence[str], option: str, value: Any
 ) -> set[str]:
     found: set[str] = set()
-    for name in _listed(value):
+    for name in _as_list(value):
         if isinstance(name, int) and -len(parameters) <= name < len(parameters):
             found.add(parameters[name])
         elif isinstance(name, str) and name in parameters:
@@ -141,7 +141,7 @@ def _parameters(
     return found
 
 
-def _count(function: str, option: str, value: Any) -> int | None:
+def _number_of_compilations(function: str, option: str, value: Any) -> int | None:
     if value is None and option == "max_traces":
         return None
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
@@ -153,7 +153,7 @@ def _count(function: str, option: str, value: Any) -> int | None:
 
 
 def _attributes(function: str, value: Any) -> frozenset[str]:
-    names = _listed(value)
+    names = _as_list(value)
     if not all(isinstance(name, str) and name.isidentifier() for name in names):
         raise AutoJitOptionError(
             f"autojit() of {function}() got unused={value!r}.\n"

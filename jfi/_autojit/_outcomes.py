@@ -1,4 +1,4 @@
-"""What a compiled function gives back: its result, and what it changed."""
+"""What a compiled function returns: its result, and what it changed."""
 
 import itertools
 from collections import Counter
@@ -163,7 +163,7 @@ def take_apart(
     graph: Graph,
     kept: Sequence[bool],
 ) -> Any:
-    """A result as JAX can give it back: an `Outcome`, unless it is a tree of arrays.
+    """A result as JAX can return it: an `Outcome`, unless it is a tree of arrays.
 
     Args:
         name: That of the function.
@@ -228,7 +228,7 @@ class _Original(NamedTuple):
 
 
 def _is_tree(graph: Graph) -> bool:
-    """Whether JAX gives back a result as it is: containers of arrays, each met once."""
+    """Whether JAX returns a result as it is: containers of arrays, each met once."""
     if _depth(graph) > MAX_DEPTH:
         return False
     met: set[int] = set()

@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any, NamedTuple
 
 from .._jax_internals import at_top_level, setting
+from .._jit._compiled import CompiledFunction
 from .._jit._executables import Jitted
-from .._jit._function import Compiled
 from .._values import Recent
 from ._callbacks import may_call_back, refusing_clones
 from ._changes import contents, find_changes
@@ -53,7 +53,7 @@ class CompiledBody(NamedTuple):
         names: What the user calls the function and its parameters.
         call: Calls it, with itself and one value for each parameter.
         history: Why it was compiled.
-        failed: Is told of an error while it was traced.
+        failed: Gets an error that came while it was traced.
         keep: What keeps the program of an opened call; None if nothing does.
     """
 
@@ -68,7 +68,7 @@ class Program:
     """The compiled code for one graph of arguments. It holds no argument itself.
 
     Attributes:
-        compiled: Takes the arrays and numbers of a call, and gives its outcome.
+        compiled: Takes the arrays and numbers of a call, and returns its outcome.
         succeeded: Whether it ever ran; JAX would run it slowly for ever if it did not.
         calls: How many calls were not recognised by a layout.
         places: The layouts that use it, and its settings there.
@@ -100,13 +100,13 @@ class Program:
         traced.__name__ = traced.__qualname__ = function.names[0]
         self._kept = function.keep(opened)
         self._compile = functools.partial(
-            Compiled,
+            CompiledFunction,
             traced,
             options,
             self._kept.jit if self._kept else Jitted,
             self._kept.jit_drawing if self._kept else None,
         )
-        self.compiled: Compiled = self._compile()
+        self.compiled: CompiledFunction = self._compile()
 
     def run(self, *leaves: Any) -> Any:
         """Run it; traced anew if a function remembers something else by now.

@@ -1,6 +1,6 @@
 """What the code that a call may run reads, by name: global variables and attributes.
 
-All of it can be told before the code runs, from its bytecode. It is more than what a
+All of it is known before the code runs, from its bytecode. It is more than what a
 call reads, never less, but for code that makes up names while it runs (`Read.whole`)
 and for what nobody can watch (`Read.unseen`).
 """
@@ -41,7 +41,7 @@ LRU_CACHED = type(functools.cache(lambda: None))
 
 
 def copied_module(variables: Mapping[str, Any]) -> tuple[str, str] | None:
-    """What tells a copy of a module's variables, if it is one; it equals other copies.
+    """What identifies copies of a module's variables, and is equal for all; else None.
 
     Functions that came from another process bring one, with what they read.
     """

@@ -5,13 +5,13 @@ objects, other dicts of global variables, other functions in the same classes, w
 same in them. What was compiled is found by a function's code, and then, as always, by
 the graph of the call, which has all that the function reads.
 
-A graph tells functions by their dicts of variables, and methods by themselves. That of
-a copy tells them by what is in them (`portable`). The code that recognises the calls of
-one copy is written with its own dicts (`of_this_copy`). Data, and what a task changes
-in its variables, are those of each copy: to share the functions themselves would be
-simpler, and wrong for two tasks that count in a global variable.
+A graph identifies functions by their dicts of variables, and methods by themselves.
+That of a copy identifies them by what is in them (`portable`). The code that recognises
+the calls of one copy is written with its own dicts (`of_this_copy`). Data, and what a
+task changes in its variables, are those of each copy: to share the functions themselves
+would be simpler, and wrong for two tasks that count in a global variable.
 
-What copies can't share is told by `is`, and compiled anew for each: a function of
+What copies can't share is compared by `is`, and compiled anew for each: a function of
 `jax.jit`, a generator of random numbers.
 """
 
@@ -20,7 +20,7 @@ import functools
 import types
 from typing import Any
 
-from .._values import Constant
+from .._values import KeyedValue
 from ._graphs import Node, Opened
 from ._reading import Assumed, copied_module
 from .kinds._classes import of_copies
@@ -49,7 +49,7 @@ def code_of(fn: Any) -> Any:
 
 
 def portable(opened: Opened) -> Opened:
-    """A call in which copies are told by what they are, and that holds none of them.
+    """A call that holds no copies: they are compared by what they are.
 
     Its program may be traced again for another call, with other shapes. By then the
     task of this one may have put other values into its variables.
@@ -84,7 +84,7 @@ def _portable_part(opened: Opened, node: Node, x: Any) -> Any:
         for name, child in zip(part[1], children, strict=True):
             if opened.graph[child][0].is_fixed:  # then code may be run with this dict
                 names.append(name)
-        return Constant(module, {k: x.all[k] for k in names}), *part[1:]
+        return KeyedValue(module, {k: x.all[k] for k in names}), *part[1:]
     if kind is CLASS:
         return *part[:2], of_copies(part[2])
     if isinstance(kind, BodyKind):
@@ -102,13 +102,13 @@ def _part_of_function(part: Any, fn: types.FunctionType) -> Any:
         named = {"__name__": fn.__globals__.get("__name__")}
         bare = in_module(fn, code, named)
         value = bare if not cells else (named, *value[1:])
-    return code, Constant(module, value), names, own, *cells
+    return code, KeyedValue(module, value), names, own, *cells
 
 
 def _own_part(node: Node, x: Any) -> Any:
     kind, part, _ = node
     if kind is VARIABLES:
-        return Constant(id(x.all), x.all), *part[1:]
+        return KeyedValue(id(x.all), x.all), *part[1:]
     if kind in (FUNCTION, PLAIN) or isinstance(kind, BodyKind):
         return kind.split(x)[0]
     return part  # code that recognises classes is made without their functions' keys

@@ -14,7 +14,7 @@ from ._options import Options
 def split_options(jit: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
     """The options that hold for all arrays, and a tree of shardings for the result.
 
-    What the compiled function gives back holds more than the result, so that JAX can't
+    What the compiled function returns holds more than the result, so that JAX can't
     be given that tree.
     """
     shardings = jit.get("out_shardings")
@@ -66,7 +66,7 @@ def _leaf_shardings(
     for name, node in zip(parameters, arguments[1:-1], strict=True):
         sharding = shardings.get(name)
         if sharding is not None and not all_leaves([sharding]):
-            of_trees[name] = _spread(sharding, opened.objects[node])
+            of_trees[name] = _sharding_of_leaves(sharding, opened.objects[node])
     found: list[Any] = []
     for root, leaf in zip(roots, opened.leaves, strict=True):
         name = parameters[root - 1] if root else ""
@@ -80,7 +80,7 @@ def _leaf_shardings(
     return tuple(found)
 
 
-def _spread(shardings: Any, argument: Any) -> dict[int, Any]:
+def _sharding_of_leaves(shardings: Any, argument: Any) -> dict[int, Any]:
     """The sharding of each leaf of an argument, by its id."""
     every = jax.tree.broadcast(shardings, argument, is_leaf=lambda x: x is None)
     leaves, of_leaves = (

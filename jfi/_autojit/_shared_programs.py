@@ -17,9 +17,9 @@ import jax
 import numpy as np
 
 from .._errors import AutoJitError
-from .._jit._compiled import Compiled, with_signature_of
+from .._jit._compiled import CompiledFunction, with_signature_of
 from .._jit._per_function import PerFunction, options_key, stand_in, weakly
-from .._values import Constant, WeakIdentity, identity, is_library, is_small
+from .._values import KeyedValue, WeakIdentity, identity_key, is_library, is_small
 from . import Mode, contents_of, variables_read
 
 
@@ -27,7 +27,9 @@ MAX_PROGRAMS = 8  # of one function with the same options
 MAX_BYTES = 2**26  # of NumPy arrays; to read them takes as long as to compile
 
 
-def shared_program(fun: Callable[..., Any], options: Mapping[str, Any]) -> Compiled:
+def shared_program(
+    fun: Callable[..., Any], options: Mapping[str, Any]
+) -> CompiledFunction:
     """What a function has compiled with these options, if it reads what it read then.
 
     Args:
@@ -42,7 +44,7 @@ def shared_program(fun: Callable[..., Any], options: Mapping[str, Any]) -> Compi
         place = _places.get(fun, options_key(options), _Place)
         return place.program(fun, options)
     except (NotComparableError, TypeError):  # TypeError: of `weakref` and `hash`
-        return Compiled(fun, options)
+        return CompiledFunction(fun, options)
 
 
 class NotComparableError(Exception):
@@ -75,9 +77,9 @@ class _Place:
 
     def __init__(self) -> None:
         self._reader = CaptureReader()
-        self._programs: list[tuple[_Known, Compiled]] = []
+        self._programs: list[tuple[_Known, CompiledFunction]] = []
 
-    def program(self, fun: Any, options: Mapping[str, Any]) -> Compiled:
+    def program(self, fun: Any, options: Mapping[str, Any]) -> CompiledFunction:
         """The programs for what the function reads now, made if there are none."""
         state = self._reader.state_of(fun)
         for known, program in self._programs:
@@ -86,7 +88,7 @@ class _Place:
         self._reader.find_variables(fun)
         state = self._reader.state_of(fun)
         known = _Known(state)
-        made = Compiled(_traced(fun, known, self._reader), options)
+        made = CompiledFunction(_calling(fun, known, self._reader), options)
         # Programs hold the arrays that they were traced with: keep none of before.
         kept = [
             (old, program)
@@ -126,7 +128,7 @@ class CaptureReader:
         values = tuple(self._around(fun).values())
         if most is not None and not is_small((_owner(fun), values), most):
             raise NotComparableError
-        own, around = _key(_owner(fun)), _key(values)
+        own, around = _key_of_values(_owner(fun)), _key_of_values(values)
         classes = () if _CLASSES in self._ignored else own.of_classes
         code = getattr(_function_of(fun), "__code__", None)
         return State(
@@ -140,9 +142,9 @@ class CaptureReader:
         found: dict[Hashable, Any] = {}
         for name, value in self._around(fun).items():
             with contextlib.suppress(NotComparableError):
-                found[name] = _key((value,))
+                found[name] = _key_of_values((value,))
         with contextlib.suppress(NotComparableError):
-            found[_CLASSES] = _key(_owner(fun)).of_classes
+            found[_CLASSES] = _key_of_values(_owner(fun)).of_classes
         return found
 
     def ignore(
@@ -178,7 +180,7 @@ def _owner(fun: Any) -> tuple[Any, ...]:
     return (fun.__self__ if isinstance(fun, types.MethodType) else fun,)
 
 
-def _traced(fun: Any, known: _Known, reader: CaptureReader) -> Callable[..., Any]:
+def _calling(fun: Any, known: _Known, reader: CaptureReader) -> Callable[..., Any]:
     """A function that calls `fun`, keeps its state, and does not keep it alive.
 
     It knows nothing of the programs, which hold it: a cycle would live on after `fun`.
@@ -285,7 +287,7 @@ class _Key(NamedTuple):
     arrays: tuple[WeakIdentity, ...]
 
 
-def _key(values: tuple[Any, ...]) -> _Key:
+def _key_of_values(values: tuple[Any, ...]) -> _Key:
     """The key of some values.
 
     Raises:
@@ -326,7 +328,7 @@ def _part(part: Any, x: Any) -> Any:
     try:
         return WeakIdentity(x), _without_references(part)
     except TypeError:
-        if part == identity(x) and not isinstance(x, _OF_PYTHON):
+        if part == identity_key(x) and not isinstance(x, _OF_PYTHON):
             raise NotComparableError from None  # another may have its id
         return _without_references(part)
 
@@ -342,7 +344,7 @@ _VALUES = (bool, int, float, complex, str, bytes, type(None), list, tuple, dict,
 def _without_references(part: Any) -> Any:
     if type(part) is tuple:
         return tuple(map(_without_references, part))
-    if isinstance(part, Constant):
+    if isinstance(part, KeyedValue):
         return _without_references(part.key)
     if type(part) in _VALUES:
         return part

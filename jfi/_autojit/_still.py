@@ -12,7 +12,7 @@ import types
 from collections.abc import Callable, Iterable, Sequence, Sized
 from typing import Any, NamedTuple
 
-from .._values import Constant, is_user_function, is_user_module
+from .._values import KeyedValue, is_user_function, is_user_module
 from ._graphs import Graph, Opened
 from .kinds._base import Watches
 from .kinds._variables import Variables
@@ -67,7 +67,7 @@ def _has_library_class(x: Any) -> bool:
 
 
 def _still_nodes(opened: Opened) -> set[int]:
-    """The nodes that watches tell of, and of all that is in them."""
+    """The nodes that watches are about, and of all that is in them."""
     graph, objects = opened.graph, opened.objects
     parents: list[list[int]] = [[] for _ in graph]
     for i, (_, _, children) in enumerate(graph):
@@ -112,7 +112,7 @@ class StillPart:
     def __init__(
         self, nodes: tuple[Any, ...], settings: Any, single: tuple[Any, ...]
     ) -> None:
-        self.nodes, self.key = nodes, Constant(settings, None)
+        self.nodes, self.key = nodes, KeyedValue(settings, None)
         self.ids = frozenset(map(id, single))
         self._sized: list[Sized] = []
         self._sizes: list[int] = []

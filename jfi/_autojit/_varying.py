@@ -72,7 +72,7 @@ _ASKS_TYPE = {"isinstance", "type", "hasattr", "getattr", "str", "repr", "format
 
 
 def _asks_for_types(graph: Graph) -> bool:
-    """Whether the user's code may tell a number from what stands for it in a trace.
+    """Whether the user's code may see that a tracer stands for a number.
 
     What it does then may depend on the value besides: one comparison of the code would
     not show that.
@@ -104,25 +104,25 @@ def as_data(
     jitted = jax.jit(lambda *leaves: fun(*leaves), inline=True)
     data = jitted.trace(*leaves).jaxpr  # the call below finds this trace
     constant = jax.jit(with_constants).trace(*(leaves[k] for k in others)).jaxpr
-    if data.out_avals != constant.out_avals or not _is_same(data, constant):
+    if data.out_avals != constant.out_avals or not _is_same_program(data, constant):
         raise OtherCodeError
     return jitted(*leaves)
 
 
 def _like(leaf: Any, number: Any) -> Any:
-    """A number of the type that is being traced: JAX tells NumPy's from Python's."""
+    """A number of the type that is being traced: NumPy's or Python's."""
     return float(number) if leaf.weak_type else leaf.dtype.type(number)
 
 
-def _is_same(data: Any, constant: Any) -> bool:
+def _is_same_program(data: Any, constant: Any) -> bool:
     """Whether a program does what one with constants does, step by step.
 
     What Python computes with a constant is in the program with data alone: in 32 bits
     its result would be another, so that only exact steps may be there in addition.
     """
-    steps = _steps(constant.jaxpr)
+    steps = _operations_of(constant.jaxpr)
     expected = next(steps, None)
-    for step in _steps(data.jaxpr):
+    for step in _operations_of(data.jaxpr):
         if expected is not None and step[0] == expected[0]:
             expected = next(steps, None)
         elif not step[1]:
@@ -130,13 +130,13 @@ def _is_same(data: Any, constant: Any) -> bool:
     return expected is None
 
 
-def _steps(jaxpr: Any) -> Iterator[tuple[Hashable, bool]]:
+def _operations_of(jaxpr: Any) -> Iterator[tuple[Hashable, bool]]:
     """The operations with the types of their results; and whether each is exact."""
     for equation in jaxpr.eqns:
         outs = tuple(v.aval for v in equation.outvars)
         yield (equation.primitive.name, outs), _is_exact(equation)
         for inner in inner_jaxprs(equation):
-            yield from _steps(inner)
+            yield from _operations_of(inner)
 
 
 # How `jnp.array([1.0, k])` is made of a traced number.

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._errors import AutoJitError, SlowCallWarning, UncompiledWarning
 from .._values import user_level
-from ._graphs import Opened, place
+from ._graphs import Opened, path_of_node
 from ._history import History
 from .kinds._classify import ARRAY, STATIC_ARRAY
 
@@ -81,7 +81,7 @@ def warn_of_copies(
             continue
         if opened.graph[i][0] not in (ARRAY, STATIC_ARRAY):
             continue
-        path = place(opened.graph, opened.objects, i, names())
+        path = path_of_node(opened.graph, opened.objects, i, names())
         if history.is_first_time(path):
             message = (
                 f"{history.function}() reads {path}, a NumPy array of "

@@ -21,7 +21,7 @@ from typing import (
 
 from .._advice import hide_frames, hiding_frames
 from .._jit._per_function import PerFunction, options_key
-from .._shown import HTML, Page, Told, is_in_class_body, shown, times
+from .._shown import HTML, Page, ToolFacts, is_in_class_body, shown, times
 from .._values import WeakIdentity, function_name
 from ._ahead import Lowered, eval_shape, lower, trace
 from ._calls import Calls, Parameter
@@ -181,7 +181,7 @@ def autojit(fn: Any = None, /, **options: Any) -> Any:  # noqa: D417 - see overl
         fn = fn.__wrapped__
     wrapper = wrap(_calls_of(fn, options))
     methods = wrapper.__dict__["cache_info"], wrapper.__dict__["explain"]
-    function = shown(wrapper, functools.partial(_told, fn, *methods))
+    function = shown(wrapper, functools.partial(_described, fn, *methods))
     # Not the one inside: of a copy, which cloudpickle makes of this one, it would not
     # live on, and the copy could not be copied again.
     wrapper.__globals__[_WRAPPER] = WeakIdentity(function)
@@ -371,12 +371,12 @@ def explain(calls: Calls, since: _Since) -> Explanation:
     return calls.history.explanation(cache_info(calls, since).traces)
 
 
-def _told(
+def _described(
     fn: Any, info: Callable[[], CacheInfo], explain: Callable[[], Explanation]
-) -> Told:
+) -> ToolFacts:
     found = explain()
     last = [("last time because of", found[-1].cause)] if len(found) > 1 else []
-    return Told("autojit", fn, times(info().traces), last)
+    return ToolFacts("autojit", fn, times(info().traces), last)
 
 
 class _Filler:

@@ -19,7 +19,6 @@ class Choice(NamedTuple):
     size: int
 
 
-Axes = tuple[int | None, ...]
 Trial = Callable[[Choice], Exception | None]
 
 
@@ -165,7 +164,7 @@ def _ways_that_work(
 def _refuse_squares(
     plan: Plan, leaves: Sequence[Leaf], size: int, said: dict[int, int | None]
 ) -> None:
-    """No trial tells a batch of rows from a shared matrix of the same shape."""
+    """No trial distinguishes a batch of rows from a shared matrix of the same shape."""
     square = [
         leaf
         for i, leaf in enumerate(leaves)

@@ -12,7 +12,7 @@ from .._errors import BatchError
 from .._jax_internals import at_top_level
 from .._optional._packages import require
 from .._optional._progress import ProgressBar
-from ._parts import as_array, as_sent, compute
+from ._parts import as_received, as_sent, compute
 from ._sent import Sent
 
 
@@ -142,5 +142,5 @@ def _chunks(sent: Sent, size: int) -> Iterator[list[Any]]:
 def _joined(parts: Sequence[Any], size: int) -> jax.Array:
     """The results of all rows, from those of the chunks."""
     if isinstance(parts[0], bytes):
-        return jnp.concatenate([as_array(x) for x in parts])[:size]
+        return jnp.concatenate([as_received(x) for x in parts])[:size]
     return jnp.asarray(np.concatenate(parts)[:size])

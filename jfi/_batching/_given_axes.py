@@ -54,7 +54,7 @@ def vmap_in_chunks(
         axes = tuple(axis for x, axis in pairs if x is not None)
         arguments = Arguments([], call)
         pairs = zip(arguments.values, axes, strict=True)
-        sizes = {_size(x, axis) for x, axis in pairs if axis is not None}
+        sizes = {_size_of_axis(x, axis) for x, axis in pairs if axis is not None}
         if len(sizes) != 1:
             message = (
                 f"vmap() with chunk_size= got mapped arrays of {sorted(sizes)} rows.\n"
@@ -67,7 +67,7 @@ def vmap_in_chunks(
     return mapped
 
 
-def _size(x: Any, axis: int) -> int:
+def _size_of_axis(x: Any, axis: int) -> int:
     shape: tuple[int, ...] = np.shape(x)
     if not -len(shape) <= axis < len(shape):
         message = f"vmap() got in_axes= with {axis} for an array of shape {shape}."

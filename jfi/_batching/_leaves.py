@@ -87,16 +87,16 @@ def arguments_of_call(
 
 def _flattened_order(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[int]:
     """Where `jax.tree.flatten` of a call has each leaf found in order of the call."""
-    order = list(range(sum(map(_count, args))))
+    order = list(range(sum(map(_number_of_leaves, args))))
     starts: dict[str, range] = {}
     n = len(order)
     for name, value in kwargs.items():
-        starts[name] = range(n, n + _count(value))
+        starts[name] = range(n, n + _number_of_leaves(value))
         n = starts[name].stop
     return order + [i for name in sorted(starts) for i in starts[name]]
 
 
-def _count(tree: Any) -> int:
+def _number_of_leaves(tree: Any) -> int:
     return len(jax.tree.leaves(unmarked(tree)))
 
 
@@ -111,14 +111,14 @@ def _leaf(name: str, path: str, value: Any, mark: Mark | None) -> Leaf:
     shape = getattr(value, "shape", ())
     shape = tuple(shape) if isinstance(shape, tuple) else ()
     leading = shape[0] if shape and is_array(value) else None
-    return Leaf(name, path, _kind(value), shape, leading, mark)
+    return Leaf(name, path, _type_in_words(value), shape, leading, mark)
 
 
 def _dotted(path: Path) -> str:
     return keystr(path, simple=True, separator=".")
 
 
-def _kind(value: Any) -> str:
+def _type_in_words(value: Any) -> str:
     name = "Array" if isinstance(value, jax.Array) else type(value).__name__
     dtype = getattr(value, "dtype", None)
     return name if dtype is None else f"{name} of {dtype}"

@@ -68,14 +68,7 @@ class Mapping:
         plan = self._plan
         arguments = self._read(fn, args, kwargs)
         failure = failure_of_trace if compiling else failure_of
-
-        def trial(choice: Choice) -> Exception | None:
-            rows = Rows(fn, arguments, choice, lambda out: None)
-            return failure(lambda: rows.at_once(plan, 0))
-
-        choice = choose(plan, self._name, arguments.leaves, trial)
-        results = Results(self._name, arguments.values)
-        rows = Rows(fn, arguments, choice, results.arrays)
+        choice, rows, results = self._divided(fn, arguments, failure)
         guard = refusing_callbacks if compiling else as_it_is
         fits = plan.chunk_size is None or plan.chunk_size >= choice.size
         if plan.spread is None and fits:
@@ -102,14 +95,7 @@ class Mapping:
         """
         cluster.check()
         plan, arguments = self._plan, self._read(fn, args, kwargs)
-
-        def trial(choice: Choice) -> Exception | None:
-            rows = Rows(fn, arguments, choice, lambda out: None)
-            return failure_of(lambda: rows.at_once(plan, 0))
-
-        choice = choose(plan, self._name, arguments.leaves, trial)
-        results = Results(self._name, arguments.values)
-        rows = Rows(fn, arguments, choice, results.arrays)
+        choice, rows, results = self._divided(fn, arguments, failure_of)
         bar = ProgressBar(self._name, plan.tool) if plan.progress else None
         if not choice.size:
             return results.around(rows.in_parts(plan, None))
@@ -121,3 +107,19 @@ class Mapping:
         leaves = cluster.run(sent, plan.chunk_size, bar)
         out = jax.tree.unflatten(jax.tree.structure(shapes), leaves)
         return results.around(with_axes(plan, out))
+
+    def _divided(
+        self,
+        fn: Function,
+        arguments: Arguments,
+        failure: Callable[[Callable[[], Any]], Exception | None],
+    ) -> tuple[Choice, Rows, Results]:
+        """The axes of the batch, its rows, and what collects their results."""
+
+        def trial(choice: Choice) -> Exception | None:
+            rows = Rows(fn, arguments, choice, lambda out: None)
+            return failure(lambda: rows.at_once(self._plan, 0))
+
+        choice = choose(self._plan, self._name, arguments.leaves, trial)
+        results = Results(self._name, arguments.values)
+        return choice, Rows(fn, arguments, choice, results.arrays), results

@@ -5,6 +5,7 @@ import fnmatch
 from collections.abc import Sequence
 
 from .._errors import BatchError
+from .._values import listed
 from ._leaves import Leaf
 from ._messages import not_an_array
 from ._plan import Plan
@@ -62,13 +63,13 @@ def _matching(
     if found:
         return found
     paths = [leaf.path for leaf in leaves]
-    parts = dict.fromkeys(p for whole in paths for p in _parts(whole))
+    parts = dict.fromkeys(p for whole in paths for p in _with_those_above(whole))
     close = difflib.get_close_matches(path, list(parts), n=3, cutoff=0.5)
     close += [p for p in paths if p.split(".")[-1] == path and p not in close]
     ordered = list(dict.fromkeys([*close, *filter(None, paths)]))
     message = (
         f"{plan.tool}() got {option}, and no path matches {path!r}. The paths are: "
-        f"{_listed(ordered) or '(none)'}."
+        f"{listed(list(map(repr, ordered))) or '(none)'}."
     )
     if close:
         message += f"\nDid you mean {close[0]!r}?"
@@ -87,18 +88,13 @@ def places(leaves: Sequence[Leaf]) -> dict[str, set[int]]:
     """The leaves at each path, and below each that is above several."""
     found: dict[str, set[int]] = {}
     for i, leaf in enumerate(leaves):
-        for path in _parts(leaf.path):
+        for path in _with_those_above(leaf.path):
             found.setdefault(path, set()).add(i)
     single = {path: below for path, below in found.items() if len(below) == 1}
     return single | {path: below for path, below in found.items() if len(below) > 1}
 
 
-def _parts(path: str) -> list[str]:
+def _with_those_above(path: str) -> list[str]:
     """A path and all that are above it."""
     steps = path.split(".")
     return [".".join(steps[: n + 1]) for n in range(len(steps))]
-
-
-def _listed(paths: Sequence[str], most: int = 30) -> str:
-    more = f" and {len(paths) - most} more" if len(paths) > most else ""
-    return ", ".join(map(repr, paths[:most])) + more

@@ -43,7 +43,7 @@ def compute(sent: bytes, key: str | None, first: int, rows: Sequence[Any]) -> li
     else:
         batch = _batches.get(key, lambda: pickle.loads(sent))
     with with_settings(batch.settings), using(Stream(*batch.stream)):
-        (args, kwargs), axes = batch.filled([as_array(x) for x in rows])
+        (args, kwargs), axes = batch.filled([as_received(x) for x in rows])
         known = code_of(batch.fn), batch.name, batch.draws
         calls = _known.get(known, lambda: _calls_of(batch))
         part = np.uint32(first), axes, args, kwargs
@@ -65,7 +65,7 @@ def as_sent(x: Any) -> Any:
     return np.asarray(x)
 
 
-def as_array(x: Any) -> Any:
+def as_received(x: Any) -> Any:
     """What `as_sent` was given."""
     return pickle.loads(x) if isinstance(x, bytes) else x
 

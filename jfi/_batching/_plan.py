@@ -4,7 +4,7 @@ import operator
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-from .._advice import kind_of
+from .._advice import array_form
 from .._errors import BatchError
 from .._random.traced._rows import RowDraws, row_draws
 from ._devices import Spread, spread_over
@@ -94,7 +94,7 @@ def make_plan(tool: str, **options: Any) -> Plan:
         tool,
         _natural(tool, "batch_size", given["batch_size"], 0, size),
         _paths(tool, given["shared"]),
-        _axes(tool, given["batched"]),
+        _checked_axes(tool, given["batched"]),
         given["out_axes"],
         row_draws(tool, given["randomness"]),
         chunk_size,
@@ -112,7 +112,7 @@ def _natural(tool: str, name: str, value: Any, least: int, what: str) -> int | N
     except TypeError:
         number = -1
     if number < least:
-        seen = kind_of(value) or f"{value!r:.60}"
+        seen = array_form(value) or f"{value!r:.60}"
         message = (
             f"{tool}() got {name}={seen}.\n"
             f"Pass {what}, an int of {least} or more: {name}=32"
@@ -139,7 +139,7 @@ def _paths(tool: str, shared: Any) -> tuple[str, ...]:
     raise BatchError(message)
 
 
-def _axes(tool: str, batched: Any) -> tuple[tuple[str, int], ...]:
+def _checked_axes(tool: str, batched: Any) -> tuple[tuple[str, int], ...]:
     if batched is None:
         return ()
     if not isinstance(batched, Mapping) or not all(isinstance(k, str) for k in batched):

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._errors import BatchError
-from .._values import is_array, is_scalar, number_key, path_name
+from .._values import is_array, is_array_data, number_key, path_name
 from ._marks import is_mark, ordered_as
 
 
@@ -47,8 +47,8 @@ def stack_trees(trees: Iterable[T]) -> T:
     for n, tree in enumerate(found):
         if jax.tree.structure(tree) != structure:
             raise BatchError(_other_structure(first, tree, n))
-    paths, columns = _columns(found)
-    leaves = [_stacked(path, xs) for path, xs in zip(paths, columns, strict=True)]
+    paths, columns = _values_by_leaf(found)
+    leaves = [_stacked_leaf(path, xs) for path, xs in zip(paths, columns, strict=True)]
     return cast("T", ordered_as(first, jax.tree.unflatten(structure, leaves)))
 
 
@@ -104,7 +104,7 @@ def _refuse_marks(tool: str, trees: Sequence[Any]) -> None:
                 raise BatchError(message)
 
 
-def _columns(trees: list[Any]) -> tuple[list[str], list[tuple[Any, ...]]]:
+def _values_by_leaf(trees: list[Any]) -> tuple[list[str], list[tuple[Any, ...]]]:
     """The path of each leaf, and its values in all trees."""
     rows = [jax.tree.leaves(tree) for tree in trees]
     return _paths(trees[0], "tree"), list(zip(*rows, strict=True))
@@ -116,25 +116,20 @@ def _paths(tree: Any, root: str = "tree") -> list[str]:
     ]
 
 
-def _stacked(path: str, values: tuple[Any, ...]) -> Any:
+def _stacked_leaf(path: str, values: tuple[Any, ...]) -> Any:
     """One leaf for all trees."""
     first = values[0]
     for n, value in enumerate(values):
-        if _is_data(first) and _is_data(value):
-            if _kind(first) != _kind(value):
+        if is_array_data(first) and is_array_data(value):
+            if _shape_and_dtype(first) != _shape_and_dtype(value):
                 raise BatchError(_other_array(path, first, value, n))
         elif not _same_setting(first, value):
             raise BatchError(_other_setting(path, first, value, n))
-    if not _is_data(first):
+    if not is_array_data(first):
         return first
     if all(isinstance(value, (np.ndarray, np.generic)) for value in values):
         return np.stack(values)
     return jnp.stack(values)
-
-
-def _is_data(x: Any) -> bool:
-    """Whether it is an array, or a NumPy number, as the rows of a NumPy array are."""
-    return is_array(x) or (isinstance(x, np.generic) and is_scalar(x))
 
 
 def _same_setting(first: Any, value: Any) -> bool:
@@ -148,21 +143,23 @@ def _same_setting(first: Any, value: Any) -> bool:
     if isinstance(first, np.ndarray):  # of text ...
         same = (first.shape, first.dtype) == (value.shape, value.dtype)
         return (
-            same and bool(np.array_equal(first, value)) and _text(first) == _text(value)
+            same
+            and bool(np.array_equal(first, value))
+            and _looks(first) == _looks(value)
         )
     try:
         # What is equal may differ in the types inside: {1} and {True}.
-        return bool(first == value) and _text(first) == _text(value)
+        return bool(first == value) and _looks(first) == _looks(value)
     except Exception:  # of the user's class: what can't be compared is not the same
         return False
 
 
-def _text(x: Any) -> str:
+def _looks(x: Any) -> str:
     """What a value looks like, but for its place in memory."""
     return re.sub("0x[0-9a-fA-F]+", "", repr(x))
 
 
-def _kind(x: Any) -> tuple[Any, Any]:
+def _shape_and_dtype(x: Any) -> tuple[Any, Any]:
     return x.shape, x.dtype
 
 
@@ -200,7 +197,7 @@ def _other_array(path: str, first: Any, value: Any, n: int) -> str:
     return (
         f"stack_trees() got arrays that don't fit: trees[0]{place} is {first.dtype} "
         f"{first.shape}, trees[{n}]{place} is {value.dtype} {value.shape}.\n"
-        "All must have the same shape and dtype; fill up the short ones, or convert: "
+        "All must have the same shape and dtype; pad the short ones, or convert: "
         "jnp.pad, x.astype(...)."
     )
 

@@ -37,10 +37,10 @@ def forward(fun: OfFloats, chunk_size: int | None, holomorphic: bool) -> OfFloat
             _, slopes, aux = jax.jvp(fun, (floats,), (_unit(i, floats),), has_aux=True)
             return slopes
 
-        columns = _directions(column, _size(floats), chunk_size)
+        columns = _directions(column, _number_of_directions(floats), chunk_size)
         if jax.tree.leaves(aux):  # arrays of the loop; the caller needs them outside
             _, aux = fun(floats)
-        return jax.tree.map(lambda x: _columns(x, floats), columns), aux
+        return jax.tree.map(lambda x: _split_to_columns(x, floats), columns), aux
 
     return jacobian
 
@@ -57,7 +57,7 @@ def backward(fun: OfFloats, chunk_size: int | None, holomorphic: bool) -> OfFloa
         def row(i: jax.Array) -> Any:
             return pull(_unit(i, values))[0]
 
-        rows = _directions(row, _size(values), chunk_size)
+        rows = _directions(row, _number_of_directions(values), chunk_size)
         by_leaf = [_rows(x, values) for x in rows]
         return [[blocks[k] for blocks in by_leaf] for k in range(len(values))], aux
 
@@ -75,7 +75,7 @@ def _directions(one: Callable[[jax.Array], Any], n: int, chunk_size: int) -> Any
     return jax.tree.map(lambda x: x[:n], found)
 
 
-def _size(leaves: Sequence[Any]) -> int:
+def _number_of_directions(leaves: Sequence[Any]) -> int:
     return sum(math.prod(np.shape(x)) for x in leaves)
 
 
@@ -102,7 +102,7 @@ def _rows(x: jax.Array, leaves: Sequence[Any]) -> list[jax.Array]:
     ]
 
 
-def _columns(x: jax.Array, leaves: Sequence[Any]) -> list[jax.Array]:
+def _split_to_columns(x: jax.Array, leaves: Sequence[Any]) -> list[jax.Array]:
     """Split the first axis of an array over these leaves, and move it to the end."""
     parts = jnp.split(jnp.moveaxis(x, 0, -1), _ends(leaves), axis=-1)
     return [

@@ -16,7 +16,7 @@ from .._random.traced._own_stream import on_keys, with_own_stream
 from .._shown import shown_as
 from .._values import Rest, function_name, is_differentiable, partition
 from ._directions import OfFloats, backward, check_chunk_size, forward
-from ._leaves import Nondiff, blank, check_nondiff, stand_in
+from ._leaves import Nondiff, blank, check_nondiff, no_derivative
 from ._messages import described_kind, like, traced_as
 from ._outputs import Outputs
 from ._selection import Selection, selected
@@ -287,4 +287,4 @@ def _block(seen: Sequence[tuple[bool, Any]], how: Nondiff) -> Any:
     if any(leaf is None for leaf in odd):
         return None
     shape = sum((tuple(np.shape(leaf)) for _, leaf in seen), ())
-    return stand_in(odd[-1], how, shape)
+    return no_derivative(odd[-1], how, shape)

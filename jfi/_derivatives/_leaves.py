@@ -22,7 +22,7 @@ def derivative_of(rest: Rest | None, values: Any, how: Nondiff) -> Any:
     """The tree of derivatives from those of float leaves; None where all are."""
     if rest is None:
         return values
-    return rest.replaced(lambda leaf: stand_in(leaf, how)).filled(values)
+    return rest.replaced(lambda leaf: no_derivative(leaf, how)).filled(values)
 
 
 def check_nondiff(nondiff: Any) -> Nondiff:
@@ -54,7 +54,7 @@ def blank(leaf: Any) -> Any:
     return jax.ShapeDtypeStruct(np.shape(leaf), jax.typeof(leaf).dtype)
 
 
-def stand_in(leaf: Any, how: Nondiff, shape: tuple[int, ...] | None = None) -> Any:
+def no_derivative(leaf: Any, how: Nondiff, shape: tuple[int, ...] | None = None) -> Any:
     """The derivative of a leaf, or of its `blank`, that has none.
 
     Args:

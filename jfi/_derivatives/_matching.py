@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._errors import TangentError
-from .._trees import advice
+from .._trees import pytree_line
 from .._values import (
     Rest,
     has_dtype,
@@ -62,7 +62,7 @@ class Target:
         """
         leaves, structure = jax.tree.flatten(tangents)
         if structure != self.rest.structure:
-            leaves = spread(tangents, self.rest.structure, self.given, self.of)
+            leaves = given_by_leaf(tangents, self.rest.structure, self.given, self.of)
         types, others = iter(self.types), iter(self.rest.others)
         fitted: list[Any] = []
         for i, (leaf, is_float) in enumerate(
@@ -101,7 +101,9 @@ class Target:
 
     def _check_other(self, x: Any, leaf: Any, i: int) -> None:
         """Refuse a tangent that is not zero, of what has no derivative."""
-        if text := advice(x):  # not the same setting again, but data that JAX can't see
+        if text := pytree_line(
+            x
+        ):  # not the same setting again, but data that JAX can't see
             raise TangentError(f"{self._name(i)} is {described(x)}. {text}")
         if is_zero(x) or not (is_data(x) or leaf is not None):
             return
@@ -157,7 +159,7 @@ def _is_nonzero(x: Any) -> bool:
 # ---- other structures ----
 
 
-def spread(given: Any, structure: Any, root: str, of: str) -> list[Any]:
+def given_by_leaf(given: Any, structure: Any, root: str, of: str) -> list[Any]:
     """For each leaf of a structure what is given for it; None where that is zero.
 
     Args:

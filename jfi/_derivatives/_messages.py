@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._errors import DerivativeError
-from .._values import array_label, function_name, has_dtype, refuse_no_function
+from .._values import array_label, function_name, has_dtype, is_key, refuse_no_function
 
 
 def described(x: Any) -> str:
@@ -19,7 +19,7 @@ def described(x: Any) -> str:
     ('the int 3', 'float64[3]', "the str 'tanh'", 'a tuple of 2')
     """
     if has_dtype(x) or isinstance(x, jax.ShapeDtypeStruct):
-        if jnp.issubdtype(x.dtype, jax.dtypes.prng_key):
+        if is_key(x):
             return "a random key" if x.shape == () else f"random keys {list(x.shape)}"
         return array_label(x.shape, x.dtype)
     if x is None:

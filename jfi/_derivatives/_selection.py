@@ -11,7 +11,7 @@ import jax
 
 from .._errors import DerivativeError
 from .._random.traced import as_outside
-from .._trees import advice
+from .._trees import pytree_line
 from .._values import (
     Rest,
     argument_names,
@@ -221,7 +221,7 @@ class Selected:
         shown = ", ".join(f"{name} is {described(x)}" for name, x in seen[:4])
         instead = next(filter(None, (as_float(x, name) for name, x in seen)), None)
         write = f"Write {instead}." if instead else ""
-        write = write or next(filter(None, (advice(x) for _, x in seen)), "")
+        write = write or next(filter(None, (pytree_line(x) for _, x in seen)), "")
         write = write or "Name another argument: argnums=1, argnames='x'."
         message = (
             f"{tool}() of {function_name(self.fun)}() has nothing to differentiate: "

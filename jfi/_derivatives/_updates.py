@@ -7,9 +7,9 @@ import numpy as np
 from jax.core import Tracer
 
 from .._errors import TangentError
-from .._trees import advice
+from .._trees import pytree_line
 from .._values import has_dtype, is_data, is_differentiable
-from ._matching import leaf_name, spread
+from ._matching import given_by_leaf, leaf_name
 from ._messages import described
 from ._zeros import is_zero
 
@@ -46,9 +46,9 @@ def apply_updates(params: T, updates: Any, scale: Any = 1.0) -> T:
     given: Any
     changes, given = jax.tree.flatten(updates)
     if given != structure:
-        changes = spread(updates, structure, "updates", "params")
+        changes = given_by_leaf(updates, structure, "updates", "params")
     new = [
-        x if _is_no_change(change) else _changed(x, change, scale, structure, i)
+        x if _is_no_change(change) else _updated_leaf(x, change, scale, structure, i)
         for i, (x, change) in enumerate(zip(leaves, changes, strict=True))
     ]
     updated: T = jax.tree.unflatten(structure, new)
@@ -59,10 +59,10 @@ def _is_no_change(change: Any) -> bool:
     return is_zero(change) or getattr(change, "dtype", None) == jax.dtypes.float0
 
 
-def _changed(x: Any, change: Any, scale: Any, structure: Any, i: int) -> Any:
+def _updated_leaf(x: Any, change: Any, scale: Any, structure: Any, i: int) -> Any:
     refused = f"updates{leaf_name('', structure, i)} is {described(change)}, params has"
     if not (is_data(change) and is_data(x)):
-        instead = advice(change) or "Write None."
+        instead = pytree_line(change) or "Write None."
         raise TangentError(f"{refused} {described(x)} there. {instead}")
     if is_differentiable(x):
         if np.iscomplexobj(change) and not np.iscomplexobj(x):

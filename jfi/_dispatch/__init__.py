@@ -5,6 +5,7 @@ writes; `_words` are PyTorch's words for their parameters. A call whose argument
 plain arrays (`_custom`) goes to `_calls`, which asks rules (`_rules`), methods of the
 classes and libraries, and else makes plain arrays (`_materialising`). `_overriding`
 swaps functions; `_retracing` keeps compiled functions up to date with all of that.
-`_meanings` has the names that mean a function of another one. `_custom_array` is the
-base class for arrays of one's own.
+`_names` says which functions have wrappers, `_meanings` which names mean another one,
+`_for_numpy` is for NumPy's functions. `_custom_array` is the base class for arrays of
+one's own, with its `_operators` and `_attributes`.
 """

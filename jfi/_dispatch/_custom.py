@@ -16,7 +16,7 @@ import numpy as np
 from jax.core import Tracer
 
 from .._shown import ShownFunction
-from .._values import is_installed_module, is_key, is_user_module
+from .._values import full_name, is_installed_module, is_key, is_user_module
 
 
 RULES = "__jfi_rules__"
@@ -66,7 +66,7 @@ def make_rules(cls: type) -> dict[str, Any]:
 def rules_beside() -> list[tuple[str, str, Any]]:
     """All rules for classes of libraries: the class, the function, the rule."""
     found = [
-        (f"{cls.__module__}.{cls.__qualname__}", name, rule)
+        (full_name(cls), name, rule)
         for cls, rules in list(_rules_beside.items())
         for name, rule in list(rules.items())
     ]
@@ -138,7 +138,7 @@ def customs(values: Iterable[Any], depth: int = DEPTH) -> list[Any]:
     """The custom arrays among values, one of each class.
 
     They come from left to right, those of a derived class before those of its base, and
-    also from inside of lists, tuples and dicts.
+    also from inside lists, tuples and dicts.
     """
     found: list[Any] = []
     for value in values:

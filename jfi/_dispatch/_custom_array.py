@@ -8,7 +8,13 @@ import jax
 import numpy as np
 from jax.tree_util import GetAttrKey
 
-from .._trees import Settings, divided, put_together, refuse_computed_data, shown
+from .._trees import (
+    Settings,
+    divided,
+    given_attributes,
+    put_together,
+    refuse_computed_data,
+)
 from ._attributes import At, derived
 from ._calls import dispatched
 from ._for_numpy import answer_function, answer_ufunc
@@ -157,7 +163,9 @@ class CustomArray(Operators):
         return wrapped("matrix_transpose")(self)
 
     def __repr__(self) -> str:
-        own = ", ".join(f"{name}={value!r}" for name, value in shown(self).items())
+        own = ", ".join(
+            f"{name}={value!r}" for name, value in given_attributes(self).items()
+        )
         return f"{type(self).__name__}({own})"
 
     def __len__(self) -> int:

@@ -79,7 +79,7 @@ PLACES = {
     **{f"scipy.{name}": f"jax.scipy.{name}" for name in _OF_SCIPY},
     **{f"scipy.stats.{name}": f"jax.scipy.stats.{name}" for name in _DISTRIBUTIONS},
 }
-# The modules that define jfi's own functions of each namespace: `homes_of` is told of
+# The modules that define jfi's own functions of each namespace: `homes_of` gets
 # those of others.
 _own: dict[str, Mapping[str, str]] = {
     "": {

@@ -37,7 +37,7 @@ _OF_UFUNCS = """accumulate at identity nargs nin nout outer reduce
     reduceat""".split()
 
 
-def plain_function(name: str) -> _Wrapped | None:
+def function_behind(name: str) -> _Wrapped | None:
     """The function behind a name such as "linalg.det"; None if there is none."""
     place, _, own = name.rpartition(".")
     home: Any
@@ -63,7 +63,7 @@ def wrapped(name: str) -> _Wrapped:
 
 
 def _make(name: str) -> _Wrapped:
-    plain = plain_function(name)
+    plain = function_behind(name)
     if plain is None:
         raise AttributeError(f"jfi has no function {name!r}", name=name)
     place, _, own = name.rpartition(".")

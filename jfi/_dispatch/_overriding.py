@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Generator
 from typing import Any
 
+from .._values import identity_key
 from ._calls import Function
 from ._namespace import OPERATIONS
 from ._retracing import settings
@@ -62,24 +63,11 @@ def override(
     token = _news.set({**before, name: made})
     _enter(function)
     try:
-        with settings(override=(name, _Same(new), wrap)):
+        with settings(override=(name, identity_key(new), wrap)):
             yield
     finally:
         _leave(function)
         _news.reset(token)
-
-
-class _Same:
-    """A function, told by identity even where it has an equality of its own."""
-
-    def __init__(self, fn: Callable[..., Any]) -> None:
-        self.fn = fn
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.fn is other.fn
-
-    def __hash__(self) -> int:
-        return id(self.fn)
 
 
 def _enter(function: Function) -> None:

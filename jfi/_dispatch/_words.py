@@ -28,18 +28,18 @@ WORDS: dict[str, dict[str, str]] = {
     **dict.fromkeys(["rot90", "tensordot"], _AXES),
 }
 
-#: Where PyTorch's function of this name gives something else: what to write.
+#: Where PyTorch's function of this name returns something else: what to write.
 MEANS_ELSE = {
-    "gradient": "PyTorch's gives a tuple, NumPy's one array for one axis. Write "
+    "gradient": "PyTorch's returns a tuple, NumPy's one array for one axis. Write "
     "jnp.gradient(x, axis={dim}).",
     "max": "PyTorch's returns values and indices, NumPy's values alone. Write "
     "jnp.max(x, axis={dim}) and jnp.argmax(x, axis={dim}).",
     "min": "PyTorch's returns values and indices, NumPy's values alone. Write "
     "jnp.min(x, axis={dim}) and jnp.argmin(x, axis={dim}).",
-    "median": "PyTorch's gives the lower of the two middle elements and its index, "
+    "median": "PyTorch's returns the lower of the two middle elements and its index, "
     "NumPy's their mean. Write jnp.median(x, axis={dim}) for the mean.",
-    "nanmedian": "PyTorch's gives the lower of the two middle elements and its index, "
-    "NumPy's their mean. Write jnp.nanmedian(x, axis={dim}) for the mean.",
+    "nanmedian": "PyTorch's returns the lower of the two middle elements and its "
+    "index, NumPy's their mean. Write jnp.nanmedian(x, axis={dim}) for the mean.",
     "sort": "PyTorch's returns values and indices, NumPy's values alone. Write "
     "jnp.sort(x, axis={dim}) and jnp.argsort(x, axis={dim}).",
     "split": "PyTorch's takes the size of a part, NumPy's the number of parts. Write "
@@ -73,7 +73,7 @@ def several(name: str, dim: Any) -> Any:
 
 
 def refuse(name: str, dim: object) -> NoReturn:
-    """Refuse PyTorch's words where its function gives something else."""
+    """Refuse PyTorch's words where its function returns something else."""
     written = dim if isinstance(dim, (int, tuple, list)) else None
     advice = MEANS_ELSE.get(name, _DIVIDES_BY).format(name=name, dim=written)
     words = " or ".join(WORDS[name])

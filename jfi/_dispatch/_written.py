@@ -153,7 +153,7 @@ def _is_better_passed_on(parameter: Parameter) -> bool:
     It makes another program to pass a traced argument by its name. Python looks each
     default of a keyword up in a dict, which takes longer than to make one.
     """
-    return is_data(parameter) or parameter.kind is Parameter.KEYWORD_ONLY
+    return takes_data(parameter) or parameter.kind is Parameter.KEYWORD_ONLY
 
 
 def _with_the_rest(name: str, parameters: list[Parameter]) -> list[str]:
@@ -169,10 +169,12 @@ def _with_the_rest(name: str, parameters: list[Parameter]) -> list[str]:
     names = [p.name for p in positional]
     if len(names) > len(required):
         head = [*(f"{name}=_" for name in names), "/"]
-        known = [_is_known(p) if is_data(p) else f"{p.name} is not _" for p in required]
+        known = [
+            _is_known(p) if takes_data(p) else f"{p.name} is not _" for p in required
+        ]
     else:
         head = list(names)
-        known = [_is_known(p) for p in required if is_data(p)]
+        known = [_is_known(p) for p in required if takes_data(p)]
         if number := sum(p.kind is p.POSITIONAL_ONLY for p in required):
             head.insert(number, "/")
     lines = [f"def {name}({', '.join([*head, '**named'])}):"]
@@ -195,8 +197,8 @@ def _without_missing(*values: Any) -> tuple[Any, ...]:
     return tuple([value for value in values if value is not NOT_GIVEN])
 
 
-def is_data(parameter: Parameter) -> bool:
-    """Whether arrays can be passed for a parameter: JAX's annotations tell."""
+def takes_data(parameter: Parameter) -> bool:
+    """Whether arrays can be passed for a parameter: JAX's annotations say so."""
     if parameter.annotation is parameter.empty:
         return parameter.name in _UNTOLD
     text = str(parameter.annotation)
@@ -207,7 +209,7 @@ _NO_DATA = PASSED_ON | {"dtype"}
 
 
 def with_data_told(parameter: Parameter) -> Parameter:
-    """A parameter of a function of jfi's own, whose annotation tells if it is data."""
+    """A parameter of a function of jfi's own, whose annotation says if it is data."""
     text = str(parameter.annotation)
     if parameter.name in _NO_DATA or "Callable" in text or "Any" not in text:
         return parameter
@@ -240,7 +242,7 @@ def _is_array(name: str) -> str:
 
 def _look(parameters: list[Parameter]) -> list[str]:
     """Lines that hand the call over where an argument may have rules."""
-    checks = [_is_known(p) for p in parameters if is_data(p)]
+    checks = [_is_known(p) for p in parameters if takes_data(p)]
     values = ", ".join(p.name for p in parameters)
     if not checks:
         return []
@@ -310,7 +312,7 @@ def _call_with_given(parameters: list[Parameter], watched: list[str]) -> list[st
     ]
     rest = [p.name for p in parameters if p.name not in [*required, *watched]]
     call = ", ".join(required)
-    data = [p for p in parameters if is_data(p) and p.name in required]
+    data = [p for p in parameters if takes_data(p) and p.name in required]
     default = [f"{p.name} is {_default(p)}" for p in parameters if p.name in rest]
     usual = [*map(_is_known, data), *default, *(f"{w} is _" for w in watched[1:])]
     lines = [f"if {' and '.join(usual) or True}:"]

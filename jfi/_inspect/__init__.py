@@ -1,12 +1,13 @@
 """A look inside a function: what it computes, what that costs, and a picture of it.
 
-`_tracing` makes a jaxpr of a function of any kind, `_flow` a list of operations of the
-jaxpr. `_costs` and `_memory` say what these take; `_report` holds what users get, made
-of the `_rows`, and `_compiled` what XLA makes of it. `_text`, `_html`, `_hints` and
-`_amounts` show it. `_summary` lists the arrays in an object.
+`_public` is what users call. `_tracing` makes a jaxpr of a function of any kind,
+`_flow` a list of operations of the jaxpr. `_costs` and `_memory` say what these take;
+`_report` holds what users get, made of the `_rows`, and `_compiled` what XLA makes of
+it. `_text`, `_html`, `_hints` and `_amounts` show it. `_summary` lists the arrays in an
+object.
 
 `_graphs` folds the operations to nodes that a person can look at. `_layout` and
-`_drawing` draw them, `_texts_of_graphs` writes them down for other programs;
+`_plotting` draw them, `_texts_of_graphs` writes them down for other programs;
 `_pictures` is what users call.
 """
 

@@ -8,7 +8,7 @@ from .._jax_internals import compiled_anew
 
 
 class Compilation(NamedTuple):
-    """A compiled program. What XLA does not tell is None.
+    """A compiled program. What XLA does not say is None.
 
     Attributes:
         seconds_lowering: How long JAX took to write the program down for XLA.

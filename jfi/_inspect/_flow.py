@@ -188,7 +188,7 @@ class _Walk:
         around: Origin,
         times: int = 1,
     ) -> list[Value]:
-        """Note the operations of a jaxpr, and tell where its results come from."""
+        """Note the operations of a jaxpr, and where its results come from."""
         jaxpr = inner.jaxpr
         env: dict[Any, Value] = dict(zip(jaxpr.invars, inputs, strict=True))
         for variable, value in zip(jaxpr.constvars, inner.consts, strict=False):
@@ -342,7 +342,12 @@ def repeated(flow: Flow) -> list[list[Operation]]:
             continue
         inputs = tuple(canonical.get(v, v) for v in operation.inputs)
         around = tuple(s.number for s in operation.scopes if s.operation is not None)
-        key = operation.name, inputs, around, _key(operation.equation.params)
+        key = (
+            operation.name,
+            inputs,
+            around,
+            _hashable_parameters(operation.equation.params),
+        )
         group = groups.setdefault(key, [])
         group.append(operation)
         first = group[0].number
@@ -352,7 +357,7 @@ def repeated(flow: Flow) -> list[list[Operation]]:
     return [group for group in groups.values() if len(group) > 1]
 
 
-def _key(params: Any) -> Hashable:
+def _hashable_parameters(params: Any) -> Hashable:
     return tuple((name, _hashed(value)) for name, value in sorted(params.items()))
 
 

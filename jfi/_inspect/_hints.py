@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._values import listed
 from ._amounts import of_bytes, of_lines, of_number
 from ._rows import WIDE, Constant, Input
 
@@ -30,7 +31,8 @@ def hints(report: "Inspection", default_dtype: Any) -> Iterator[str]:
     yield from _wide_floats(report, default_dtype)
     if report.unused:
         verb = "is" if len(report.unused) == 1 else "are"
-        yield f"No result depends on {_listed(report.unused)}, which {verb} passed."
+        unused = listed(report.unused, most=4)
+        yield f"No result depends on {unused}, which {verb} passed."
     for constant in report.constants:
         if constant.nbytes >= LARGE_CONSTANT:
             name = constant.path or "An array made by NumPy"
@@ -51,7 +53,8 @@ def hints(report: "Inspection", default_dtype: Any) -> Iterator[str]:
         where = of_lines(dearest.lines) or "lines that are not known"
         yield (
             f"{dearest.name} computes the same {dearest.times} times ({where}). XLA "
-            "drops what it finds; keep the result in a variable to be sure."
+            "removes the copies that it finds; to be sure, keep the result in a "
+            "variable."
         )
 
 
@@ -84,15 +87,11 @@ def _wide_floats(report: "Inspection", default_dtype: Any) -> Iterator[str]:
     arrays: list[Input | Constant] = [*report.inputs, *report.constants]
     wide = [x.path or "a constant" for x in arrays if x.dtype in WIDE]
     if wide:
-        yield f"{_listed(tuple(wide))} has 64-bit floats, and floats here are 32-bit."
+        names = listed(wide, most=4)
+        yield f"{names} has 64-bit floats, and floats here are 32-bit."
     by_line = {conversion.line: conversion for conversion in report.widened}
     for conversion in list(by_line.values())[:3]:
         yield (
             f"{conversion.after} comes in at {conversion.line} ({conversion.name}). "
             "Write dtype=jnp.float32, or a Python number, which has no dtype."
         )
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    shown = ", ".join(names[:4])
-    return shown + (f" and {len(names) - 4} more" if len(names) > 4 else "")

@@ -5,9 +5,9 @@ from functools import cached_property
 from typing import Any
 
 from .._jax_internals import is_ref
-from ._drawing import draw
 from ._flow import Flow, Value, flow_of
 from ._graphs import Fold, Graph, graph_of
+from ._plotting import plot_graph
 from ._texts_of_graphs import dot, mermaid, networkx_graph
 from ._tracing import Traced
 
@@ -85,7 +85,7 @@ class Pictures:
         Raises:
             MissingDependencyError: matplotlib is not installed.
         """
-        return draw(self.graph(fold, most), self.name, file, ax)
+        return plot_graph(self.graph(fold, most), self.name, file, ax)
 
     def _sources(self) -> dict[Value, str]:
         """What the user calls the values that no operation makes."""

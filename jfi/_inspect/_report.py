@@ -375,7 +375,7 @@ def _called(operation: Operation) -> str:
 def _widening(operation: Operation) -> Conversion | None:
     """The operation as one that makes 64-bit floats, if it does."""
     if any(inner in operation.equation.params for inner in ("jaxpr", "branches")):
-        return None  # its body tells more
+        return None  # its body says more
     before = [dtype_of(atom.aval) for atom in operation.equation.invars]
     after = [dtype_of(x) for x in operation.results if dtype_of(x) in WIDE]
     if not after or not set(WIDE).isdisjoint(before):

@@ -11,7 +11,7 @@ import numpy as np
 from .._autojit._graphs import paths
 from .._autojit._modes import Mode
 from .._autojit._opening import open_values
-from .._tables import aligned, html_table
+from .._tables import aligned_lines, html_table
 from .._values import has_dtype, is_tracer
 from ._amounts import of_bytes
 
@@ -64,7 +64,7 @@ class Summary(NamedTuple):
         return tuple(row.path for row in self.arrays if row.dtype == "float64")
 
     def __repr__(self) -> str:
-        lines = [_headline(self), *aligned([_COLUMNS, *_cells(self)])]
+        lines = [_headline(self), *aligned_lines([_COLUMNS, *_cells(self)])]
         return "\n".join(lines if self.arrays else lines[:1])
 
     def _repr_html_(self) -> str:

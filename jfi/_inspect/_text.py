@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._optional._packages import require
-from .._tables import aligned
+from .._tables import aligned_lines
 from .._values import array_label
 from ._amounts import of_bytes, of_lines, of_number
 from ._rows import Event
@@ -168,7 +168,10 @@ def plain(report: "Inspection") -> str:
     lines = [headline(report)]
     lines += [f"  {word:<12} {text}" for word, text in facts(report)]
     for table in tables(report):
-        lines += ["", *(f"  {line}" for line in aligned([table.columns, *table.rows]))]
+        lines += [
+            "",
+            *(f"  {line}" for line in aligned_lines([table.columns, *table.rows])),
+        ]
     if report.hints:
         lines += ["", *(f"  * {hint}" for hint in report.hints)]
     return "\n".join(lines)

@@ -9,7 +9,7 @@ from ._graphs import Graph, Node, cost_of
 
 
 # Fill colors by what a node does: light, so that black text is readable on them, and
-# told apart by people who don't see all colors.
+# distinguished by people who don't see all colors.
 COLORS = {
     "input": "#ffffff",
     "constant": "#e6e6e6",

@@ -172,12 +172,14 @@ def _fits(x: Any, info: Any) -> bool:
     structures: set[Any] = {jax.tree.structure(tree) for tree in (x, info)}
     leaves, infos = jax.tree.leaves(x), jax.tree.leaves(info)
     return len(structures) == 1 and all(
-        is_data(leaf) and jnp.shape(leaf) == i.shape and _kind(leaf) == _kind(i)
+        is_data(leaf)
+        and jnp.shape(leaf) == i.shape
+        and _kind_of_dtype(leaf) == _kind_of_dtype(i)
         for leaf, i in zip(leaves, infos, strict=True)
     )
 
 
-def _kind(x: Any) -> str:
+def _kind_of_dtype(x: Any) -> str:
     """That of a dtype: "f", "i" ..."""
     return str((x if hasattr(x, "dtype") else np.asarray(x)).dtype.kind)
 

@@ -90,12 +90,12 @@ from ._pytrees import (
 )
 from ._retracing import trace_again as trace_again, trace_apart as trace_apart
 from ._ruled_functions import (
-    chosen as chosen,
     dense_tangents as dense_tangents,
     floats_of as floats_of,
     has_derivatives as has_derivatives,
     is_none as is_none,
     is_zero_tangent as is_zero_tangent,
+    leaves_where as leaves_where,
     merge as merge,
     with_rules as with_rules,
     with_zeros as with_zeros,
@@ -124,7 +124,7 @@ from ._symbolic_zeros import (
     is_zero_of_type as is_zero_of_type,
     zero_of_type as zero_of_type,
 )
-from ._traceback_filter import filtering as filtering, is_shown as is_shown
+from ._traceback_filter import filtering as filtering, shows_file as shows_file
 from ._traced_draws import hidden_state as hidden_state
 from ._tracing import (
     at_top_level as at_top_level,
@@ -132,7 +132,7 @@ from ._tracing import (
     is_outermost as is_outermost,
     is_staged as is_staged,
 )
-from ._varying import varying_axes as varying_axes, varying_over as varying_over
+from ._varying_axes import varying_axes as varying_axes, varying_over as varying_over
 
 
 # `jax.Device` comes from jaxlib, which ships no types: this is what checkers see of it.

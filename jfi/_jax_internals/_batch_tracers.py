@@ -5,7 +5,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ._pieces import chosen, outside_of_tracing, piece
+from ._pieces import decided_once, outside_of_tracing, piece
 
 
 def is_batched(x: Any) -> bool:
@@ -16,7 +16,7 @@ def is_batched(x: Any) -> bool:
     return type(x) is _batch_tracer()
 
 
-@chosen
+@decided_once
 def _batch_tracer() -> Any:
     return batch_tracers()
 

@@ -1,6 +1,6 @@
 """Which functions of JAX the caller runs inside.
 
-That a function of JAX is on the call stack can be told by what Python documents alone.
+That a function of JAX is on the call stack is seen by what Python documents alone.
 Which one it is can't: that is only asked for better messages. Some transformations
 can't take random state, and say so in words that help nobody; what is not recognised is
 left to JAX, whose error comes a moment later.
@@ -178,15 +178,15 @@ def transformation_names() -> dict[CodeType | tuple[Any, str], str] | None:
     }
     wrapping: tuple[Any, ...] = (jax.vmap, jax.jacfwd, jax.pmap)
     for function in wrapping:
-        for inner in _code(function).co_consts:
+        for inner in _code_of(function).co_consts:
             if inspect.iscode(inner):
                 labels[inner] = function.__name__
     for branching in (jax.lax.cond, jax.lax.switch):
-        labels[_code(branching)] = branching.__name__
+        labels[_code_of(branching)] = branching.__name__
     return labels if {"vmap", "jacfwd"} <= set(labels.values()) else None
 
 
-def _code(function: Callable[..., Any]) -> CodeType:
+def _code_of(function: Callable[..., Any]) -> CodeType:
     plain: Any = inspect.unwrap(function)
     code: CodeType = plain.__code__
     return code

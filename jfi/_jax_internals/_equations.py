@@ -87,13 +87,15 @@ def _one(value: Any, role: str, times: int | None, roles: Sequence[str] = ()) ->
 def _scan(equation: Any) -> list[Inner]:
     inner = _one(equation.params["jaxpr"], "body", equation.params["length"])
     # By the types alone: JAX 0.12 has no parameters that say how many are of a kind.
-    rows = _stacked(equation.invars, inner.jaxpr.invars)
-    carried = len(equation.outvars) - _stacked(equation.outvars, inner.jaxpr.outvars)
+    rows = _number_of_stacked(equation.invars, inner.jaxpr.invars)
+    carried = len(equation.outvars) - _number_of_stacked(
+        equation.outvars, inner.jaxpr.outvars
+    )
     shared = len(equation.invars) - carried - rows
     return [inner._replace(roles=[""] * shared + ["carry"] * carried + ["x"] * rows)]
 
 
-def _stacked(outside: Sequence[Any], inside: Sequence[Any]) -> int:
+def _number_of_stacked(outside: Sequence[Any], inside: Sequence[Any]) -> int:
     """How many values of a scan have one row more outside for each of its turns."""
     pairs = zip(outside, inside, strict=True)
     return sum(len(a.aval.shape) > len(b.aval.shape) for a, b in pairs)

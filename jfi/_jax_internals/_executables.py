@@ -35,7 +35,7 @@ def deserialized(
     Args:
         code: What `serialized` gave.
         n_arguments: How many arrays it takes.
-        n_results: How many it gives.
+        n_results: How many it returns.
         device: Where it runs.
 
     Raises:
@@ -48,7 +48,7 @@ def deserialized(
     given = jax.tree.structure(((0,) * n_arguments, {}))
     found = jax.tree.structure([0] * n_results)
     load: Any = serialize_executable.deserialize_and_load
-    # JAX takes a program for one of all devices of the process, unless told.
+    # JAX takes a program for one of all devices of the process, unless they are named.
     program: Callable[..., list[jax.Array]] = load(
         code, given, found, backend=device.client, execution_devices=[device]
     )
@@ -129,14 +129,14 @@ def _past_cache() -> Generator[None]:
     if not setting("jax_compilation_cache_dir"):
         yield
         return
-    _count(1)
+    _add_to_compiling(1)
     try:
         yield
     finally:
-        _count(-1)
+        _add_to_compiling(-1)
 
 
-def _count(more: int) -> None:
+def _add_to_compiling(more: int) -> None:
     from jax.experimental.compilation_cache import compilation_cache
 
     global _compiling

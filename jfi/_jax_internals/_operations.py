@@ -12,7 +12,7 @@ from jax.core import ShapedArray
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from ._varying import varying_axes
+from ._varying_axes import varying_axes
 
 
 def operation(

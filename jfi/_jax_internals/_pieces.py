@@ -97,7 +97,7 @@ def piece(
     return lambda find: Piece(find, uses, without, refuses)
 
 
-def chosen(choose: Callable[[], T]) -> Callable[[], T]:
+def decided_once(choose: Callable[[], T]) -> Callable[[], T]:
     """Decorate a function without arguments that is asked often: its answer is kept.
 
     Until a piece comes or goes. `functools.cache` spares more than half of the time

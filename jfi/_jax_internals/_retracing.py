@@ -5,7 +5,7 @@ import threading
 from collections.abc import Generator, Hashable
 
 from ._key_state import JitKeyState, jit_key_state
-from ._pieces import chosen
+from ._pieces import decided_once
 
 
 _lock = threading.Lock()
@@ -34,11 +34,11 @@ def trace_apart(value: Hashable) -> Generator[None, None, None]:
         yield
 
 
-@chosen
+@decided_once
 def _everywhere() -> JitKeyState[int]:
     return jit_key_state(0)
 
 
-@chosen
+@decided_once
 def _in_block() -> JitKeyState[Hashable]:
     return jit_key_state(())

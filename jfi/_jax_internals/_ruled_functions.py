@@ -12,7 +12,7 @@ from jax.custom_batching import custom_vmap
 from jax.custom_derivatives import SymbolicZero
 
 from ._loop_calls import ruled_calls
-from ._varying import varying_axes, varying_over
+from ._varying_axes import varying_axes, varying_over
 
 
 def with_rules(
@@ -44,13 +44,13 @@ def with_rules(
     # The order matters: `custom_vmap` has no reverse mode (jax-ml/jax#9073), so
     # `custom_jvp` has to be around it. Around a scan that is not enough, see
     # `_jax_internals/_ruled_call`.
-    if not names:  # a documented rule for `vmap` is not told the name of its axis
+    if not names:  # a documented rule for `vmap` does not get the name of its axis
         batchable: Any = custom_vmap(run)
         batchable.def_vmap(lambda size, *args: rows(size, {}, *args))
         run = batchable
     differentiable = jax.custom_jvp(run)
     given = known_nonzero if sparse else dense_tangents
-    # Symbolic zeros: the type of an array of zeros for an integer does not tell the
+    # Symbolic zeros: the type of an array of zeros for an integer does not say the
     # shards of `shard_map` apart, and JAX refuses it there ("tangent float0[],
     # expecting tangent float0[]{V:i}"): arrays of float0 are NumPy's, whose types name
     # no axes. With shardings in place of shards it is jax-ml/jax#30531.
@@ -63,10 +63,10 @@ def with_rules(
 
 def floats_of(tree: Any) -> Any:
     """The leaves that have derivatives."""
-    return chosen(tree, jax.tree.map(has_derivatives, tree))
+    return leaves_where(tree, jax.tree.map(has_derivatives, tree))
 
 
-def chosen(tree: Any, which: Any) -> Any:
+def leaves_where(tree: Any, which: Any) -> Any:
     """The leaves for which a tree of truth values is true."""
     return jax.tree.map(lambda x, is_in: x if is_in else None, tree, which)
 

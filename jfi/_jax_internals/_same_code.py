@@ -25,7 +25,7 @@ _RULES = {
 
 
 def compares_code() -> bool:
-    """Whether `code_key` can tell.
+    """Whether `code_key` works.
 
     Asked before a function is traced: finding out imports a part of JAX that adds
     options (from 0.12), and what was traced before is then traced again.
@@ -34,7 +34,7 @@ def compares_code() -> bool:
 
 
 def code_key(closed_jaxpr: Any) -> Hashable | None:
-    """Equal for functions that XLA compiles to the same; None: it can't be told.
+    """Equal for functions that XLA compiles to the same; None: that is unknown.
 
     Their derivatives may differ. It keeps alive what the operations refer to.
 
@@ -158,7 +158,7 @@ class _Writer:
         if isinstance(x, Mapping):
             return type(x), tuple((k, self.value(v)) for k, v in x.items())
         if isinstance(x, (bool, int, float, complex)):
-            return type(x), repr(x)  # which tells -0.0 from 0.0, and is exact
+            return type(x), repr(x)  # which differs for -0.0 and 0.0, and is exact
         if isinstance(x, (jax.Array, np.ndarray, np.generic)):
             return _constant(x)
         if isinstance(x, jax.tree_util.PyTreeDef):

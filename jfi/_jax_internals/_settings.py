@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 
-from ._pieces import chosen, outside_of_tracing, piece
+from ._pieces import decided_once, outside_of_tracing, piece
 
 
 def compilation_context() -> Any | None:
@@ -16,7 +16,7 @@ def compilation_context() -> Any | None:
     return _compilation_context()()
 
 
-@chosen
+@decided_once
 def _compilation_context() -> Callable[[], Any]:
     return trace_options() or _unknown
 
@@ -53,7 +53,7 @@ def setting(name: str) -> Any:
 def refuse_64_bits() -> bool:
     """Let JAX refuse 64-bit dtypes that are asked for where there are none.
 
-    By default it warns, and gives 32 bits. Its third choice gives the dtype, and takes
+    By default it warns, and takes 32 bits. Its third choice takes the dtype, and takes
     digits of 32 bits in many places: `x * (1 / 3)` has an error of 1e-8.
 
     Returns:
@@ -148,7 +148,7 @@ _RESULT_SETTINGS = (
 
 
 def backend_started() -> bool:
-    """Whether JAX has already looked for its devices; no, if there is no telling."""
+    """Whether JAX has already looked for its devices; no, if that is unknown."""
     started = backend_state()
     return started is not None and started()
 
@@ -158,7 +158,7 @@ def backend_started() -> bool:
     without="no warning where jfi is imported too late to choose the default device",
 )
 def backend_state() -> Callable[[], bool] | None:
-    # No public function tells without starting the backend: `jax.devices()` and
+    # No public function says so without starting the backend: `jax.devices()` and
     # `jax.default_backend()` start it, after which the choice of a device is too late.
     from jax._src.xla_bridge import backends_are_initialized
 

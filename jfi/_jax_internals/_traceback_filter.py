@@ -11,7 +11,7 @@ from typing import Literal
 
 import jax
 
-from ._pieces import chosen, piece
+from ._pieces import decided_once, piece
 from ._settings import setting
 
 
@@ -32,12 +32,12 @@ def _in_ipython() -> bool:
     return hasattr(builtins, "get_ipython")  # which IPython puts there
 
 
-def is_shown(file: str) -> bool:
+def shows_file(file: str) -> bool:
     """Whether JAX shows frames of a file."""
     return not file.startswith(_JAX) or _shows()(file)
 
 
-@chosen
+@decided_once
 def _shows() -> Callable[[str], bool]:
     return shown_files() or _nothing
 

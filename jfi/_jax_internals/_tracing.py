@@ -9,7 +9,7 @@ import numpy as np
 from jax.core import Tracer
 
 from ._call_stack import calls_of_jax
-from ._pieces import chosen, outside_of_tracing, piece
+from ._pieces import decided_once, outside_of_tracing, piece
 
 
 def at_top_level() -> bool:
@@ -17,7 +17,7 @@ def at_top_level() -> bool:
     return _top_level_test()()
 
 
-@chosen
+@decided_once
 def _top_level_test() -> Callable[[], bool]:
     """The cheapest test that there is here: 0.15 us, 1 us, 10 us in a shallow stack."""
     return trace_context() or trace_state() or _calls_no_jax
@@ -33,7 +33,7 @@ def trace_context() -> Callable[[], bool] | None:
     seen: list[list[str]] = []
 
     def row(x: Any) -> Any:
-        seen.append(_kinds(trace_ctx.trace, eval_trace))
+        seen.append(_kinds_of_traces(trace_ctx.trace, eval_trace))
         weakref.ref(trace_ctx.trace)
         return x
 
@@ -44,11 +44,11 @@ def trace_context() -> Callable[[], bool] | None:
     return is_top_level if seen == known and _notices_tracing(is_top_level) else None
 
 
-def _kinds(trace: Any, outermost: Any) -> list[str]:
+def _kinds_of_traces(trace: Any, outermost: Any) -> list[str]:
     kinds: list[str] = []
     while trace is not outermost:
         if not hasattr(trace, "parent_trace"):
-            return ["unknown"]  # that of jax.shard_map does not tell what is around it
+            return ["unknown"]  # that of jax.shard_map does not say what is around it
         kinds.append(type(trace).__name__)
         trace = trace.parent_trace
     return kinds
@@ -129,4 +129,4 @@ def _traces_around() -> list[str]:
     """The kinds of traces in progress, from the inside out: "DynamicJaxprTrace", ..."""
     from jax._src.core import eval_trace, trace_ctx
 
-    return _kinds(trace_ctx.trace, eval_trace)
+    return _kinds_of_traces(trace_ctx.trace, eval_trace)

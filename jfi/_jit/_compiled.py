@@ -15,7 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from .._arrays._float64 import checked
+from .._arrays._float64 import watching_float64
 from .._jax_internals import (
     XLA_ERRORS,
     RefusedEffectsError,
@@ -109,14 +109,14 @@ class TracedBody:
             raise FoundDraws(function.sources)
         out, counts = function({s: known[s] for s in function.sources}, values)
         self.calls_host |= host_calls() != before
-        return out, [_count(function.draws(s), counts.get(s)) for s in known]
+        return out, [_count_as_tree(function.draws(s), counts.get(s)) for s in known]
 
 
 def _jit(fun: Callable[..., Any], options: Mapping[str, Any]) -> Any:
     return jax.jit(fun, **options)
 
 
-class Compiled:
+class CompiledFunction:
     """A function compiled twice: for calls that don't draw, and for those that do.
 
     Args:
@@ -142,13 +142,15 @@ class Compiled:
         body = TracedBody(fun)
         self.body: TracedBody = body
         pure = with_signature_of(fun, body.without_state)
-        self.pure: Any = checked(jit(pure, options))
+        self.pure: Any = watching_float64(jit(pure, options))
         self.plain: Any = jax.jit(fun, **options)
         drawing = with_signature_of(fun, body.with_state, "_jfi_state")
         if jit_drawing is None:
-            self._drawing: Any = checked(jit(drawing, _shifted(options)))
+            self._drawing: Any = watching_float64(jit(drawing, _shifted(options)))
         else:
-            self._drawing = checked(jit_drawing(drawing, _shifted(options), body))
+            self._drawing = watching_float64(
+                jit_drawing(drawing, _shifted(options), body)
+            )
         if isinstance(options.get("in_shardings"), jax.sharding.Sharding):
             # One for all arguments: they come as one, beside that of the state.
             self._drawing = _with_one_sharding(body.with_state, options)
@@ -291,7 +293,7 @@ class Compiled:
         return self.draw(args, kwargs)
 
 
-def _count(static: int | None, last: Any) -> dict[int, Any]:
+def _count_as_tree(static: int | None, last: Any) -> dict[int, Any]:
     """A number of draws as a tree: the number itself is in its structure, if known."""
     if last is None:
         return {0: None}

@@ -35,7 +35,7 @@ class Jitted:
     JAX looks a program up by the function object alone: a lambda that is made anew is
     compiled anew, whatever its code.
 
-    The function is traced in any case: what it gives back may differ in all but the
+    The function is traced in any case: what it returns may differ in all but the
     arrays, such as the order of the keys of a dict.
     """
 

@@ -10,9 +10,9 @@ import jax
 from .._advice import hide_frames, hiding_frames
 from .._jax_internals import XLA_ERRORS, raise_original
 from .._random.traced import FoundDraws
-from .._shown import Told, shown, times
+from .._shown import ToolFacts, shown, times
 from .._values import mark_static, refuse_no_function
-from ._compiled import Compiled as Compiled, TracedBody, referable
+from ._compiled import CompiledFunction as CompiledFunction, TracedBody, referable
 
 
 OPTIONS = "_jfi_jit_options"
@@ -21,7 +21,7 @@ OPTIONS = "_jfi_jit_options"
 def jit(
     fun: Callable[..., Any],
     options: Mapping[str, Any],
-    find: "Callable[[], Compiled] | None" = None,
+    find: "Callable[[], CompiledFunction] | None" = None,
 ) -> Callable[..., Any]:
     """Compile a function as `jax.jit` does, so that its random draws are fresh.
 
@@ -39,14 +39,14 @@ def jit(
     # two variables below save the look-up, which costs a tenth of a small call.
     refuse_no_function("jit", fun)
     jax.jit(referable(fun), **options)  # which refuses wrong options
-    program: Compiled | None = None
+    program: CompiledFunction | None = None
     body: Any = _NO_BODY
     pure: Any = _not_found_yet
 
-    def found() -> Compiled:
+    def found() -> CompiledFunction:
         nonlocal program, body, pure
         if program is None:
-            program = Compiled(fun, options) if find is None else find()
+            program = CompiledFunction(fun, options) if find is None else find()
             body, pure = program.body, program.pure
         return program
 
@@ -64,8 +64,8 @@ def jit(
                 pure = _not_found_yet  # calls come here, and wait for their results
             del draws  # its traceback holds the arguments, and this frame
 
-    def tell() -> Told:
-        return Told("jit", fun, times(found().cache_size()))
+    def describe() -> ToolFacts:
+        return ToolFacts("jit", fun, times(found().cache_size()))
 
     @functools.wraps(fun, updated=_ATTRIBUTES if inspect.isfunction(fun) else ())
     def jitted(*args: Any, **kwargs: Any) -> Any:
@@ -92,12 +92,12 @@ def jit(
     _attach(jitted, found, options)
     # As of jax.jit: what it captured is a constant of what it compiled, also inside
     # autojit, which would else run it with a clone of `program`.
-    return shown(mark_static(jitted), tell)
+    return shown(mark_static(jitted), describe)
 
 
 def _attach(
     jitted: Any,
-    found: "Callable[[], Compiled]",
+    found: "Callable[[], CompiledFunction]",
     options: Mapping[str, Any],
 ) -> None:
     """Give it the attributes of what `jax.jit` returns.

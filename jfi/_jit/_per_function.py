@@ -61,7 +61,7 @@ def weakly(fun: Any) -> Callable[[], Any]:
 
 
 def stand_in(fun: Any) -> Any:
-    """A function that tells where another is written; it can't be called."""
+    """A function that shows where another is written; it can't be called."""
     code = getattr(inspect.unwrap(fun), "__code__", None)
     if not isinstance(code, types.CodeType):
         return None

@@ -2,14 +2,14 @@
 
 `_control_flow` holds JAX's own (`scan`, `cond` ...) and `_operations` what they do.
 Called by eager code they run as compiled programs (`_programs`); what JAX refuses,
-`_diagnosis` tells in the user's words, with the checks of `_carry`. `_branches` is
-`cond` in a batch, `_progress_loops` the loops with a progress bar, `_safe_where` a
-`where` with a safe gradient.
+`_diagnosis` explains in the user's words, with the checks of `_carry`. `_branches` is
+`cond` in a batch, `_progress_loops` the loops with a progress bar, `_carrying` those
+that carry random state, `_safe_where` a `where` with a safe gradient.
 
 `_scan_while` is the loop that stops by itself and keeps its history, `_bounded` what it
 does, and what a while loop with `max_steps` does. `_traced_loop` makes it of the user's
 functions. `_loop_forms` are what runs it: a while loop, one loop for a whole batch, a
-scan. `_loop_derivatives` differentiates it, and `_jax_internals` tells JAX of these.
+scan. `_loop_derivatives` differentiates it, and `_jax_internals` hands these to JAX.
 """
 
 from ._control_flow import (

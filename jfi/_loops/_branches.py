@@ -22,7 +22,7 @@ from .._jax_internals import is_batched, ruled_calls
 from ._carry import structures
 
 
-def chosen(
+def branch_result(
     index: Any, functions: Sequence[Callable[..., Any]], operands: Sequence[Any]
 ) -> tuple[bool, Any]:
     """The result of `functions[index](*operands)`, somewhere inside `vmap`.
@@ -42,7 +42,10 @@ def chosen(
         for f in functions
     ]
     returned = [types for _, types in traced]
-    if len({_types(t) for t in returned}) > 1 or len(set(structures(*returned))) > 1:
+    if (
+        len({_types_of_results(t) for t in returned}) > 1
+        or len(set(structures(*returned))) > 1
+    ):
         return False, None
     if any(jaxpr.effects for jaxpr, _ in traced):
         return False, None
@@ -75,7 +78,7 @@ def _branch(jaxprs: Sequence[Any], k: int) -> _Branch:
     return branch
 
 
-def _types(returned: Any) -> tuple[Any, ...]:
+def _types_of_results(returned: Any) -> tuple[Any, ...]:
     return tuple((x.shape, x.dtype, x.weak_type) for x in jax.tree.leaves(returned))
 
 

@@ -10,7 +10,7 @@ import jax
 
 from .._errors import LoopError
 from .._jax_internals import origin_of_output
-from .._trees import advice, first_difference
+from .._trees import first_difference, pytree_line
 from .._values import (
     array_label,
     function_name,
@@ -76,7 +76,7 @@ def check_carry(
             line = None
             if traced is not None:
                 line = origin_of_output(traced, number + shift, _is_wrong(old, new))
-            raise LoopError(_changed(names, path_name("", path), old, new, line))
+            raise LoopError(_other_type(names, path_name("", path), old, new, line))
 
 
 def check_structure(names: Names, before: Any, after: Any) -> None:
@@ -116,7 +116,7 @@ def check_arrays(loop: str, tree: Any, root: str) -> None:
                 f"{loop}() got a {type(leaf).__name__} for {path_name(root, path)}; "
                 "a loop or a branch carries only arrays and numbers.\n"
                 + (
-                    advice(leaf)
+                    pytree_line(leaf)
                     or f"Take it out of {root} and let the function capture it."
                 )
             )
@@ -177,7 +177,7 @@ def _is_wrong(old: Any, new: Any) -> Callable[[Any], bool]:
     return is_wrong
 
 
-def _changed(
+def _other_type(
     names: Names, path: str, old: Any, new: Any, line: tuple[str, int] | None
 ) -> str:
     """The message for a leaf that comes out of the body as another type."""

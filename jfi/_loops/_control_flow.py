@@ -82,7 +82,7 @@ def while_loop(
     With `max_steps` it has derivatives of every mode. A loop that is not done by then
     has no result, and says so: its floats are NaN, and so are their derivatives; its
     integers are the smallest of their dtype (the largest, if unsigned), which is what
-    `jnp.take` gives for an index out of range.
+    `jnp.take` returns for an index out of range.
 
     >>> double = lambda x, n: jnp.while_loop(
     ...     lambda x: x < 50, lambda x: 2 * x, x, max_steps=n

@@ -1,7 +1,7 @@
 """What JAX refuses about a loop or a branch, in the user's words.
 
 JAX's calls run first, and nothing is checked before. When one fails, the user's
-functions are traced once more to see why; if that tells nothing, JAX's error stays.
+functions are traced once more to see why; if that shows nothing, JAX's error stays.
 """
 
 import functools
@@ -46,14 +46,14 @@ def _explained(explain: Callable[[], None]) -> Generator[None]:
 
 
 def explained_scan(f: Any, init: Any, xs: Any, length: Any) -> Any:
-    """Tell what does not fit in `scan(f, init, xs, length)`."""
+    """Explain what does not fit in `scan(f, init, xs, length)`."""
 
     def explain() -> None:
         check_arrays("scan", init, "init")
         _check_rows(xs, length)
         row = jax.tree.map(lambda x: _typed(x, drop=1), xs)
         names = names_in("scan", f)
-        traced, out = _traced(f, jax.tree.map(_typed, init), row)
+        traced, out = _new_trace(f, jax.tree.map(_typed, init), row)
         check_pair(names, out)
         check_carry(names, jax.tree.map(_typed, init), out[0], traced)
 
@@ -72,15 +72,15 @@ def check_pair(names: Names, returned: Any) -> None:
 
 
 def explained_while(cond_fun: Any, body_fun: Any, init_val: Any) -> Any:
-    """Tell what does not fit in `while_loop(cond_fun, body_fun, init_val)`."""
+    """Explain what does not fit in `while_loop(cond_fun, body_fun, init_val)`."""
 
     def explain() -> None:
         check_arrays("while_loop", init_val, "init_val")
         init = jax.tree.map(_typed, init_val)
         check_condition(
-            "while_loop", function_name(cond_fun), _traced(cond_fun, init)[1]
+            "while_loop", function_name(cond_fun), _new_trace(cond_fun, init)[1]
         )
-        traced, out = _traced(body_fun, init)
+        traced, out = _new_trace(body_fun, init)
         check_carry(
             names_in("while_loop", body_fun, start="init_val"), init, out, traced
         )
@@ -89,12 +89,12 @@ def explained_while(cond_fun: Any, body_fun: Any, init_val: Any) -> Any:
 
 
 def explained_fori(body_fun: Any, lower: Any, init_val: Any) -> Any:
-    """Tell what does not fit in `fori_loop(lower, upper, body_fun, init_val)`."""
+    """Explain what does not fit in `fori_loop(lower, upper, body_fun, init_val)`."""
 
     def explain() -> None:
         check_arrays("fori_loop", init_val, "init_val")
         init = jax.tree.map(_typed, init_val)
-        traced, out = _traced(body_fun, _typed(lower), init)
+        traced, out = _new_trace(body_fun, _typed(lower), init)
         names = names_in("fori_loop", body_fun, position=1, start="init_val")
         check_carry(names, init, out, traced)
 
@@ -104,12 +104,12 @@ def explained_fori(body_fun: Any, lower: Any, init_val: Any) -> Any:
 def explained_branches(
     what: str, names: Sequence[str], functions: Sequence[Any], operands: Sequence[Any]
 ) -> Any:
-    """Tell in which result two branches differ."""
+    """Explain in which result two branches differ."""
 
     def explain() -> None:
         check_arrays(what, operands, "operands")
         args = jax.tree.map(_typed, tuple(operands))
-        (_, first), *others = (_traced(function, *args) for function in functions)
+        (_, first), *others = (_new_trace(function, *args) for function in functions)
         for name, function, (traced, out) in zip(
             names[1:], functions[1:], others, strict=True
         ):
@@ -193,7 +193,7 @@ def _what(out: Any) -> str:
     return f"a {type(out).__name__}"
 
 
-def _traced(function: Any, *args: Any) -> tuple[Any, Any]:
+def _new_trace(function: Any, *args: Any) -> tuple[Any, Any]:
     """A new trace of a function: its jaxpr, and the types that it returns."""
     traced: Any = jax.make_jaxpr(
         lambda *args: in_scope(Pretending(), function, *args), return_shape=True

@@ -3,7 +3,7 @@
 `lax.while_loop` stops early but can't be differentiated in reverse; `lax.scan` can, but
 does not stop. So the values come from a while loop; a derivative is a second one over
 the carries that the first has stored: from the first step to the last (`_push`, forward
-mode) or from the last to the first (`_pull`, reverse mode). JAX is told that these two
+mode) or from the last to the first (`_pull`, reverse mode). JAX learns that these two
 are each other's transpose. Derivatives of derivatives (Hessians) come from the same
 loops written as scans: slower, and right in all modes and to any order.
 
@@ -22,12 +22,12 @@ import jax.numpy as jnp
 
 from .._errors import LoopError
 from .._jax_internals import (
-    chosen,
     dense_tangents,
     floats_of,
     has_derivatives,
     is_none,
     is_zero_tangent,
+    leaves_where,
     linear_calls,
     merge,
     refuses_forward_mode,
@@ -119,7 +119,7 @@ def _push(loop: LoopForm, wrt: Any, stored: Any, tangents: Any) -> Any:
     def step(consts: Any, tangents: Any, carry: Any) -> Any:
         consts, t_consts = consts
         step = _float_step(loop, consts, carry)
-        at = chosen(consts, wrt), floats_of(carry)
+        at = leaves_where(consts, wrt), floats_of(carry)
         return jax.jvp(step, at, (t_consts, tangents))[1]
 
     consts, carries, length = stored
@@ -138,13 +138,13 @@ def _pull(loop: LoopForm, wrt: Any, stored: Any, cotangents: Any) -> Any:
         g_carry, g_consts = cotangents
         carry, g_y = x
         step = _float_step(loop, consts, carry)
-        _, pull = jax.vjp(step, chosen(consts, wrt), floats_of(carry))
+        _, pull = jax.vjp(step, leaves_where(consts, wrt), floats_of(carry))
         more, g_carry = pull((g_carry, g_y))
         return (g_carry, jax.tree.map(operator.add, g_consts, more)), ()
 
     consts, carries, length = stored
     g_carry, g_ys = cotangents
-    g_consts = jax.tree.map(jnp.zeros_like, chosen(consts, wrt))
+    g_consts = jax.tree.map(jnp.zeros_like, leaves_where(consts, wrt))
     _check_shards(g_consts, length)
     pulling = loop._replace(step=step, proceed=None, backwards=not loop.backwards)
     start, xs = (g_carry, g_consts), (carries, g_ys)

@@ -147,11 +147,11 @@ def _ruled(
                 _refuse_exchange()
             bound_batched = bound_batched._replace(limit=True)
             bound = bound._replace(
-                limit=_spread(bound.limit, is_batched[3].limit, size)
+                limit=_as_batched(bound.limit, is_batched[3].limit, size)
             )
 
         of_consts, of_xs, of_bound = map(
-            _axes, (consts_batched, xs_batched, bound_batched)
+            _in_axes, (consts_batched, xs_batched, bound_batched)
         )
         many = loop._replace(step=vmap(loop.step, (of_consts, 0, of_xs)))
         if loop.proceed is not None:
@@ -162,7 +162,9 @@ def _ruled(
         if _exchanges(loop, options) and not one_length:
             many_scan = _refuse_exchange
         run = _ruled(many, further, many_scan, batched=not one_length)
-        carry = jax.tree.map(lambda x, has: _spread(x, has, size), carry, carry_batched)
+        carry = jax.tree.map(
+            lambda x, has: _as_batched(x, has, size), carry, carry_batched
+        )
         carry, ys, length = run(consts, carry, xs, bound)
         every = jax.tree.map(lambda _: True, (carry, ys))
         return (carry, ys, length), (*every, not one_length)
@@ -202,7 +204,7 @@ def _run_one(
         return i + 1, new, _write(axes, ys, row, _row_of(loop, y, carry))
 
     start = varying_over(jnp.int32(0), _stops(loop, bound))
-    state = start, carry, _zeros(loop, axes, consts, carry, xs, bound)
+    state = start, carry, _empty_rows(loop, axes, consts, carry, xs, bound)
     length, carry, ys = lax.while_loop(proceed, advance, state)
     return carry, ys, length
 
@@ -236,7 +238,7 @@ def _run_batch(
 
     start = varying_over(jnp.int32(0), _stops(loop, bound))
     going = _goes_on(loop, bound, row_of(start), carry)
-    ys = _zeros(loop, axes, consts, carry, xs, bound)
+    ys = _empty_rows(loop, axes, consts, carry, xs, bound)
     length = varying_over(jnp.zeros_like(bound.limit), _stops(loop, bound))
     state = start, going, carry, ys, length
     _, _, carry, ys, length = lax.while_loop(proceed, advance, state)
@@ -255,12 +257,12 @@ def _where(going: Any, new: Any, old: Any) -> Any:
     return jnp.where(going.reshape(going.shape + ones), new, old)
 
 
-def _spread(x: Any, is_batched: bool, size: int) -> Any:
+def _as_batched(x: Any, is_batched: bool, size: int) -> Any:
     # `jnp.shape`: in code that jfi has traced before, literals are Python numbers.
     return x if is_batched else jnp.broadcast_to(x, (size, *jnp.shape(x)))
 
 
-def _axes(is_batched: Any) -> Any:
+def _in_axes(is_batched: Any) -> Any:
     """The `in_axes` of `vmap`."""
     return jax.tree.map(lambda has: 0 if has else None, is_batched)
 
@@ -295,7 +297,7 @@ def _row_of(loop: LoopForm, y: Any, carry: Any) -> Any:
     return (y, carry) if loop.records else y
 
 
-def _zeros(
+def _empty_rows(
     loop: LoopForm, axes: _Axes, consts: Any, carry: Any, xs: Any, bound: LoopBound
 ) -> Any:
     """The rows of `ys` before they are written."""

@@ -28,7 +28,7 @@ from .._random.traced._own_stream import (
 from .._random.traced._rows import RowDraws
 from .._values import function_name
 from . import _carrying
-from ._branches import chosen
+from ._branches import branch_result
 from ._diagnosis import (
     explained_branches,
     explained_fori,
@@ -92,7 +92,7 @@ def cond(
     args, others = _operands(operands, operand)
     with explained_branches("cond", ("true_fun", "false_fun"), functions, args):
         if _is_in_batch() and _is_scalar(pred, np.bool_):
-            done, out = chosen(jnp.int32(pred), functions[::-1], args)
+            done, out = branch_result(jnp.int32(pred), functions[::-1], args)
             if done:
                 return out
         return _carrying.branches(
@@ -108,7 +108,7 @@ def switch(
     with explained_branches("switch", names, functions, args):
         if _is_in_batch() and functions and _is_scalar(index, np.integer):
             clamped = jnp.clip(index, 0, len(functions) - 1).astype(jnp.int32)
-            done, out = chosen(clamped, functions, args)
+            done, out = branch_result(clamped, functions, args)
             if done:
                 return out
         return _carrying.branches(
@@ -129,7 +129,7 @@ def _is_in_batch() -> bool:
     """Whether this is inside `vmap`, and makes no random draws.
 
     Answer as in the real run while jfi looks for draws, also past `functionalize`: JAX
-    keeps that trial trace, and gives it again as the trace of the call.
+    keeps that trial trace, and takes it again as the trace of the call.
     """
     return is_under_vmap(until=_nothing if is_refusing() else functionalize)
 

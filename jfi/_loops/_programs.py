@@ -1,8 +1,8 @@
 """Control flow called by eager code, compiled once for each place in the source.
 
 JAX compiles an eager `lax.scan` anew for each new function object, such as a lambda
-written where it is passed: at each call. `autojit` tells functions apart by their code
-and what they capture, and takes captured arrays as data. What can't be compiled so runs
+written where it is passed: at each call. `autojit` compares the code of functions and
+what they capture, and takes captured arrays as data. What can't be compiled so runs
 as JAX runs it, from then on at each call from that place.
 """
 
@@ -142,7 +142,7 @@ class _EagerLoop:
         self._operation = operation
         name = operation.__name__  # what messages call it
         self._reasons = Reasons(name)
-        compiled = with_variables(_traced, name, operation=operation)
+        compiled = with_variables(_traced_operation, name, operation=operation)
         options = {**OPTIONS, "traced": "data"}
         self._calls = Calls(compiled, options, varying=("functions",))
         self._calls.programs.keep_at_most(MAX_SETTINGS)
@@ -183,7 +183,7 @@ class _EagerLoop:
 operation: Any = None
 
 
-def _traced(functions: tuple[Any, ...], data: Any, settings: Any) -> Any:
+def _traced_operation(functions: tuple[Any, ...], data: Any, settings: Any) -> Any:
     fresh = [renewed(function) for function in functions]
     tracers, rest = partition(data, is_tracer)
 

@@ -12,7 +12,7 @@ import numpy as np
 from jax import lax
 
 from .._optional._progress import MOST_REPORTS, ProgressBar
-from .._random.traced._rows import divided, joined
+from .._random.traced._rows import joined, split_rows
 
 
 def scan_with_progress(
@@ -25,9 +25,9 @@ def scan_with_progress(
         return lax.scan(f, init, xs, length, reverse, unroll)
     bar = ProgressBar(title, "scan(progress=True)")
     size = -(-steps // MOST_REPORTS)
-    parts, even, tail = divided(jax.tree.map(jnp.asarray, xs), steps, size)
+    parts, even, tail = split_rows(jax.tree.map(jnp.asarray, xs), steps, size)
     rest = steps % size
-    # A report waits for no data, or a batch would make many of it: what is told after
+    # A report waits for no data, or a batch would make many of it: what it says after
     # the loop could come before. So the last part stands for the rest, too.
     done = np.append(size * np.arange(1, parts), steps)
 

@@ -21,7 +21,7 @@ from .._jax_internals import (
 )
 from .._random.traced import Keys, refuse_sources
 from .._random.traced._own_stream import on_keys, varied, with_own_stream
-from .._values import function_name, path_name
+from .._values import function_name, is_key, path_name
 from ._carry import Names, check_arrays, check_carry, check_condition, check_structure
 from ._diagnosis import check_pair
 from ._loop_derivatives import differentiable
@@ -55,11 +55,11 @@ def run_traced(
     steps = checked_max_steps(names.loop, max_steps)
     check_arrays(names.loop, init, names.start)
     return with_own_stream(
-        lambda keys: _run(names, cond, body, init, steps, keys), finds_draws=True
+        lambda keys: _run_traced(names, cond, body, init, steps, keys), finds_draws=True
     )
 
 
-def _run(
+def _run_traced(
     names: Names, cond: Any, body: Any, init: Any, max_steps: int, keys: Keys | None
 ) -> LoopOutcome:
     init, traced_body, traced_cond = _settled(names, cond, body, init, keys)
@@ -120,7 +120,7 @@ def _settled(
     check_pair(names, traced.returned)
     check_structure(names, init, traced.returned[0])
     settled = jax.tree.map(_with_dtype, init, traced.returned[0])
-    if _types(settled) != _types(init):
+    if _types_of_leaves(settled) != _types_of_leaves(init):
         traced = _trace(body, settled, of_body)
         check_structure(names, settled, traced.returned[0])
     check_carry(names, settled, traced.returned[0], traced.jaxpr)
@@ -130,7 +130,7 @@ def _settled(
         check_condition(names.loop, function_name(cond), traced_cond.returned)
         init = settled
         settled = _with_shards(names, init, traced.returned[0], traced_cond.varying)
-        if _types(settled) == _types(init):
+        if _types_of_leaves(settled) == _types_of_leaves(init):
             return settled, traced, traced_cond
         traced = _trace(body, settled, of_body)
 
@@ -139,8 +139,7 @@ def _with_dtype(x: Any, returned: Any) -> jax.Array:
     """A Python number takes the dtype that `body` returns, as in `lax.scan`."""
     given = jax.typeof(x)
     fits = given.dtype == returned.dtype and given.weak_type == returned.weak_type
-    is_key = jnp.issubdtype(returned.dtype, jax.dtypes.prng_key)
-    if fits or is_key or not given.weak_type:
+    if fits or is_key(returned) or not given.weak_type:
         return jnp.asarray(x)
     return lax.convert_element_type(x, jnp.result_type(x, returned.dtype))
 
@@ -247,5 +246,5 @@ def checked_max_steps(loop: str, max_steps: Any) -> int:
     return number
 
 
-def _types(tree: Any) -> list[Any]:
+def _types_of_leaves(tree: Any) -> list[Any]:
     return [jax.typeof(leaf) for leaf in jax.tree.leaves(tree)]

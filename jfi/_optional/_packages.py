@@ -24,7 +24,7 @@ def require(package: str, *, extra: str, needed_by: str) -> ModuleType:
         return importlib.import_module(package)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0] != package.split(".")[0]:
-            raise  # the package is there and is itself broken: not ours to re-tell
+            raise  # the package is there and is itself broken: not ours to explain
         message = (
             f"{needed_by} needs the package {package!r}, which is not installed. "
             f"Install it with: pip install 'jfi[{extra}]'"

@@ -20,7 +20,7 @@ class ProgressBar:
 
     Args:
         title: What is written in front of it.
-        needed_by: The public name to tell where `tqdm` is not installed.
+        needed_by: The public name to show where `tqdm` is not installed.
     """
 
     traced = 0  # how often JAX traced a report, of any bar
@@ -34,7 +34,7 @@ class ProgressBar:
     def report(self, done: Any, total: Any) -> None:
         """Say in traced code how many steps are done.
 
-        Under `vmap` it is told once, for the row that is farthest.
+        Under `vmap` it is reported once, for the row that is farthest.
 
         Args:
             done: The number of steps so far, an int scalar.

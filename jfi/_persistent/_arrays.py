@@ -12,7 +12,9 @@ from ._asked_for import AskedFor
 from ._records import Record
 
 
-def to_numpy(arrays: Sequence[Any], asked: AskedFor) -> list[np.ndarray[Any, Any]]:
+def arrays_for_server(
+    arrays: Sequence[Any], asked: AskedFor
+) -> list[np.ndarray[Any, Any]]:
     """What the server gets for the arrays and numbers of a call."""
     return [
         np.asarray(jax.random.key_data(x))
@@ -22,7 +24,7 @@ def to_numpy(arrays: Sequence[Any], asked: AskedFor) -> list[np.ndarray[Any, Any
     ]
 
 
-def from_numpy(
+def arrays_from_server(
     arrays: Sequence[np.ndarray[Any, Any]], record: Record, asked: AskedFor
 ) -> list[jax.Array]:
     """The results of a program, as they come from it in this process."""

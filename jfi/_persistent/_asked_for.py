@@ -10,8 +10,8 @@ import numpy as np
 from jax.core import Tracer
 
 from .._jax_internals import Device
-from .._values import token
-from ._environment import default_device, surroundings
+from .._values import is_key, token
+from ._environment import device_in_force, surroundings
 
 
 def form_of(x: Any) -> Any:
@@ -72,7 +72,7 @@ class AskedFor(NamedTuple):
 
 def asked_for(leaves: Sequence[Any]) -> AskedFor | str:
     """What a call asks for; or why its program can't be kept."""
-    device = default_device()
+    device = device_in_force()
     committed: list[bool] = []
     for x in leaves:
         if isinstance(x, (Tracer, jax.Ref)):
@@ -100,7 +100,7 @@ def kind_of_key(type_: Any) -> str | None:
     Raises:
         KeyError: It is none of JAX's own.
     """
-    if not jax.numpy.issubdtype(type_.dtype, jax.dtypes.prng_key):
+    if not is_key(type_):
         return None
     return _kinds_of_keys()[type_.dtype]
 

@@ -3,7 +3,7 @@
 autojit's graph of a call says it all, by identities: of classes, functions, modules.
 Written down by names and contents, it is the key under which a program is kept. There
 is no second set of rules of what counts: each kind of value says what of it is portable
-(`Kind.portable`), and objects that are told by identity alone have a fingerprint.
+(`Kind.portable`), and objects that are compared by identity alone have a fingerprint.
 """
 
 import inspect
@@ -35,7 +35,7 @@ class ProgramDescription(NamedTuple):
 
     Attributes:
         digest: Equal for programs that do the same, in every process.
-        shared: The user's classes and functions that it is made of, and what it tells
+        shared: The user's classes and functions that it is made of, and what it says
             by identity: equal digests number them equally.
         streams: The streams of random draws that it captures, likewise.
     """
@@ -52,7 +52,7 @@ class ProgramDescription(NamedTuple):
 class Describing:
     """Writes down what a program is made of, as it is now.
 
-    What autojit tells by identity (a function under `jax.jit`, which captured an array)
+    What is compared by identity (a function under `jax.jit`, which captured an array)
     may change, and other shapes are traced later: they are described anew. It holds no
     argument of the call.
 
@@ -119,7 +119,7 @@ _BY_IDENTITY = (IdentityKind, HashableKind)
 def _copied(objects: Sequence[Any]) -> list[int]:
     """The nodes of what wrappers have copied from jitted functions: their place, ...
 
-    What it says is told where the function is, which the wrapper holds as well.
+    What it says is written where the function is, which the wrapper holds as well.
     """
     copied = {
         id(value)
@@ -203,7 +203,7 @@ class _Writer:
             walk.look_at(value)
 
     def write_unread(self, kind: Kind, part: Any) -> None:
-        """Write what no code reads, as far as it can be told: it may be a lock."""
+        """Write what no code reads, as far as that is possible: it may be a lock."""
         before = len(self._walk.parts)
         try:
             self.write(kind.portable(part))

@@ -39,7 +39,7 @@ def debugging() -> bool:
     return any(map(setting, _DEBUGGING))
 
 
-def default_device() -> Device:
+def device_in_force() -> Device:
     """Where programs run whose arrays say nothing else."""
     chosen = setting("jax_default_device")
     if isinstance(chosen, str):
@@ -82,7 +82,7 @@ def _processor() -> str:
 
 
 def _own_files() -> str:
-    """What tells two states of jfi's own source apart, also of a checkout."""
+    """What differs between two states of jfi's own source, also of a checkout."""
     root = str(Path(__file__).parents[1])
     found = sorted(
         (folder.removeprefix(root), name, info.st_size, info.st_mtime_ns)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ._arrays import run_on_numpy
-from ._environment import default_device
+from ._environment import device_in_force
 from ._places import Places
 from ._records import loads
 from ._store import Store
@@ -47,7 +47,7 @@ class Hosted:
         record = entry and loads(entry.record)
         if entry is None or record is None or record.made != "compiled":
             raise KeyError(key)
-        run = places.load(key, entry, record, default_device())
+        run = places.load(key, entry, record, device_in_force())
         if run is None:
             raise KeyError(key)
         self._run, self._record = run, record

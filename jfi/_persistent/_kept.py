@@ -28,11 +28,11 @@ from .._jit._executables import Jitted
 from .._random._streams import current
 from .._random.traced import FoundDraws, source_of
 from ._asked_for import AskedFor, asked_for, form_of, kind_of_key
+from ._custom_rules import fingerprint_of_rules
 from ._description import Describing, ProgramDescription
 from ._environment import debugging
 from ._places import LEDGER, Places
 from ._records import Record, dump_tree, load_tree
-from ._rules import fingerprint_of_rules
 from ._served import GoneError
 
 
@@ -91,7 +91,7 @@ class KeptProgram:
         self.places.note(key, self.record(0.0, made=why, details=details))
 
     def record(self, seconds: float, **rest: Any) -> Record:
-        """What the store is told of a program."""
+        """What the store gets to know of a program."""
         return Record(self.name, self._source, seconds, **rest)
 
     def raise_noted(self, record: Record, description: ProgramDescription) -> None:
@@ -117,7 +117,7 @@ class _Program(NamedTuple):
 
 
 class KeptJitted:
-    """Stands for what `jax.jit` gives.
+    """Stands for what `jax.jit` returns.
 
     A call looks up what was compiled for such arrays. Inside a transformation, and for
     what can't be kept, it is what `jax.jit` makes of the function.
@@ -281,7 +281,7 @@ class KeptJitted:
             return "it runs on several devices"
         code = serialized(compiled)
         if code is None:
-            return "XLA can't write its code down"
+            return "XLA can't write its code to a file"
         try:
             tree = dump_tree(compiled.out_tree, description.shared)
         except Exception as error:  # whatever the user's classes say
@@ -298,7 +298,7 @@ class KeptJitted:
 
 
 MAX_FORMS = 1024  # kinds of arrays that are remembered
-_STREAM = "it draws from a generator that can't be told elsewhere"
+_STREAM = "it draws from a generator that another process can't find"
 
 
 def _numbers_of(

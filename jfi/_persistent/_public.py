@@ -17,7 +17,7 @@ from .._autojit._wrapper import wrap
 from .._autojit.kinds._wrappers import is_wrapper, mark_wrapper
 from .._errors import AutoJitError, LocalFallbackWarning
 from .._jax_internals import use_jax_cache
-from .._shown import Told, shown
+from .._shown import ToolFacts, shown
 from .._values import Warner, function_name, is_key
 from ._keepers import Mode, ModeKeeper, StoreKeeper, folder_in_use
 from ._places import LEDGER
@@ -134,12 +134,12 @@ def _wrapped(
 
     explain: Any = compiled.__dict__["explain"]
 
-    def tell() -> Told:
+    def describe() -> ToolFacts:
         n = len(explain())
         programs = "no program yet" if n == 0 else f"{n} program{'s' * (n != 1)}"
-        return Told("persistent", fn, programs)
+        return ToolFacts("persistent", fn, programs)
 
-    return shown(mark_wrapper(run), tell)
+    return shown(mark_wrapper(run), describe)
 
 
 def _as_numpy(x: Any) -> Any:

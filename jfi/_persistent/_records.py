@@ -79,7 +79,7 @@ def dump_tree(structure: Any, shared: Sequence[object]) -> bytes:
     data = file.getvalue()
     again = load_tree(data, shared)
     if again.num_leaves != structure.num_leaves or repr(again) != repr(structure):
-        raise pickle.PicklingError("its result is another one after pickling")
+        raise pickle.PicklingError("its result changes when it is pickled")
     return data
 
 
@@ -110,7 +110,7 @@ class _Pickler(pickle.Pickler):
         named = isinstance(obj, (type, types.FunctionType))
         if named and is_user_module(obj.__module__):
             raise pickle.PicklingError(
-                f"its result holds {obj.__qualname__}, which it does not name"
+                f"its result holds {obj.__qualname__}, which the function does not name"
             )
         return None
 
@@ -168,7 +168,9 @@ class _Unpickler(pickle.Unpickler):
 def _name_of_kind(kind: Kind) -> tuple[Any, ...]:
     name = next((name for name, one in _KINDS.items() if one is kind), None)
     if name is None:
-        raise pickle.PicklingError(f"its result has a {type(kind).__name__}")
+        raise pickle.PicklingError(
+            f"its result has a {type(kind).__name__}, which no file can name"
+        )
     return "kind", name
 
 

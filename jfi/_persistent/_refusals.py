@@ -25,7 +25,7 @@ from .fingerprint import differs_by_process
 def refuse_effects(opened: Opened) -> None:
     """Raise an error if a program does more, when it is traced, than to compute.
 
-    What functions under `jax.jit` do, which are told by identity, is left to their
+    What functions under `jax.jit` do, which are compared by identity, is left to their
     fingerprint.
 
     Raises:
@@ -65,7 +65,7 @@ def _effects(opened: Opened) -> Iterator[str]:
             yield "it uses an open file, or a stream of text"
         if x is builtins:
             yield "it uses builtins when it is traced"
-        name = _full_name(x)
+        name = _library_name(x)
         if name and has_effects(name):
             yield f"it uses {name} when it is traced"
         for fn in kind.functions(x, read):
@@ -78,7 +78,7 @@ def _of_function(fn: types.FunctionType) -> Iterator[str]:
     for name, *attributes in references(fn.__code__).chains:
         found = [f"builtins.{name}"]
         if name in fn.__globals__:
-            found = list(_full_names(fn.__globals__[name], attributes))
+            found = list(_library_names(fn.__globals__[name], attributes))
         elif differs_by_process(name, fn):
             yield f"it calls {name}(), which differs from process to process"
         for full in found:
@@ -88,20 +88,20 @@ def _of_function(fn: types.FunctionType) -> Iterator[str]:
                 yield f"it uses {full}, which may differ from call to call"
 
 
-def _full_names(value: Any, attributes: list[str]) -> Iterator[str]:
+def _library_names(value: Any, attributes: list[str]) -> Iterator[str]:
     """Of a library's object, by the names that lead to it and by its own."""
     for attribute in attributes:
         if not isinstance(value, types.ModuleType):
             break
         yield f"{value.__name__}.{attribute}"
         value = vars(value).get(attribute)
-    yield _full_name(value)
+    yield _library_name(value)
 
 
 _FUNCTIONS = (type, types.FunctionType, types.BuiltinFunctionType)
 
 
-def _full_name(value: Any) -> str:
+def _library_name(value: Any) -> str:
     if isinstance(value, types.ModuleType):
         return value.__name__
     # NumPy's own functions are of a type of their own. What the user's objects say

@@ -15,7 +15,7 @@ from typing import Any
 
 from .._errors import LocalFallbackWarning
 from .._values import Warner
-from ._arrays import from_numpy, to_numpy
+from ._arrays import arrays_for_server, arrays_from_server
 from ._asked_for import AskedFor
 from ._places import Run
 from ._records import Record
@@ -102,14 +102,14 @@ class Served:
         errors = _server("errors")
         try:
             found = self._link.client.run(
-                self._key, to_numpy(arrays, asked), timeout=self._link.timeout
+                self._key, arrays_for_server(arrays, asked), timeout=self._link.timeout
             )
         except errors.NotKept:
             return self._here()(*arrays)
         except errors.ServerLost as error:
             self._link.warn(str(error).rstrip("."))
             return self._here()(*arrays)
-        return from_numpy(found, record, asked)
+        return arrays_from_server(found, record, asked)
 
     def _here(self) -> Run:
         """The program, loaded into this process."""

@@ -16,13 +16,13 @@ def normal(
     key: jax.Array, shape: tuple[int, ...], dtype: Any, mean: Any, std: Any
 ) -> jax.Array:
     noise = jax.random.normal(key, shape, dtype)
-    return spread(mean, dtype, shape) + spread(std, dtype, shape) * noise
+    return for_each_draw(mean, dtype, shape) + for_each_draw(std, dtype, shape) * noise
 
 
 def uniform(
     key: jax.Array, shape: tuple[int, ...], dtype: Any, low: Any, high: Any
 ) -> jax.Array:
-    low, high = (spread(x, dtype, shape) for x in (low, high))
+    low, high = (for_each_draw(x, dtype, shape) for x in (low, high))
     drawn = jax.random.uniform(key, shape, dtype, low, high)
     # Rounding may lead to `high` itself, which is not in the interval.
     below = jnp.nextafter(*jax.lax.stop_gradient((high, low)))
@@ -65,7 +65,7 @@ def choice(
 def bernoulli(
     key: jax.Array, shape: tuple[int, ...], given: Any, dtype: Any, p: Any
 ) -> jax.Array:
-    p = spread(p, at_least_single(given), shape)
+    p = for_each_draw(p, at_least_single(given), shape)
     return jax.random.bernoulli(key, p, shape).astype(dtype)
 
 
@@ -91,7 +91,7 @@ def poisson(key: jax.Array, shape: tuple[int, ...], dtype: Any, lam: Any) -> jax
     Moments and Cumulants in the Specification of Distributions (1938).
     """
     kind = widest_float()
-    lam = spread(lam, kind, shape)
+    lam = for_each_draw(lam, kind, shape)
     large = lam >= _LARGE_RATE
     few = jax.random.poisson(
         _threefry(key), jnp.where(large, 1, lam), shape, widest_integer()
@@ -116,8 +116,8 @@ def one_key(key: jax.Array) -> jax.Array:
     return key
 
 
-def spread(x: Any, dtype: Any, shape: tuple[int, ...]) -> jax.Array:
-    """A parameter for each draw, which JAX may be told not to make of fewer."""
+def for_each_draw(x: Any, dtype: Any, shape: tuple[int, ...]) -> jax.Array:
+    """A parameter for each draw, which keeps JAX from drawing fewer."""
     return jnp.broadcast_to(jnp.asarray(x, dtype), shape)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 
 from .._docstrings import Docstring, Function
+from .._values import listed
 
 
 _KEY = "A random key to use in place of the global generator."
@@ -53,7 +54,7 @@ def complete(function: Function, *, dtype: str | None = None) -> Function:
     names = list(inspect.signature(function).parameters)
     own = names[: names.index("size")] if "size" in names else []
     shared = {
-        "size": _size(own),
+        "size": _size_in_words(own),
         "key": _KEY,
         "dtype": _float(own) if dtype is None else dtype,
         "device": _DEVICE,
@@ -68,11 +69,11 @@ def complete(function: Function, *, dtype: str | None = None) -> Function:
     return function
 
 
-def _size(own: list[str]) -> str:
+def _size_in_words(own: list[str]) -> str:
     if not own:
         return "The shape; one number if not given."
     together = " together" if own[1:] else ""
-    return f"The shape; that of {_listed(own)}{together} if not given."
+    return f"The shape; that of {listed(own)}{together} if not given."
 
 
 def _float(own: list[str]) -> str:
@@ -82,8 +83,3 @@ def _float(own: list[str]) -> str:
         "A float dtype; if not given that of float arrays among the parameters, else "
         "the default one."
     )
-
-
-def _listed(names: list[str]) -> str:
-    *others, last = names
-    return f"{', '.join(others)} and {last}" if others else last

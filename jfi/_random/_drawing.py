@@ -24,7 +24,7 @@ from .._arrays._placement import (
 from .._errors import RandomError
 from .._jax_internals import Device, at_top_level
 from .._values import is_numeric
-from ._ahead import KindOfDraw
+from ._in_advance import KindOfDraw
 from ._seeding import one_key
 from ._streams import current
 from .traced import next_key_data
@@ -150,7 +150,7 @@ def _shape(caller: str, size: tuple[Any, ...], instead: str) -> Shape:
         shape = tuple(map(operator.index, size))
     except TypeError as error:
         if any(isinstance(n, Tracer) for n in size):
-            raise  # JAX tells best what a traced size means
+            raise  # JAX explains best what a traced size means
         raise TypeError(
             f"{caller}() got the size {size}, whose parts are not all ints. "
             f"Write {instead}."
@@ -175,7 +175,7 @@ def number_from(a: Any) -> int | None:
     return int(a) if isinstance(a, (int, np.integer)) else None
 
 
-def shape_of(caller: str, size: Any, *parameters: ArrayLike) -> Shape:
+def drawn_shape(caller: str, size: Any, *parameters: ArrayLike) -> Shape:
     """The shape asked for; if none, that of the parameters together."""
     shapes = [np.shape(x) for x in parameters]
     if size is None:
@@ -231,7 +231,7 @@ def _of_kind(dtype: DTypeLike, kind: Any, words: str, caller: str) -> np.dtype[A
     return named
 
 
-def check(
+def check_bounds(
     value: ArrayLike, allowed: Callable[[Any], Any], caller: str, name: str, words: str
 ) -> None:
     """Refuse a parameter that is out of bounds; a traced one can't be looked at."""
@@ -275,8 +275,8 @@ def check_probabilities(p: Any, without_replacement: int | None, caller: str) ->
     near = 1e-4
     if jnp.issubdtype(dtype, np.floating):  # each element is rounded in its own dtype
         near = max(near, float(jnp.finfo(dtype).eps))  # type: ignore[no-untyped-call]
-    check(exact, lambda q: q >= 0, caller, "p", "0 or more")
-    check(exact, lambda q: abs(q.sum() - 1) < near, caller, "p", "of sum 1")
+    check_bounds(exact, lambda q: q >= 0, caller, "p", "0 or more")
+    check_bounds(exact, lambda q: abs(q.sum() - 1) < near, caller, "p", "of sum 1")
     likely = np.count_nonzero(exact)
     if without_replacement is not None and without_replacement > likely:
         raise ValueError(

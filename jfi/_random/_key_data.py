@@ -35,7 +35,7 @@ def wrap_key(data: Any, impl: Hashable | None = None) -> jax.Array:
             the last dimension that of one key; or what `unwrap_key` or `key_repr` gave,
             or lists of it. Typed keys are returned as they are.
         impl: The implementation, by name or as JAX takes it. If not given that which is
-            told in the data, else JAX's default one.
+            named in the data, else JAX's default one.
 
     Returns:
         Typed keys, in the shape of the data without its last dimension.
@@ -46,7 +46,7 @@ def wrap_key(data: Any, impl: Hashable | None = None) -> jax.Array:
     """
     if is_key(data):
         typed: jax.Array = data
-        _chosen(_name_of(typed), impl)
+        _chosen(_name_of_algorithm(typed), impl)
         return typed
     if isinstance(data, dict):
         return _from_record(data, impl)
@@ -77,7 +77,7 @@ def unwrap_key(key: jax.Array) -> dict[str, Any]:
     typed = _known(key, "unwrap_key")
     words = np.asarray(jax.random.key_data(typed))
     return {
-        "impl": _name_of(typed),
+        "impl": _name_of_algorithm(typed),
         "shape": list(typed.shape),
         "words": words.tolist(),
     }
@@ -101,7 +101,7 @@ def key_repr(key: jax.Array) -> Any:
         RandomError: Not a key, or a key under a transformation, which has no words yet.
     """
     typed = _known(key, "key_repr")
-    name = _name_of(typed)
+    name = _name_of_algorithm(typed)
     words = np.asarray(jax.random.key_data(typed))
 
     def listed(part: Any, depth: int) -> Any:
@@ -113,7 +113,7 @@ def key_repr(key: jax.Array) -> Any:
 
 
 def _holds_keys(data: Any) -> bool:
-    """Whether lists hold keys, or what tells keys, rather than words."""
+    """Whether lists hold keys, or what describes keys, rather than words."""
     while isinstance(data, (list, tuple)) and data:
         data = data[0]
     rows = isinstance(data, jax.Array) and data.ndim > 0
@@ -133,7 +133,7 @@ def _from_record(data: dict[Any, Any], impl: Hashable | None) -> jax.Array:
     if words.size != np.prod(shape, dtype=int):
         raise RandomError(
             f"wrap_key() got {words.size} words for keys of shape {data['shape']}; "
-            f"{name} has keys of {_counted(own)}."
+            f"{name} has keys of {_number_of_words(own)}."
         )
     return _from_words(words.reshape(shape), chosen)
 
@@ -149,14 +149,14 @@ def _from_text(text: str, impl: Hashable | None) -> jax.Array:
     return _from_words(_words_of(words), _chosen(parts[1], impl))
 
 
-def _chosen(told: Any, impl: Hashable | None) -> Hashable:
-    """The implementation that the data tell of, as JAX takes it."""
+def _chosen(named: Any, impl: Hashable | None) -> Hashable:
+    """The implementation that the data name, as JAX takes it."""
     if impl is None:
-        return str(told)
+        return str(named)
     name = _implementation(impl)[0]
-    if name != told:
+    if name != named:
         raise RandomError(
-            f"wrap_key() got a key of {told} and impl={name!r}. "
+            f"wrap_key() got a key of {named} and impl={name!r}. "
             "Leave impl out, or make a new key: jnp.random.key(0, impl=...)."
         )
     return impl
@@ -206,7 +206,7 @@ def _from_words(words: Any, impl: Hashable | None) -> jax.Array:
     if words.ndim < len(own) or words.shape[words.ndim - len(own) :] != own:
         raise RandomError(
             f"wrap_key() got words of shape {words.shape}, but keys of {name} have "
-            f"{_counted(own)} in the last dimension. {_sizes(words.shape)}"
+            f"{_number_of_words(own)} in the last dimension. {_sizes(words.shape)}"
         )
     given: Any = impl
     typed: jax.Array = jax.random.wrap_key_data(jnp.asarray(words), impl=given)
@@ -223,7 +223,7 @@ def _sizes(shape: tuple[int, ...]) -> str:
     return f"Words of each implementation: {sizes}."
 
 
-def _counted(shape: tuple[int, ...]) -> str:
+def _number_of_words(shape: tuple[int, ...]) -> str:
     return f"{int(np.prod(shape))} word{'s' * (shape != (1,))}"
 
 
@@ -234,7 +234,7 @@ def _implementation(impl: Hashable | None) -> tuple[str, tuple[int, ...]]:
 
     def words_of_a_key() -> jax.Array:
         key = jax.random.key(0, impl=given)
-        names.append(_name_of(key))
+        names.append(_name_of_algorithm(key))
         return jax.random.key_data(key)
 
     try:
@@ -248,7 +248,7 @@ def _implementation(impl: Hashable | None) -> tuple[str, tuple[int, ...]]:
     return names[0], shape
 
 
-def _name_of(key: jax.Array) -> str:
+def _name_of_algorithm(key: jax.Array) -> str:
     """The name of a key's implementation, of which JAX may have only an object."""
     impl = jax.random.key_impl(key)
     return impl if isinstance(impl, str) else repr(impl)

@@ -48,16 +48,16 @@ def key_of_state(impl: Any, state: jax.Array) -> jax.Array:
     size = (state.size - 1) // 2
     now, after, count = state[:size], state[size:-1], state[-1]
     key = jnp.where(count < np.uint32(2**31), after, now)
-    return folded(impl, key, count)
+    return folded_in(impl, key, count)
 
 
-def folded(impl: Any, key: jax.Array, data: Any) -> jax.Array:
+def folded_in(impl: Any, key: jax.Array, data: Any) -> jax.Array:
     """`jax.random.fold_in` for the data of a key."""
     typed = jax.random.wrap_key_data(key, impl=impl)
     return jax.random.key_data(jax.random.fold_in(typed, data))
 
 
-class Origin:
+class StreamOrigin:
     """Where a stream begins: a key, from which the key of each draw is made.
 
     Attributes:
@@ -86,9 +86,9 @@ class Origin:
         state[-1] = count & 0xFFFFFFFF
         return state
 
-    def in_child_process(self) -> "Origin":
-        """One that gives other numbers, for the child of a fork."""
-        return Origin(self._seed, os.getpid())
+    def in_child_process(self) -> "StreamOrigin":
+        """One with other numbers, for the child of a fork."""
+        return StreamOrigin(self._seed, os.getpid())
 
 
 class Stream:
@@ -106,7 +106,7 @@ class Stream:
     def __init__(self, seed: Seed | None = None, count: int = 0) -> None:
         self._lock = threading.Lock()
         # Without a seed: fresh numbers in each process, as NumPy and PyTorch have it.
-        self._origin = Origin(_from_system() if seed is None else seed)
+        self._origin = StreamOrigin(_from_system() if seed is None else seed)
         self._count = count
         _streams.add(self)
 
@@ -118,7 +118,7 @@ class Stream:
     def restart(self, seed: Seed, count: int = 0) -> None:
         """Begin anew from a seed, at a draw."""
         with self._lock:
-            self._origin, self._count = Origin(seed), count
+            self._origin, self._count = StreamOrigin(seed), count
 
     def position(self) -> tuple[Root, int]:
         """The key that the stream begins with, and how many draws were made."""
@@ -129,7 +129,7 @@ class Stream:
         """Another stream that goes on from here."""
         return Stream(*self.position())
 
-    def reserve(self, size: int) -> tuple[Origin, int]:
+    def reserve(self, size: int) -> tuple[StreamOrigin, int]:
         """Set draws aside; no two callers get the same.
 
         Returns:
@@ -212,8 +212,8 @@ def _epoch_key(root: Root, epoch: int) -> Words:
     if epoch == 0:
         return root.words
     with jax.ensure_compile_time_eval():
-        key = folded(root.impl, jnp.asarray(root.words), _EPOCH)
-        return np.asarray(folded(root.impl, key, np.uint32(epoch % 2**32)))
+        key = folded_in(root.impl, jnp.asarray(root.words), _EPOCH)
+        return np.asarray(folded_in(root.impl, key, np.uint32(epoch % 2**32)))
 
 
 # Those of outer `with seed(...)` blocks too, which a forked child may come back to.

@@ -1,4 +1,4 @@
-"""States in files: `save_state` and `load_state`.
+"""States in files: `save_state` and `load_state`. Begin in `_public`.
 
 A file is a zip archive of NumPy arrays, which `numpy.load` reads, and of one text that
 says how they belong together. `_writing` makes this text of values, `_reading` values

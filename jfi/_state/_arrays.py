@@ -23,7 +23,7 @@ def stored(x: Any, path: str) -> tuple[np.ndarray[Any, Any], dict[str, Any]]:
             f"{path} is spread over several processes. Save it with orbax, or gather "
             "it: jax.experimental.multihost_utils.process_allgather(x, tiled=True)."
         )
-    words: dict[str, Any] = {"of": _kind(x)}
+    words: dict[str, Any] = {"of": _whose_array(x)}
     if is_key(x):
         words["key"] = str(jax.random.key_impl(x))
         x = jax.random.key_data(x)
@@ -89,7 +89,7 @@ def form_in_file(array: np.ndarray[Any, Any], words: dict[str, Any]) -> str:
     return array_label(array.shape, words["dtype"])
 
 
-def _kind(x: Any) -> str:
+def _whose_array(x: Any) -> str:
     if isinstance(x, jax.Array):
         return "jax"
     return "number" if isinstance(x, np.generic) else "numpy"

@@ -26,12 +26,13 @@ import numpy as np
 from .._autojit.kinds._objects import EMPTY_BASES
 from .._errors import StateError
 from .._random._generator_objects import OwnStream
+from .._values import full_name
 
 
 PLAIN = (type(None), bool, int, str)  # as JSON has them
 NUMBERS = (float, complex, bytes)  # as text
 
-# Told apart by what they print: the state must have the same one.
+# Compared by what they print: the state must have the same one.
 CONSTANTS = (
     type(Ellipsis), type(NotImplemented), range, slice, np.dtype, pathlib.PurePath,
     dt.date, dt.time, dt.timedelta, dt.tzinfo,
@@ -99,7 +100,7 @@ def stateful(x: object) -> Stateful | None:
 
 
 def printed(x: object) -> str:
-    """What tells a constant apart."""
+    """What identifies a constant."""
     if isinstance(x, re.Pattern):  # which prints the beginning only
         return f"re.compile({x.pattern!r}, {x.flags})"
     return repr(x)
@@ -117,11 +118,6 @@ def name_of(x: object) -> str:
         named = getattr(x, "__name__", "")
         return f"{full_name(type(x))} {named}".rstrip()
     return full_name(x)
-
-
-def full_name(x: Any) -> str:
-    """Module and qualified name."""
-    return f"{getattr(x, '__module__', None) or ''}.{x.__qualname__}".lstrip(".")
 
 
 def same_name(one: str, other: str) -> bool:

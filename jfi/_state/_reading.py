@@ -14,9 +14,9 @@ import numpy as np
 
 from .._autojit.kinds._objects import new
 from .._errors import StateError
-from .._values import attributes_of, is_array, is_cached, set_attributes
+from .._values import attributes_of, full_name, is_array, is_cached, set_attributes
 from ._arrays import form, form_in_file, restored
-from ._kinds import PLAIN, dict_base, full_name, is_code, name_of, printed, same_name
+from ._kinds import PLAIN, dict_base, is_code, name_of, printed, same_name
 
 
 ABSENT: Any = object()  # there is no value like it

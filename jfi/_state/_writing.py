@@ -16,14 +16,13 @@ import jax
 import numpy as np
 
 from .._errors import StateError
-from .._values import attributes_of, captured, is_library, is_tracer
+from .._values import attributes_of, captured, full_name, is_library, is_tracer
 from ._arrays import stored
 from ._kinds import (
     CONSTANTS,
     NUMBERS,
     PLAIN,
     dict_base,
-    full_name,
     is_code,
     name_of,
     printed,

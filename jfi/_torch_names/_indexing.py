@@ -106,10 +106,10 @@ def _pick(x: jax.Array, dim: int, picks: jax.Array) -> jax.Array:
     # cuts 64-bit ones to 32 bits before it compares them.
     in_range = (picks >= 0) & (picks < x.shape[dim])
     picked = jnp.take_along_axis(x[within], jnp.where(in_range, picks, 0), axis=dim)
-    return jnp.where(in_range, picked, stand_in(x.dtype))
+    return jnp.where(in_range, picked, missing_element(x.dtype))
 
 
-def stand_in(dtype: np.dtype[Any]) -> complex:
+def missing_element(dtype: np.dtype[Any]) -> complex:
     """What stands for an element that does not exist."""
     if is_integer(dtype):
         low, high = integer_range(dtype)

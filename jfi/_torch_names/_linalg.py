@@ -54,7 +54,7 @@ def cholesky_solve(
 ) -> jax.Array:
     """Solve `A @ X = B` with the Cholesky factor of `A`; PyTorch's order of arguments.
 
-    `cholesky_solve(factor, b)` works too, where the shapes tell which is which. They
+    `cholesky_solve(factor, b)` works too, where the shapes say which is which. They
     don't where both are square: then the right-hand side comes first.
 
     >>> import jfi as jnp
@@ -71,7 +71,7 @@ def cholesky_solve(
         upper: Whether the factor is U with `A = U^H @ U`, and not L with
             `A = L @ L^H`.
         factor_first: Whether the arguments come as `(factor, b)`; None: as the shapes
-            tell. False refuses what only that order fits.
+            show. False refuses what only that order fits.
 
     Returns:
         An array of the shape of `B`, after broadcasting.

@@ -24,7 +24,7 @@ def one_hot(
     """A vector for each class number: one at its place and zero elsewhere.
 
     It is JAX's `jnp.nn.one_hot`: floats, and zeros alone for a number that is out of
-    range. PyTorch's gives integers: write `jnp.one_hot(x, num_classes, dtype=int)`.
+    range. PyTorch's returns integers: write `jnp.one_hot(x, num_classes, dtype=int)`.
 
     >>> import jfi as jnp
     >>> jnp.one_hot(jnp.array([0, 2]), 3).tolist()

@@ -141,7 +141,7 @@ def _along(
     dim: int | None,
     dtype: DTypeLike | None,
 ) -> jax.Array:
-    """What JAX's function of that name gives along a dimension."""
+    """What JAX's function of that name returns along a dimension."""
     name = weigh.__name__
     x = as_array(input, name)
     if dim is None:

@@ -1,4 +1,4 @@
-"""PyTorch's names for norms, softmax and limits.
+"""PyTorch's names for norms and limits.
 
 Signatures and results are those of PyTorch 2.13 (https://docs.pytorch.org/docs/2.13).
 """
@@ -52,11 +52,11 @@ def norm(
         p: A number for `sum(abs(x) ** p) ** (1 / p)`, with `inf`, `-inf` and `0` as
             its limits; `"fro"` or None for 2; `"nuc"` for the sum of the singular
             values. A number treats a matrix as a long vector: for the matrix norms
-            that NumPy gives there write `jnp.linalg.norm(x, ord)`.
+            that NumPy returns there write `jnp.linalg.norm(x, ord)`.
         dim: The dimension or dimensions to go over; None or `()` for all.
         keepdim: Whether these stay as dimensions of size one.
         dtype: The dtype to compute in, not narrower than that of `input`.
-        ord: NumPy's word for `p`; refused where NumPy would give a matrix norm.
+        ord: NumPy's word for `p`; refused where NumPy would return a matrix norm.
         axis: NumPy's word for `dim`.
         keepdims: NumPy's word for `keepdim`.
 
@@ -234,11 +234,15 @@ def _common_dtype(arrays: list[jax.Array]) -> np.dtype[Any] | None:
     for group in ([a for a in strong if a.ndim], [a for a in strong if not a.ndim]):
         if group:
             found = jnp.result_type(*group)
-            dtype = found if dtype is None or _kind(found) > _kind(dtype) else dtype
+            dtype = (
+                found
+                if dtype is None or _rank_of_dtype(found) > _rank_of_dtype(dtype)
+                else dtype
+            )
     return dtype
 
 
-def _kind(dtype: np.dtype[Any]) -> int:
+def _rank_of_dtype(dtype: np.dtype[Any]) -> int:
     """Rank of a dtype among bools, integers and floats."""
     return jnp.issubdtype(dtype, jnp.number) + jnp.issubdtype(dtype, jnp.floating)
 

@@ -10,7 +10,7 @@ from jax.typing import ArrayLike
 
 from .._values import is_tracer
 from ._arguments import as_array, dimension, is_arraylike, is_integer, numpy_spellings
-from ._indexing import check_in_range, stand_in
+from ._indexing import check_in_range, missing_element
 
 
 @numpy_spellings(axis="dim")
@@ -24,7 +24,7 @@ def index_select(
     """Pick whole rows (or columns ...) by their numbers.
 
     Indices are counted from the start, and one that is out of range is refused. Where
-    they can't be looked at, it gives what `gather` gives: NaN for floats.
+    they can't be looked at, it returns what `gather` returns: NaN for floats.
 
     >>> import jfi as jnp
     >>> x = jnp.arange(6).reshape(3, 2)
@@ -65,7 +65,7 @@ def _select(x: jax.Array, dim: int, picks: jax.Array) -> jax.Array:
     in_range = (picks >= 0) & (picks < x.shape[dim])
     picked = jnp.take(x, jnp.where(in_range, picks, 0), axis=dim)
     shape = [-1 if i == dim else 1 for i in range(x.ndim)]
-    return jnp.where(in_range.reshape(shape), picked, stand_in(x.dtype))
+    return jnp.where(in_range.reshape(shape), picked, missing_element(x.dtype))
 
 
 @numpy_spellings(axis="dim")
@@ -139,7 +139,7 @@ def _scatter(
 
 
 def _indices(index: object, function: str) -> jax.Array:
-    """An integer array; an empty one of floats is what `array([])` gives."""
+    """An integer array; an empty one of floats is what `array([])` returns."""
     picks = as_array(index, function, "index")
     if not is_integer(picks.dtype) and picks.size:
         raise TypeError(

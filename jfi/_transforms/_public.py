@@ -33,7 +33,7 @@ def jit(fun: Any = _NONE, /, **options: Any) -> Any:
     if fun is _NONE:
         return functools.partial(jit, **options)
 
-    def find() -> _jit.Compiled:
+    def find() -> _jit.CompiledFunction:
         from .._autojit._shared_programs import (
             shared_program,  # which takes a third of `import jfi`
         )

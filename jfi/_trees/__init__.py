@@ -1,20 +1,21 @@
 """Objects as trees of JAX: `pytree` for ordinary classes, and what `CustomArray` is.
 
 `_settings` says which attributes are data and which are settings; start there.
-`_classes` registers classes with JAX. `_differences` says where two trees differ.
+`_classes` registers classes with JAX, `_axes` are axes of `vmap` given as objects.
+`_differences` says where two trees differ.
 """
 
 from ._axes import axes_like as axes_like, refuse_objects as refuse_objects
 from ._classes import (
     add_advice as add_advice,
-    advice as advice,
     pytree as pytree,
+    pytree_line as pytree_line,
 )
 from ._differences import first_difference as first_difference
 from ._settings import (
     Settings as Settings,
     divided as divided,
+    given_attributes as given_attributes,
     put_together as put_together,
     refuse_computed_data as refuse_computed_data,
-    shown as shown,
 )

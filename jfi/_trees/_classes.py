@@ -9,6 +9,7 @@ import jax
 from jax.tree_util import GetAttrKey
 
 from .._errors import TreeError
+from .._values import full_name
 from ._settings import (
     Settings,
     divided,
@@ -91,11 +92,6 @@ def _refuse_contents(cls: type) -> None:
     raise TreeError(f"pytree() got the class {name}: {remedy}")
 
 
-def _full_name(cls: type) -> str:
-    """Module and qualified name."""
-    return f"{cls.__module__}.{cls.__qualname__}"
-
-
 def _holds_more(base: type) -> bool:
     made_in_python = bool(base.__flags__ & 1 << 9)  # Py_TPFLAGS_HEAPTYPE
     torch = base.__module__.startswith("torch.nn.modules")
@@ -139,12 +135,12 @@ def _unflatten(cls: type, settings: Settings, children: Iterable[Any]) -> Any:
     return put_together(cls, settings, children)
 
 
-def advice(x: object) -> str:
+def pytree_line(x: object) -> str:
     """The line that makes an object of an ordinary class a tree; "" for all else."""
     if not has_data(x):
         return ""
     cls = type(x)
-    if "__slots__" in cls.__dict__ and _full_name(cls) in map(_full_name, _registered):
+    if "__slots__" in cls.__dict__ and full_name(cls) in map(full_name, _registered):
         return (
             f"Write @jnp.pytree above @dataclass(slots=True) of class {cls.__name__}, "
             "not below: dataclass makes another class, which is no tree."
@@ -157,6 +153,6 @@ def advice(x: object) -> str:
 def add_advice(error: Exception, tree: Any) -> None:
     """Add to an error of JAX which class of an argument should be a tree, if one is."""
     for leaf in jax.tree.leaves(tree):
-        if text := advice(leaf):
+        if text := pytree_line(leaf):
             error.add_note(text)
             return

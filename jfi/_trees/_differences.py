@@ -19,7 +19,7 @@ def first_difference(path: str, one: Any, other: Any) -> tuple[str, str, str]:
     Returns:
         The place, and what stands there in each tree.
     """
-    below, also_below = _parts(one), _parts(other)
+    below, also_below = _children_by_name(one), _children_by_name(other)
     if type(one) is not type(other) or below.keys() != also_below.keys():
         return path, _seen(one, below), _seen(other, also_below)
     for name, part in below.items():
@@ -31,7 +31,7 @@ def first_difference(path: str, one: Any, other: Any) -> tuple[str, str, str]:
     return _other_settings(path, one, other)
 
 
-def _parts(x: Any) -> dict[str, Any]:
+def _children_by_name(x: Any) -> dict[str, Any]:
     """The children of a tree's topmost node by name; none for a leaf."""
     found, _ = jax.tree_util.tree_flatten_with_path(x, is_leaf=lambda y: y is not x)
     return {path_name("", path): part for path, part in found if path}
@@ -49,7 +49,7 @@ def _seen(x: Any, parts: dict[str, Any]) -> str:
 def _other_settings(path: str, one: Any, other: Any) -> tuple[str, str, str]:
     """Two objects of one class whose data have the same names."""
     cls = type(one).__name__
-    # The arrays of a class that JAX was told of stand in for settings in this tree.
+    # The arrays of a class that JAX knows stand in for settings in this tree.
     data = {id(leaf) for tree in (one, other) for leaf in jax.tree.leaves(tree)}
     rests, others = (dict(divided(x)[1].rests) for x in (one, other))
     for name, rest in rests.items():

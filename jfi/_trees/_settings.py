@@ -11,13 +11,13 @@ import numpy as np
 
 from .._errors import TreeError
 from .._values import (
-    Constant,
+    KeyedValue,
     Rest,
     attributes_of,
     captured,
     contents_key,
     counts_as_data,
-    identity,
+    identity_key,
     is_array,
     is_cached,
     is_fixed,
@@ -42,7 +42,7 @@ class Settings(NamedTuple):
 
     names: tuple[str, ...]
     whole: frozenset[str]
-    rests: tuple[tuple[str, Constant], ...]
+    rests: tuple[tuple[str, KeyedValue], ...]
 
     def __repr__(self) -> str:
         """As JAX shows it where two trees differ: `name='a', layers=[..., 2]`."""
@@ -73,7 +73,7 @@ def divided(
         attributes = dict(sorted(attributes.items()))
     children: dict[str, Any] = {}
     whole: list[str] = []
-    rests: list[tuple[str, Constant]] = []
+    rests: list[tuple[str, KeyedValue]] = []
     for name, value in attributes.items():
         if data is not None:
             if name not in data:
@@ -176,8 +176,9 @@ def refuse_hidden_data(x: object, settings: Settings) -> None:
                 cls = type(leaf).__name__
                 raise TreeError(
                     f"{type(x).__name__}.{name} holds an object with arrays or floats "
-                    f"of the ordinary class {cls}, which JAX can't take apart: it "
-                    f"would stand still. Write @jnp.pytree above class {cls}."
+                    f"of the ordinary class {cls}, which JAX can't take apart: "
+                    "compiled code would keep its first values. Write @jnp.pytree "
+                    f"above class {cls}."
                 )
 
 
@@ -199,7 +200,7 @@ def refuse_computed_data(x: object, settings: Settings) -> None:
         if name in computed and name not in bare:
             raise TreeError(
                 f"{cls.__name__}.{name} is a functools.cached_property that was "
-                "computed from other attributes, and would stand still while those "
+                "computed from other attributes, and would keep its value when those "
                 f"change. Write @property above {name}; or forget what was computed: "
                 f"del x.{name}"
             )
@@ -211,7 +212,7 @@ def _cached_names(cls: type) -> frozenset[str]:
     return frozenset(name for name in names if is_cached(cls, name))
 
 
-def shown(x: object) -> dict[str, Any]:
+def given_attributes(x: object) -> dict[str, Any]:
     """The attributes that an object was given, by name."""
     attributes = attributes_of(x)
     attributes.pop(_MARK, None)
@@ -234,7 +235,7 @@ _SIMPLE = frozenset((int, bool, str, type(None)))
 
 
 @functools.lru_cache(maxsize=1000, typed=True)
-def _simple(x: Hashable) -> Constant:
+def _simple(x: Hashable) -> KeyedValue:
     return _constant(_without_data(x))
 
 
@@ -247,38 +248,42 @@ def _shown(rest: Rest) -> str:
     return repr(rest.filled([...] * sum(rest.is_taken))).replace("Ellipsis", "...")
 
 
-def _constant(rest: Rest) -> Constant:
-    keys = tuple(_key(leaf, ()) for leaf in rest.others)
-    return Constant((rest.structure, rest.is_taken, keys), rest)
+def _constant(rest: Rest) -> KeyedValue:
+    keys = tuple(_setting_key(leaf, ()) for leaf in rest.others)
+    return KeyedValue((rest.structure, rest.is_taken, keys), rest)
 
 
-def _key(x: Any, around: tuple[int, ...]) -> Hashable:
+def _setting_key(x: Any, around: tuple[int, ...]) -> Hashable:
     """A key of a setting, with all that may change in it."""
     if isinstance(x, (bool, int, float, complex)):
         return number_key(x)
     if (parts := _parts_of_function(x)) is not None:
-        return type(x), tuple(_key(part, around) for part in parts)
+        return type(x), tuple(_setting_key(part, around) for part in parts)
     if is_fixed(x) and isinstance(x, Hashable) and not isinstance(x, tuple):
         return type(x), x
     if isinstance(x, np.ndarray):  # one that was declared to be no data
-        return _key(x.tolist(), around) if x.dtype.hasobject else contents_key(x)
+        return (
+            _setting_key(x.tolist(), around) if x.dtype.hasobject else contents_key(x)
+        )
     if id(x) in around:
         return id(x)
     around = (*around, id(x))
     if isinstance(x, (set, frozenset)):
-        return type(x), frozenset(_key(item, around) for item in x)
+        return type(x), frozenset(_setting_key(item, around) for item in x)
     if isinstance(x, (list, tuple)):
-        return type(x), tuple(_key(item, around) for item in x)
+        return type(x), tuple(_setting_key(item, around) for item in x)
     if isinstance(x, dict):
-        return type(x), tuple((key, _key(v, around)) for key, v in x.items())
+        return type(x), tuple((key, _setting_key(v, around)) for key, v in x.items())
     if isinstance(x, bytearray):
         return bytearray, bytes(x)
     attributes = own_attributes(x).items()
-    return identity(x), tuple((name, _key(v, around)) for name, v in attributes)
+    return identity_key(x), tuple(
+        (name, _setting_key(v, around)) for name, v in attributes
+    )
 
 
 def _parts_of_function(x: Any) -> tuple[Any, ...] | None:
-    """What tells one function from another, if it is not itself: `lambda x: 2 * x`.
+    """What a function is made of, if not itself is its key: `lambda x: 2 * x`.
 
     Each object that makes one in `__init__` has its own. Not of functions with captured
     variables: others may write to these later.

@@ -2,12 +2,12 @@
 
 `_data` says what is data, `_keys` when two values are the same, `_origins` whose code
 something is, `_bytecode` which names code reads, `_naming` what messages call things;
-`_partition` takes trees apart, `_warnings` warns once, `_caches` keeps what was made.
-Every question has its one answer here; all other rooms ask it.
+`_classes` says what classes define, `_captured` what functions hold. `_partition` takes
+trees apart, `_warnings` warns once, `_caches` keeps what was made. Every question has
+its one answer here; all other rooms ask it.
 """
 
 from ._bytecode import (
-    References as References,
     code_digest as code_digest,
     constant as constant,
     references as references,
@@ -33,6 +33,7 @@ from ._data import (
     counts_as_data as counts_as_data,
     has_dtype as has_dtype,
     is_array as is_array,
+    is_array_data as is_array_data,
     is_data as is_data,
     is_differentiable as is_differentiable,
     is_fixed as is_fixed,
@@ -44,19 +45,21 @@ from ._data import (
     odd_array as odd_array,
 )
 from ._keys import (
-    Constant as Constant,
+    KeyedValue as KeyedValue,
     WeakIdentity as WeakIdentity,
     contents_key as contents_key,
-    identity as identity,
+    identity_key as identity_key,
     number_key as number_key,
     typed_key as typed_key,
 )
 from ._naming import (
     argument_names as argument_names,
     array_label as array_label,
+    full_name as full_name,
     function_label as function_label,
     function_name as function_name,
     line_label as line_label,
+    listed as listed,
     path_name as path_name,
     refuse_no_function as refuse_no_function,
     shown_line as shown_line,

@@ -20,14 +20,14 @@ def captured(code: Any) -> Iterator[object]:
         if id(x) in seen:
             continue
         seen[id(x)] = x
-        parts = _parts(x)
+        parts = _held_by(x)
         if parts is None:
             yield x
         else:
             waiting += jax.tree.leaves(parts, is_leaf=_is_leaf)
 
 
-def _parts(x: Any) -> list[Any] | None:
+def _held_by(x: Any) -> list[Any] | None:
     if isinstance(x, types.FunctionType):
         cells = [cell.cell_contents for cell in x.__closure__ or () if _is_full(cell)]
         defaults = [*(x.__defaults__ or ()), x.__kwdefaults__ or {}]

@@ -5,6 +5,7 @@
 | ------------------- | ------------ | -------------- | ------- | ------- | ---- |
 | `is_array`          | yes          | yes            |         |         |      |
 | `is_scalar`         |              |                | yes     | yes     |      |
+| `is_array_data`     | yes          | yes            | yes     |         |      |
 | `counts_as_data`    | yes          | yes            | yes     | yes     |      |
 | `is_data`           | yes          | yes            | yes     | yes     | yes  |
 | `is_differentiable` | of floats    | of floats      | a float | yes     |      |
@@ -93,6 +94,15 @@ def is_scalar(x: object) -> TypeGuard[complex | np.generic]:
     if isinstance(x, np.generic):
         return is_numeric(x.dtype)
     return type(x) is float or type(x) is complex
+
+
+def is_array_data(x: object) -> bool:
+    """Whether a value is data with a dtype: an array, or a scalar of NumPy's.
+
+    >>> [is_array_data(x) for x in (np.ones(3), np.int32(3), 0.1, np.array(["a"]))]
+    [True, True, False, False]
+    """
+    return is_array(x) or (isinstance(x, np.generic) and is_numeric(x.dtype))
 
 
 def counts_as_data(x: object) -> bool:

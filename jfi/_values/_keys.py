@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 
-class Constant:
+class KeyedValue:
     """A value under a hashable key of our own: equal when the keys are equal.
 
     `==` of Python takes 1, 1.0 and True for one value, and 0.0 for -0.0; a key that
@@ -24,15 +24,15 @@ class Constant:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Constant) and bool(self.key == other.key)
+        return isinstance(other, KeyedValue) and bool(self.key == other.key)
 
     def __repr__(self) -> str:
-        return f"Constant({self.value!r})"
+        return f"KeyedValue({self.value!r})"
 
 
-def identity(value: Any) -> Constant:
+def identity_key(value: Any) -> KeyedValue:
     """Key of a value that equals only itself. The key keeps the value alive."""
-    return Constant((type(value), id(value)), value)
+    return KeyedValue((type(value), id(value)), value)
 
 
 class WeakIdentity(weakref.ref[Any]):

@@ -45,6 +45,27 @@ def function_label(fn: object) -> str:
     return f"lambda at {line_label(code.co_filename, code.co_firstlineno)}"
 
 
+def full_name(x: Any) -> str:
+    """Module and qualified name of a class or function.
+
+    >>> import collections
+    >>> full_name(collections.Counter), full_name(collections.Counter.update)
+    ('collections.Counter', 'collections.Counter.update')
+    """
+    return f"{getattr(x, '__module__', None) or ''}.{x.__qualname__}".lstrip(".")
+
+
+def listed(names: Sequence[str], most: int = 30) -> str:
+    """Names in a sentence.
+
+    >>> listed("abc"), listed("abcde", most=3), listed("a")
+    ('a, b and c', 'a, b, c and 2 more', 'a')
+    """
+    more = [f"{len(names) - most} more"] if len(names) > most else []
+    shown = [*names[:most], *more]
+    return " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
+
+
 def array_label(shape: Sequence[int], dtype: object) -> str:
     """A shape and dtype as JAX writes them.
 

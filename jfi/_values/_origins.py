@@ -153,7 +153,7 @@ def reads_surroundings(name: str) -> bool:
 
 @functools.cache
 def has_effects(name: str) -> bool:
-    """Whether a library object, by its full name, tells or writes something.
+    """Whether a library object, by its full name, prints or writes something.
 
     While a function is traced, which is not done with one that was kept.
     """

@@ -265,7 +265,9 @@ def _measured(text: str, units: dict[str, int]) -> float:
     found = re.fullmatch(r"([0-9.]+)\s*([A-Za-z]*)", text)
     if not found or found[2] not in units or found[1].count(".") > 1:
         wanted = ", ".join(f"10{unit}" for unit in units if unit)
-        raise argparse.ArgumentTypeError(f"{text!r} is not like one of: {wanted}")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no such value. Write one like {wanted}"
+        )
     return float(found[1]) * units[found[2]]
 
 

@@ -14,7 +14,7 @@ from ._memory import Name
 
 
 class Program(Protocol):
-    """A compiled program, as the store gives it."""
+    """A compiled program, as the store has it."""
 
     about: dict[str, Any]
 

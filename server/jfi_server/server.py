@@ -213,7 +213,9 @@ def _end(path: Path, reason: str) -> NoReturn:
 
 def _begin_anew(path: Path, lock: int, listener: socket.socket) -> NoReturn:
     """Start the same command in this process; clients wait at the socket meanwhile."""
-    _log.warning("a program runs on for nobody: process %d begins anew", os.getpid())
+    _log.warning(
+        "nobody waits for the program that runs: process %d restarts", os.getpid()
+    )
     # A GPU's memory is held by open files, which the new program must not have.
     for name in os.listdir("/proc/self/fd"):
         with contextlib.suppress(OSError):
@@ -224,4 +226,4 @@ def _begin_anew(path: Path, lock: int, listener: socket.socket) -> NoReturn:
     try:
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
     except OSError as error:  # its Python was removed
-        _end(path, f"it can't begin anew ({error})")
+        _end(path, f"it can't restart ({error})")

@@ -173,5 +173,5 @@ def _name(caller: Caller, message: dict[str, Any]) -> tuple[str, str]:
     if not isinstance(key, str) or not _KEY.fullmatch(key):
         raise BadMessageError(f"{str(key)[:80]!r} is no key")
     if caller.store is None:
-        raise BadMessageError("a key came before the store it is of")
+        raise BadMessageError("a key came before its store")
     return caller.store, key

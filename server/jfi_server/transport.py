@@ -81,7 +81,9 @@ class Link:
         except (struct.error, ValueError, RecursionError) as error:
             raise BadMessageError(f"no message: {error}") from error
         if not isinstance(message, dict):
-            raise BadMessageError(f"a message is not {type(message).__name__}")
+            raise BadMessageError(
+                f"a message is a {type(message).__name__}, not a dict"
+            )
         return message, frame[start:]
 
     def wait(self, seconds: float) -> bool:

@@ -14,7 +14,7 @@ from jax import lax
 from jax.experimental.random import stateful_rng
 
 import jfi
-from jfi._jit._function import Compiled
+from jfi._jit._compiled import CompiledFunction
 from jfi._random._streams import current
 from jfi._random.traced import FoundDraws
 
@@ -177,7 +177,7 @@ def tracing() -> Case:
 
     def lower_ours() -> None:
         # All that a first call does but compile: find the draws, trace, lower.
-        program = Compiled(lambda: ours(), {})
+        program = CompiledFunction(lambda: ours(), {})
         try:
             program.pure.lower()
         except FoundDraws as found:

@@ -54,7 +54,7 @@ def test_a_program_that_never_ends_is_ended_with_the_server(servers):
         status = ask(servers.folder, "status")
         return status and status["started"] > before["started"] and status
 
-    wait_until(lambda: "begins anew" in servers.log())
+    wait_until(lambda: "restarts" in servers.log())
     status = wait_until(anew)
     assert status["pid"] == before["pid"]
     wait_until(lambda: servers.status()["programs"] >= 3)
@@ -75,7 +75,7 @@ def test_a_call_that_took_too_long_is_dropped(servers):
     with pytest.raises(ServerLost, match="longer than the timeout"):
         client.run("forever", [ONES], timeout=0.2)
     assert works(client)
-    wait_until(lambda: "begins anew" in servers.log())
+    wait_until(lambda: "restarts" in servers.log())
     assert wait_until(lambda: works(client))
     assert servers.status()["pid"] == before
 

@@ -10,13 +10,13 @@ import types
 from collections.abc import Callable, Collection, Iterable, Sequence, Sized
 from typing import Any, NamedTuple, TypeAlias
 
-from ..._values import Constant, identity, number_key
+from ..._values import KeyedValue, identity_key, number_key
 from .._modes import Mode
 from .._reading import Read
-from .._sources import Source as Source
+from .._source_text import Source as Source
 
 
-# The part is hashable; a checker can't tell that classes and `Any` are.
+# The part is hashable; a checker can't see that classes and `Any` are.
 Split: TypeAlias = tuple[Any, Sequence[Any]]
 
 # Where the children of a value are found: an expression, or one for several of them.
@@ -24,7 +24,7 @@ Expression: TypeAlias = str | tuple[str, int]
 
 
 class Watches(NamedTuple):
-    """How to tell that a value is what it was: by what holds the very same objects.
+    """How to see that a value is what it was: by what holds the very same objects.
 
     Attributes:
         dicts: Of which the keys and the values count.
@@ -60,7 +60,7 @@ class ReaderError(RefusedError):
 class Kind:
     """Base: what the walk and the rebuilding ask of every kind of value."""
 
-    named: bool = False  # told from all others by what its guard or part compares
+    named: bool = False  # its guard or part is equal for no other value
     changeable: bool = False  # by the code that holds it: shell first, filled later
     reads: bool = False  # making it reads what is in the children
     keyed: bool = (
@@ -95,7 +95,7 @@ class Kind:
         """The part without identities: what it says in another process, too.
 
         It is made of plain values, code and classes, which go by their names (what they
-        hold are nodes of their own), and of objects that are told by what they are.
+        hold are nodes of their own), and of objects that are compared by what they are.
 
         Raises:
             UnportableError: There is no such thing.
@@ -184,7 +184,7 @@ class Kind:
         return [(f"{split}[1]", n)]
 
     def watches(self, x: Any, part: Any) -> Watches | None:
-        """How to tell that a value is unchanged: it then lists the very same objects.
+        """How to see that a value is unchanged: it then lists the very same objects.
 
         None where only taking it apart tells; what can't change needs nothing.
         """
@@ -267,7 +267,7 @@ class ConstantKind(Kind):
         self._key = key
 
     def split(self, x: Any) -> Split:
-        return Constant(self._key(x), x), ()
+        return KeyedValue(self._key(x), x), ()
 
     def make(self, part: Any, children: Sequence[Any]) -> Any:
         return part.value
@@ -319,7 +319,7 @@ class IdentityKind(ConstantKind):
     named = is_fixed = True
 
     def __init__(self) -> None:
-        super().__init__(lambda x: identity(x).key)
+        super().__init__(lambda x: identity_key(x).key)
 
     def guard(
         self, source: Source, name: str, part: Any, n: int
@@ -339,13 +339,13 @@ def _guard_identity(source: Source, name: str, value: Any) -> Sequence[Expressio
 
 
 class SentinelKind(IdentityKind):
-    """An object without contents that is told by `is`, with what its class holds."""
+    """An object without contents, compared by `is`, with what its class holds."""
 
     keyed = tells_class = True
     is_fixed = False
 
     def split(self, x: Any) -> Split:
-        return identity(x), (type(x),)
+        return identity_key(x), (type(x),)
 
     def guard(
         self, source: Source, name: str, part: Any, n: int

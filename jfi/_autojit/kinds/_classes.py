@@ -17,8 +17,8 @@ from typing import Any
 from jax.core import Tracer
 
 from ..._values import (
-    Constant,
-    identity,
+    KeyedValue,
+    identity_key,
     is_installed,
     is_library,
     is_user_function,
@@ -37,8 +37,8 @@ from ._wrappers import plain_function
 class ClassKind(Kind):
     """A class of the user: itself, with what instances read from it, by value.
 
-    Plain functions are told by identity and code; the captured values and defaults of
-    others are looked at. So is what functions read from their module, of those that
+    Plain functions are compared by identity and code; the captured values and defaults
+    of others are looked at. So is what functions read from their module, of those that
     code may call, by their names. Functions of a library's class stay what they are, as
     all functions of libraries do.
     """
@@ -85,12 +85,12 @@ class ClassKind(Kind):
             if functions and (
                 key[1] == "__repr__" or all(_is_plain(f, x.__mro__) for f in functions)
             ):
-                codes = ((f.__code__, identity(f.__defaults__)) for f in functions)
+                codes = ((f.__code__, identity_key(f.__defaults__)) for f in functions)
                 plain += [value, *codes]
             else:
                 names.append(key)
                 values.append(value)
-        return (identity(x), tuple(names), tuple(plain)), values
+        return (identity_key(x), tuple(names), tuple(plain)), values
 
     def make(self, part: Any, children: Sequence[Any]) -> Any:
         return part[0].value
@@ -138,7 +138,7 @@ class ClassKind(Kind):
                 setattr(base, name, value)
 
     def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
-        names = part[1] if isinstance(part[0], Constant) else part
+        names = part[1] if isinstance(part[0], KeyedValue) else part
         if k >= len(names):
             return ""
         base, name = names[k]
@@ -212,7 +212,7 @@ STAMP = "__module__"
 
 
 def _stamps(cls: type) -> dict[tuple[type, str], Any]:
-    """What tells that another thread got a copy of a class.
+    """What shows that another thread got a copy of a class.
 
     The next task of a cluster is unpickled while this one runs: cloudpickle then gives
     the class that is there all attributes anew, also where they are equal. The name of
@@ -363,13 +363,13 @@ def of_copies(plain: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def _form_of_copy(fn: types.FunctionType) -> Any:
-    """What tells a plain function of a class, if it is a copy: see `_is_plain`."""
+    """What identifies a plain function of a class, if it is a copy: see `_is_plain`."""
     defaults = fn.__defaults__ or ()
     if all(type(default) in _CONSTANT for default in defaults):
         keys: Any = tuple(map(typed_key, defaults))
     else:  # of a `__repr__`
-        keys = identity(defaults)
+        keys = identity_key(defaults)
     cells = [cell.cell_contents for cell in fn.__closure__ or ()]
-    captured = tuple(identity(x) for x in cells if isinstance(x, type))
+    captured = tuple(identity_key(x) for x in cells if isinstance(x, type))
     module = copied_module(fn.__globals__)
     return fn.__code__, fn.__name__, fn.__qualname__, module, keys, captured

@@ -365,7 +365,7 @@ def _clonable(cls: type) -> bool:
 
 
 def _is_sentinel(x: Any, cls: type) -> bool:
-    """Whether an object without contents is a named constant, told by `is`."""
+    """Whether an object without contents is a named constant, compared by `is`."""
     if own_attributes(x) or objects.slots(cls) or builtin_base(cls):
         return False
     module = sys.modules.get(cls.__module__)

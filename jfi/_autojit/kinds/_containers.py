@@ -5,7 +5,7 @@ import operator
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from ..._values import Constant, typed_key
+from ..._values import KeyedValue, typed_key
 from ._base import IMMUTABLE, Expression, Kind, Source, Split, Watches
 
 
@@ -234,7 +234,9 @@ class DictKind(Kind):
 
     def contents(self, x: Any) -> Split:
         items = tuple(self._cls.items(x))
-        return tuple(Constant(typed_key(k), k) for k, _ in items), [v for _, v in items]
+        return tuple(KeyedValue(typed_key(k), k) for k, _ in items), [
+            v for _, v in items
+        ]
 
     def keys(self, part: Any, children: Sequence[Any]) -> Sequence[Any] | None:
         names: Sequence[Any] = part
@@ -327,7 +329,7 @@ class SetKind(Kind):
         set.clear(x)
 
     def keys(self, part: Any, children: Sequence[Any]) -> Sequence[Any] | None:
-        return [Constant(typed_key(child), child) for child in children]
+        return [KeyedValue(typed_key(child), child) for child in children]
 
     def put(self, x: Any, key: Any, value: Any) -> None:
         set.add(x, value)

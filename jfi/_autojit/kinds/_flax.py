@@ -137,7 +137,7 @@ def _flax(module: str, name: str) -> Any:
     return getattr(sys.modules.get(f"flax.{module}"), name, None)
 
 
-def advice(error: Exception, function: str) -> str | None:
+def advice_on_nnx(error: Exception, function: str) -> str | None:
     """What to write where nnx refuses to write into an object of an outer trace."""
     if type(error) is not _flax("errors", "TraceContextError"):
         return None

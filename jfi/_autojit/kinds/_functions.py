@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..._shown import ShownFunction
-from ..._values import Constant, identity, is_named, is_user_function
+from ..._values import KeyedValue, identity_key, is_named, is_user_function
 from .._reading import Read
 from ._base import (
     IMMUTABLE,
@@ -85,7 +85,7 @@ class PlainKind(Kind):
         variables = variables_of(x)
         part = (
             x.__code__,
-            Constant(id(x.__globals__), x),
+            KeyedValue(id(x.__globals__), x),
             (x.__name__, x.__qualname__, x.__module__),
             len(variables),
         )
@@ -141,7 +141,7 @@ def _guard_attributes(source: Source, name: str, before: int) -> list[str]:
 
 
 def as_variables(found: Any) -> dict[str, Any]:
-    """The dict of variables; where a call gives them back they come as the module's."""
+    """The dict of variables; where a call returns them they come as the module's."""
     variables: dict[str, Any] = found.all if isinstance(found, Variables) else found
     return variables
 
@@ -173,7 +173,9 @@ class FunctionKind(Kind):
         cells, variables = x.__closure__ or (), variables_of(x)
         part = (
             x.__code__,
-            Constant(id(x.__globals__), (x.__globals__, x.__doc__, x.__annotations__)),
+            KeyedValue(
+                id(x.__globals__), (x.__globals__, x.__doc__, x.__annotations__)
+            ),
             (x.__name__, x.__qualname__, x.__module__),
             len(variables),
             len(cells),
@@ -327,7 +329,7 @@ class AutojittedKind(Kind):
         mark: AutojitMark = x.__dict__[AutojitMark.ATTRIBUTE]
         own = {k: v for k, v in x.__dict__.items() if k not in mark.attributes}
         children = (x.__wrapped__, x.__defaults__, x.__kwdefaults__, own or None)
-        named = identity(x) if is_named(x) else None
+        named = identity_key(x) if is_named(x) else None
         return (mark.template, mark.fill, named), children
 
     def stays(self, part: Any) -> bool:

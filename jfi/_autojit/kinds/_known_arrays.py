@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..._values import Constant, contents_key
+from ..._values import KeyedValue, contents_key, is_key
 from ._base import Expression, Kind, Source, Split
 
 
@@ -21,7 +21,7 @@ class StaticArrayKind(Kind):
         return ()
 
     def split(self, x: Any) -> Split:
-        return Constant(contents_key(x), x.copy()), ()
+        return KeyedValue(contents_key(x), x.copy()), ()
 
     def make(self, part: Any, children: Sequence[Any]) -> Any:
         return part.value.copy()
@@ -37,10 +37,10 @@ class KnownArrayKind(Kind):
 
     def split(self, x: Any) -> Split:
         numbers = x
-        if jax.numpy.issubdtype(x.dtype, jax.dtypes.prng_key):
+        if is_key(x):
             numbers = jax.random.key_data(x)
         key = str(x.dtype), bool(x.weak_type), contents_key(np.asarray(numbers))
-        return Constant(key, x), ()
+        return KeyedValue(key, x), ()
 
     def make(self, part: Any, children: Sequence[Any]) -> Any:
         return part.value

@@ -39,7 +39,7 @@ class ObjectKind(Kind):
     `__setattr__` of the class (frozen dataclasses have one). Attributes that no code
     reads don't count; in the clone `UNREAD` stands for their values.
 
-    Attributes are told apart by their order, too, as code may go through them. For a
+    The order of attributes counts, too, as code may go through them. For a
     class that JAX takes apart and makes again, such as a module of equinox, it means
     nothing: `jax.tree.map` changes it. There the clone has an order of its own.
     """
@@ -319,11 +319,11 @@ def _reaching_names(x: Any, attributes: Mapping[str, Any]) -> set[str]:
     return {
         name
         for name, value in attributes.items()
-        if any(id(part) in found for part in _parts(value))
+        if any(id(part) in found for part in _with_contents(value))
     }
 
 
-def _parts(value: Any) -> Iterator[Any]:
+def _with_contents(value: Any) -> Iterator[Any]:
     """A value, and what is in it if it is a container, and so on."""
     below, met = [value], set[int]()
     while below:
@@ -339,7 +339,7 @@ def _parts(value: Any) -> Iterator[Any]:
 
 
 def _flattened_names(cls: type, names: Collection[str]) -> set[str]:
-    """Which attributes flattening gives: it is tried on an object of marks."""
+    """Which attributes flattening returns: it is tried on an object of marks."""
     marks = {name: object() for name in names}
     marked = new(cls)
     set_attributes(marked, marks)

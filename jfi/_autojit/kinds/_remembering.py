@@ -25,7 +25,7 @@ from ..._values import (
     contents_key,
     copied_if_numpy,
     function_name,
-    identity,
+    identity_key,
     is_named,
     is_user_function,
     number_key,
@@ -53,7 +53,7 @@ class Remembered(NamedTuple):
     key: Hashable
 
     def holds(self) -> bool:
-        """Whether the function still gives this."""
+        """Whether the function still returns this."""
         try:
             found = _call_outside(self.fn, self.args, self.kwargs)
             return _constant_key(found) == self.key
@@ -93,7 +93,7 @@ class Remembering:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         for value in (*args, *kwargs.values()):
             if isinstance(value, Tracer) and not value.shape:
-                float(value)  # JAX tells which number the code needs to know
+                float(value)  # JAX's error names the number that the code needs
         call = args, tuple(kwargs.items())
         hash(call)
         try:
@@ -152,9 +152,9 @@ def _constant_key(x: Any) -> Hashable:
     if isinstance(x, np.ndarray) and not x.dtype.hasobject:
         return contents_key(x)
     if isinstance(x, (jax.Array, type)) and not isinstance(x, Tracer):
-        return identity(x)
+        return identity_key(x)
     if isinstance(x, types.BuiltinFunctionType) or (callable(x) and is_named(x)):
-        return identity(x)
+        return identity_key(x)
     raise RefusedError(f"a {type(x).__name__}, which may change")
 
 
@@ -169,7 +169,7 @@ class RememberingKind(IdentityKind):
         passed = mode in PASSED
         if isinstance(x, Remembering) and not passed:
             x = x.fn  # a result
-        return (identity(x), passed), () if passed else (x.__wrapped__,)
+        return (identity_key(x), passed), () if passed else (x.__wrapped__,)
 
     def make(self, part: Any, children: Sequence[Any]) -> Any:
         constant, passed = part

@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from ..._values import Constant, is_fixed
+from ..._values import KeyedValue, is_fixed
 from ._base import (
     IMMUTABLE,
     ConstantKind,
@@ -61,7 +61,7 @@ class SignatureKind(ConstantKind):
         super().__init__(signature_key)
 
     def split(self, x: Any) -> Split:
-        return Constant(signature_key(x), x), ()
+        return KeyedValue(signature_key(x), x), ()
 
     def guard(
         self, source: Source, name: str, part: Any, n: int

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..._values import (
-    Constant,
-    identity,
+    KeyedValue,
+    identity_key,
     is_installed_module,
     is_user_function,
     is_user_module,
@@ -94,7 +94,7 @@ class VariablesKind(Kind):
         if mode in KEYS:  # code meets the module itself: what it writes is an effect
             present = tuple(name for name in present if name not in written)
             x.written, written = written, ()
-        part = Constant(id(x.all), x.all), present, absent, written, effects
+        part = KeyedValue(id(x.all), x.all), present, absent, written, effects
         return part, [x.all[name] for name in present]
 
     def stays(self, part: Any) -> bool:
@@ -208,7 +208,7 @@ class ModuleKind(Kind):
     named = constant = True
 
     def split(self, x: Any) -> Split:
-        return identity(x), (Variables(vars(x)),)
+        return identity_key(x), (Variables(vars(x)),)
 
     def make(self, part: Any, children: Sequence[Any]) -> Any:
         (variables,) = children

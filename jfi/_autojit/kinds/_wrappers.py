@@ -70,8 +70,8 @@ class ShownKind(PartsKind):
     """What other tools return, such as `vmap` and `grad`: the function in it counts."""
 
     def __init__(self) -> None:
-        parts = operator.attrgetter("_jfi_function", "_jfi_tell")
-        steps = ["._jfi_function", "._jfi_tell"]
+        parts = operator.attrgetter("_jfi_function", "_jfi_describe")
+        steps = ["._jfi_function", "._jfi_describe"]
         super().__init__(parts, lambda cls, *parts: cls(*parts), steps)
 
     def step(self, part: Any, k: int, children: Sequence[Any]) -> str:

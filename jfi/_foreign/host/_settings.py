@@ -4,7 +4,7 @@ import enum
 
 import numpy as np
 
-from ..._values import Constant, Rest, typed_key
+from ..._values import KeyedValue, Rest, typed_key
 
 
 NUMBERS = (int, float, complex, np.number, np.bool_)
@@ -20,7 +20,7 @@ def is_setting(argument: object) -> bool:
     return isinstance(argument, _SETTINGS)
 
 
-def constant_of(rest: Rest) -> Constant:
+def constant_of(rest: Rest) -> KeyedValue:
     """Arguments without their arrays, equal where the settings have equal keys."""
     keys = tuple(map(typed_key, rest.others))
-    return Constant((rest.structure, rest.is_taken, keys), rest)
+    return KeyedValue((rest.structure, rest.is_taken, keys), rest)

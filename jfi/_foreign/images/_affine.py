@@ -11,7 +11,14 @@ from jax.core import Tracer
 
 from ..._docstrings import explained_as
 from ..._errors import ImageError
-from ._geometry import as_number, checked, line, map_coordinates, mapped, resampled
+from ._geometry import (
+    as_number,
+    checked_image,
+    line,
+    map_coordinates,
+    mapped,
+    resampled,
+)
 from ._sampling import Places, places_at
 from ._windows import Image, for_each
 
@@ -45,7 +52,7 @@ def affine_transform(
         ImageError: Matrix, offset or other arguments don't fit the image.
     """
     name = "affine_transform()"
-    x, degree, dtype = checked(name, input, order, mode, output, cval)
+    x, degree, dtype = checked_image(name, input, order, mode, output, cval)
     shape = _shape(x.shape if output_shape is None else output_shape, name)
     given, moved = _parts(name, matrix, offset, x.ndim, len(shape))
     if given.ndim == 1:
@@ -90,7 +97,7 @@ def rotate(
         ImageError: The shape depends on a traced angle, or arguments don't fit.
     """
     name = "rotate()"
-    x, degree, dtype = checked(name, input, order, mode, output, cval)
+    x, degree, dtype = checked_image(name, input, order, mode, output, cval)
     plane = _plane(name, axes, x.ndim)
     size = np.array([x.shape[axis] for axis in plane])
     if reshape:
@@ -157,7 +164,7 @@ def geometric_transform(
         ImageError: The function returns another number of coordinates.
     """
     name = "geometric_transform()"
-    x, degree, dtype = checked(name, input, order, mode, output, cval)
+    x, degree, dtype = checked_image(name, input, order, mode, output, cval)
     shape = _shape(x.shape if output_shape is None else output_shape, name)
 
     def at(*place: jax.Array) -> jax.Array:

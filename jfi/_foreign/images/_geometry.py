@@ -78,7 +78,7 @@ def map_coordinates(
         known: jax.Array = theirs(input, coordinates, order, mode, cval)
         return known
     name = "map_coordinates()"
-    x, degree, dtype = checked(name, input, order, mode, output, cval)
+    x, degree, dtype = checked_image(name, input, order, mode, output, cval)
     points = jnp.asarray(coordinates)
     if jnp.iscomplexobj(points) or points.ndim < 1 or points.shape[0] != x.ndim:
         message = (
@@ -118,7 +118,7 @@ def zoom(
         ImageError: A traced factor, or arguments that don't fit.
     """
     name = "zoom()"
-    x, degree, dtype = checked(name, input, order, mode, output, cval)
+    x, degree, dtype = checked_image(name, input, order, mode, output, cval)
     try:
         factors = [float(f) for f in for_each(name, "zoom", zoom, x.ndim)]
     except jax.errors.ConcretizationTypeError as error:  # autojit asks for the cause
@@ -163,13 +163,13 @@ def shift(
         ImageError: Arguments don't fit.
     """
     name = "shift()"
-    x, degree, dtype = checked(name, input, order, mode, output, cval)
+    x, degree, dtype = checked_image(name, input, order, mode, output, cval)
     moved = for_each(name, "shift", shift, x.ndim)
     lines = [line(n, 1.0, -as_number(by)) for n, by in zip(x.shape, moved, strict=True)]
     return resampled(x, lines, cval, degree, mode, bool(prefilter), dtype)
 
 
-def checked(
+def checked_image(
     name: str, input: Image, order: Any, mode: Any, output: Any, cval: Any
 ) -> tuple[jax.Array, int, Any]:
     """The image, the order and the dtype of the result, if they make sense."""

@@ -154,7 +154,7 @@ def _filtered(
     return jnp.moveaxis(flat, -1, axis)
 
 
-# The roots inside of the unit circle of the polynomial that the B-spline's values at
+# The roots inside the unit circle of the polynomial that the B-spline's values at
 # integers are, for each order.
 _POLES = {
     2: (np.sqrt(8.0) - 3.0,),

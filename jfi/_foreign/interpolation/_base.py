@@ -172,7 +172,7 @@ def derivative_order(name: str, nu: Any) -> int:
 
 
 def extrapolation(name: str, given: Any, otherwise: Extrapolation) -> Extrapolation:
-    """What is to be done outside of the knots: the given setting, or another."""
+    """What is to be done outside the knots: the given setting, or another."""
     if given is None:
         return otherwise
     if given == "periodic":

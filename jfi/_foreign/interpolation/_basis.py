@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from ._base import Extrapolation
-from ._intervals import interval_of, outside, wrapped
+from ._intervals import interval_of, into_first_period, outside
 
 
 def basis_at(
@@ -58,5 +58,5 @@ def points_inside(
     first, last = knots[degree], knots[knots.shape[0] - degree - 1]
     undefined = jnp.isnan(points) if outer else outside(points, first, last)
     if outer == "periodic":
-        points = wrapped(points, first, last)
+        points = into_first_period(points, first, last)
     return points, undefined

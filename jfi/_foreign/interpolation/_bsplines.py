@@ -25,7 +25,7 @@ from ._base import (
     with_knots,
 )
 from ._basis import basis_at, points_inside
-from ._intervals import fitting, nan_where, periods, wrapped
+from ._intervals import fitting, into_first_period, nan_where, periods
 
 
 class BSpline(Interpolator):
@@ -46,8 +46,8 @@ class BSpline(Interpolator):
             and after the interval of the spline.
         c: Coefficients, with n (or more, unused) along `axis`.
         k: The degree.
-        extrapolate: Outside of `t[k]` to `t[n]`: True takes the first and the last
-            polynomial, False gives NaN, "periodic" repeats.
+        extrapolate: Outside `t[k]` to `t[n]`: True takes the first and the last
+            polynomial, False returns NaN, "periodic" repeats.
         axis: Which axis of c belongs to the knots.
 
     Raises:
@@ -141,7 +141,7 @@ class BSpline(Interpolator):
     def antiderivative(self, nu: int = 1) -> "BSpline":
         """The integral from the first knot on, so many times, as another spline.
 
-        That of a periodic function is NaN outside of the knots, as in SciPy.
+        That of a periodic function is NaN outside the knots, as in SciPy.
         """
         if nu < 0:
             return self.derivative(-nu)
@@ -177,7 +177,7 @@ class BSpline(Interpolator):
 
         def up_to(end: jax.Array) -> Any:
             if outer == "periodic":
-                within = wrapped(end, first, last)
+                within = into_first_period(end, first, last)
             else:
                 within = end if outer else jnp.clip(end, first, last)
             values = values_at(whole.t, whole.c, within, whole.k, 0, True)

@@ -107,7 +107,7 @@ class RegularGridInterpolator(Interpolator):
             `(..., *rest)`: rest are the axes of values beyond those of the grid.
 
         Raises:
-            ValueError: A point is outside of the grid and `bounds_error` is set.
+            ValueError: A point is outside the grid and `bounds_error` is set.
         """
         name = "RegularGridInterpolator()"
         method = self.method if method is None else method
@@ -184,7 +184,7 @@ def interpn(
 
     Raises:
         InterpolationError: Grid, values or method don't fit.
-        ValueError: A point is outside of the grid and `bounds_error` is set.
+        ValueError: A point is outside the grid and `bounds_error` is set.
     """
     made = RegularGridInterpolator(points, values, method, bounds_error, fill_value)
     return made(xi)
@@ -228,7 +228,7 @@ def _check_bounds(points: jax.Array, grid: tuple[jax.Array, ...]) -> None:
         seen, first, last = np.asarray(points[..., i]), axis[0], axis[-1]
         if ((seen < np.asarray(first)) | (seen > np.asarray(last))).any():
             message = (
-                f"RegularGridInterpolator() got points outside of the grid in axis "
+                f"RegularGridInterpolator() got points outside the grid in axis "
                 f"{i}, which goes from {first} to {last}. Pass bounds_error=False, "
                 "or fill_value=None to extrapolate."
             )

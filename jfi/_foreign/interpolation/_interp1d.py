@@ -44,7 +44,7 @@ class interp1d(Interpolator):  # noqa: N801  (SciPy's name)
         >>> f(5.0)
         Traceback (most recent call last):
         ...
-        ValueError: interp1d() got x = 5.0, outside of the knots 0.0 ... 3.0. ...
+        ValueError: interp1d() got x = 5.0, outside the knots 0.0 ... 3.0. ...
 
     Args:
         x: `(n,)` knots.
@@ -125,7 +125,7 @@ class interp1d(Interpolator):  # noqa: N801  (SciPy's name)
             The values; the axes of the points stand where the knots' axis was.
 
         Raises:
-            ValueError: A point is outside of the knots and `bounds_error` is set.
+            ValueError: A point is outside the knots and `bounds_error` is set.
         """
         points = query_points("interp1d()", x, self.y.dtype)
         if self.bounds_error:
@@ -202,7 +202,7 @@ def _check_bounds(points: jax.Array, knots: jax.Array) -> None:
     outer = seen[(seen < ends[0]) | (seen > ends[1])]
     if outer.size:
         message = (
-            f"interp1d() got x = {outer[0]}, outside of the knots {ends[0]} ... "
+            f"interp1d() got x = {outer[0]}, outside the knots {ends[0]} ... "
             f"{ends[1]}. Pass bounds_error=False, or fill_value='extrapolate'."
         )
         raise ValueError(message)

@@ -71,7 +71,9 @@ def _by_buckets(knots: jax.Array, points: jax.Array) -> jax.Array:
     return jax.lax.while_loop(lambda b: jnp.any(b[0] < b[1]), step, bounds)[0]
 
 
-def wrapped(points: jax.Array, first: jax.Array, last: jax.Array) -> jax.Array:
+def into_first_period(
+    points: jax.Array, first: jax.Array, last: jax.Array
+) -> jax.Array:
     """Points of a periodic function, moved into its first period."""
     return first + jnp.mod(points - first, last - first)
 

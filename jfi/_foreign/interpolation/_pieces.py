@@ -22,10 +22,10 @@ from ._intervals import (
     factorial_ratio,
     fitting,
     interval_of,
+    into_first_period,
     nan_where,
     outside,
     periods,
-    wrapped,
 )
 
 
@@ -49,8 +49,8 @@ class PPoly(Interpolator):
         c: `(k, m, ...)` coefficients, the highest power first: on the interval i the
             value is `sum(c[j, i] * (x - knots[i]) ** (k - 1 - j))`.
         x: `(m + 1,)` knots, which increase.
-        extrapolate: Outside of the knots: True takes the first and the last polynomial,
-            False gives NaN, "periodic" repeats. None is True.
+        extrapolate: Outside the knots: True takes the first and the last polynomial,
+            False returns NaN, "periodic" repeats. None is True.
         axis: Where the results have the axes of the points.
 
     Raises:
@@ -114,7 +114,7 @@ class PPoly(Interpolator):
     def antiderivative(self, nu: int = 1) -> "PPoly":
         """The integral from the first knot on, so many times, as another `PPoly`.
 
-        That of a periodic function is NaN outside of the knots, as in SciPy.
+        That of a periodic function is NaN outside the knots, as in SciPy.
         """
         if nu < 0:
             return self.derivative(-nu)
@@ -154,7 +154,7 @@ class PPoly(Interpolator):
         def up_to(end: jax.Array) -> Any:
             if outer != "periodic":
                 return _values_at(integral.c, self.x, end, 0, outer)
-            within = wrapped(end, first, last)
+            within = into_first_period(end, first, last)
             values = _values_at(integral.c, self.x, within, 0, True)
             whole = _values_at(integral.c, self.x, last, 0, True)
             return fitting(periods(end, first, last), values) * whole + values
@@ -203,7 +203,7 @@ def _values_at(
     c = differentiated(c, nu).astype(promoted(c.dtype, precise))
     inside = points
     if outer == "periodic":
-        inside = wrapped(points, x[0], x[-1])
+        inside = into_first_period(points, x[0], x[-1])
     at = interval_of(x, inside)
     step = inside - x[at]
     step = step.reshape(step.shape + (1,) * (c.ndim - 2))

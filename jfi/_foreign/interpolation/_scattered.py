@@ -30,7 +30,7 @@ class LinearNDInterpolator(Interpolator):
     Args:
         points: `(n, d)` places of the data, or a `scipy.spatial.Delaunay`.
         values: `(n, ...)` values there.
-        fill_value: The value outside of all triangles.
+        fill_value: The value outside all triangles.
         rescale: Whether coordinates are scaled to the same range before.
 
     Raises:
@@ -90,7 +90,7 @@ class CloughTocher2DInterpolator(Interpolator):
     Args:
         points: `(n, 2)` places of the data, or a `scipy.spatial.Delaunay`.
         values: `(n, ...)` values there.
-        fill_value: The value outside of all triangles.
+        fill_value: The value outside all triangles.
         tol: How exactly the gradients are found. None: to about the precision of the
             numbers, which is finer than SciPy's default.
         maxiter: How many steps are made to find them.

@@ -111,7 +111,7 @@ class UnivariateSpline(Interpolator):
         return UnivariateSpline.of_fields(spline=whole, ext=self.ext)
 
     def integral(self, a: Numbers, b: Numbers) -> jax.Array:
-        """The integral from a to b; the spline is zero outside of its interval."""
+        """The integral from a to b; the spline is zero outside its interval."""
         return self.spline.integrate(a, b, extrapolate=False)
 
     @classmethod
@@ -126,7 +126,7 @@ def _refuse_outside(beyond: Any, points: Any, first: Any, last: Any) -> None:
         return
     message = (
         f"UnivariateSpline() got the point {np.asarray(points)[np.asarray(beyond)][0]} "
-        f"with ext='raise', outside of its interval from {first} to {last}. Pass "
+        f"with ext='raise', outside its interval from {first} to {last}. Pass "
         "ext='extrapolate', 'zeros' or 'const'."
     )
     raise ValueError(message)
@@ -176,7 +176,7 @@ class BivariateSpline(Interpolator):
             grid: Whether x and y are the axes of a grid, or points that broadcast.
 
         Returns:
-            The values. Points outside of the knots count as those at the edge.
+            The values. Points outside the knots count as those at the edge.
         """
         points = [query_points("BivariateSpline()", v, self.c.dtype) for v in (x, y)]
         if grid:

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._errors import JaxifyError
-from ._registry import described, jaxify
+from ._registry import jaxify, object_label
 
 
 @jaxify.register(jax.Array)
@@ -54,7 +54,7 @@ def _function(function: Any, **options: Any) -> Any:
     if root == "torch":
         return _of_torch(function)
     message = (
-        f"jaxify() got {described(function)}, which may compute with anything.\n"
+        f"jaxify() got {object_label(function)}, which may compute with anything.\n"
         "Write jnp.from_numpy(f) if it computes with NumPy, jnp.from_torch(f) if with "
         "torch; if with jax.numpy it needs no conversion."
     )

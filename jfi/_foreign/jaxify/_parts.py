@@ -1,6 +1,7 @@
 """Rules for what jfi has a function or a class for: each part has its own."""
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from ._registry import jaxify
@@ -63,11 +64,23 @@ def _compiled_pytensor(function: Any) -> Any:
     )
 
 
-@jaxify.register("scipy.interpolate.PPoly")
-def _pieces(spline: Any) -> Any:
-    from ..interpolation import PPoly
+def _by_our_class(name: str) -> Callable[[Any], Any]:
+    """The rule for a class of SciPy's that `interpolation` has under the same name."""
 
-    return PPoly.of_scipy(spline)
+    def rule(interpolator: Any) -> Any:
+        from .. import interpolation
+
+        return getattr(interpolation, name).of_scipy(interpolator)
+
+    return rule
+
+
+_INTERPOLATORS = (
+    *("BSpline", "BivariateSpline", "PPoly", "RBFInterpolator"),
+    *("RegularGridInterpolator", "UnivariateSpline", "interp1d"),
+)
+for _name in _INTERPOLATORS:
+    jaxify.register(f"scipy.interpolate.{_name}")(_by_our_class(_name))
 
 
 @jaxify.register("scipy.interpolate.BPoly")
@@ -78,45 +91,3 @@ def _bernstein(polynomial: Any) -> Any:
 
     in_powers: Any = scipy.interpolate.PPoly.from_bernstein_basis(polynomial)
     return PPoly.of_scipy(in_powers)
-
-
-@jaxify.register("scipy.interpolate.BSpline")
-def _b_spline(spline: Any) -> Any:
-    from ..interpolation import BSpline
-
-    return BSpline.of_scipy(spline)
-
-
-@jaxify.register("scipy.interpolate.UnivariateSpline")
-def _univariate(spline: Any) -> Any:
-    from ..interpolation import UnivariateSpline
-
-    return UnivariateSpline.of_scipy(spline)
-
-
-@jaxify.register("scipy.interpolate.BivariateSpline")
-def _bivariate(spline: Any) -> Any:
-    from ..interpolation import BivariateSpline
-
-    return BivariateSpline.of_scipy(spline)
-
-
-@jaxify.register("scipy.interpolate.RegularGridInterpolator")
-def _grid(interpolator: Any) -> Any:
-    from ..interpolation import RegularGridInterpolator
-
-    return RegularGridInterpolator.of_scipy(interpolator)
-
-
-@jaxify.register("scipy.interpolate.RBFInterpolator")
-def _radial(interpolator: Any) -> Any:
-    from ..interpolation import RBFInterpolator
-
-    return RBFInterpolator.of_scipy(interpolator)
-
-
-@jaxify.register("scipy.interpolate.interp1d")
-def _interp1d(interpolator: Any) -> Any:
-    from ..interpolation import interp1d
-
-    return interp1d.of_scipy(interpolator)

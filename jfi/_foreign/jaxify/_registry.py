@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from ..._advice import hiding_frames
 from ..._errors import JaxifyError
+from ..._values import full_name
 
 
 Rule = TypeVar("Rule", bound=Callable[..., Any])
@@ -59,7 +60,7 @@ class Jaxify:
         except JaxifyError:
             raise
         except NotImplementedError as error:
-            message = f"jaxify() can't translate {described(obj)}: {error}"
+            message = f"jaxify() can't translate {object_label(obj)}: {error}"
             raise JaxifyError(message) from error
 
     def register(self, what: Any) -> Callable[[Rule], Rule]:
@@ -110,19 +111,19 @@ class Jaxify:
         return "<function jaxify>"
 
 
-def described(obj: Any) -> str:
+def object_label(obj: Any) -> str:
     """An object in a message: its text and its class."""
     cls, text = type(obj), repr(obj).split("\n")[0]
     text = text if len(text) < 60 else text[:57] + "..."
-    return f"{text} (a {cls.__module__}.{cls.__qualname__})"
+    return f"{text} (a {full_name(cls)})"
 
 
 def _no_rule(obj: Any, **options: Any) -> Any:
     if type(obj).__module__.partition(".")[0] in ("jax", "jaxlib", "jfi"):
         return obj  # a compiled function, or what jaxify made
-    name = f"{type(obj).__module__}.{type(obj).__qualname__}"
+    name = full_name(type(obj))
     message = (
-        f"jaxify() has no rule for {described(obj)}.\nWrite one:\n"
+        f"jaxify() has no rule for {object_label(obj)}.\nWrite one:\n"
         f'    @jnp.jaxify.register("{name}")\n'
         "    def rule(obj):\n"
         "        return lambda *args: ...  # written with jax.numpy"

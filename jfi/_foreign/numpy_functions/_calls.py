@@ -260,7 +260,7 @@ def flat_result(result: Any, name: str) -> tuple[list[NDArray[Any]], Any]:
 
 
 def refuse_other_tree(tree: Any, trees: Sequence[Any], name: str) -> None:
-    """Refuse a result that is built in another way than JAX was told.
+    """Refuse a result that is built in another way than was declared to JAX.
 
     Raises:
         CallbackError: Its structure is not among those that are known, if any is.
@@ -278,7 +278,7 @@ def _leaf(leaf: Any, name: str) -> NDArray[Any]:
     if isinstance(leaf, jax.Array):
         message = (
             f"{name} returned an array of JAX: it must not call JAX, which may be "
-            "waiting for it. Compute with NumPy, or call JAX outside of it."
+            "waiting for it. Compute with NumPy, or call JAX before or after it."
         )
         raise CallbackError(message)
     if type(leaf) is np.ndarray and leaf.dtype.kind in "biufc":

@@ -61,8 +61,8 @@ class Derived(HostFunction):
         """See `HostFunction.derivative`."""
         if self.method is None:
             message = (
-                f"{self.name} has a rule for first derivatives only. For derivatives "
-                "of these write from_numpy(..., derivative='differences') beside it."
+                f"{self.name} has a rule for first derivatives only. For second "
+                "ones write from_numpy(..., derivative='differences') beside it."
             )
             raise CallbackError(message)
         return numeric(self, wanted, "differences")
@@ -107,7 +107,7 @@ class Backward(Derived):
 
     def results(self, *specs: Spec) -> list[Spec]:
         """See `HostFunction.results`."""
-        return list(chosen(self.split(specs)[0], self.wanted))
+        return list(flagged(self.split(specs)[0], self.wanted))
 
 
 class Directional(Forward):
@@ -129,7 +129,7 @@ class Directional(Forward):
         return self.narrow(found, arguments)
 
     def _differences(self, primals: Arrays, directions: Arrays) -> list[NDArray[Any]]:
-        step = _step(list(chosen(primals, self.wanted)), directions, self.order)
+        step = _step(list(flagged(primals, self.wanted)), directions, self.order)
         above = self._moved(primals, directions, step)
         below = self._moved(primals, directions, -step)
         return [(x - y) / (2 * step) for x, y in zip(above, below, strict=True)]
@@ -147,8 +147,8 @@ class Directional(Forward):
     def _complex_step(self, primals: Arrays, directions: Arrays) -> list[NDArray[Any]]:
         if any(x.dtype.kind == "c" for x in (*primals, *directions)):
             message = (
-                f"{self.name} got complex numbers, for which a complex step tells "
-                "nothing. Write derivative='differences'."
+                f"{self.name} got complex numbers, for which a complex step has "
+                "no meaning. Write derivative='differences'."
             )
             raise CallbackError(message)
         moved = self._moved(primals, directions, 1j * _TINY)
@@ -191,7 +191,7 @@ class ByElements(Backward):
         """See `HostFunction.run`."""
         primals, cotangents = self.split(arguments)
         wide = [widened(x) for x in cotangents]
-        points = list(chosen(primals, self.wanted))
+        points = list(flagged(primals, self.wanted))
         zeros = [np.zeros_like(widened(x)) for x in points]
         found: list[NDArray[Any]] = []
         for k, point in enumerate(points):
@@ -204,7 +204,7 @@ class ByElements(Backward):
         return found
 
     def _paired(self, tangents: Arrays, cotangents: Arrays) -> float:
-        pairs = zip(chosen(tangents, self.given), cotangents, strict=True)
+        pairs = zip(flagged(tangents, self.given), cotangents, strict=True)
         return float(sum(np.sum(t * c).real for t, c in pairs))
 
 
@@ -224,7 +224,7 @@ def units(
             yield unit, place, direction
 
 
-def chosen(values: Sequence[Any], flags: Flags) -> Iterator[Any]:
+def flagged(values: Sequence[Any], flags: Flags) -> Iterator[Any]:
     """The values whose flag is set."""
     return (x for x, flag in zip(values, flags, strict=True) if flag)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..._advice import hide_frames
 from ..._errors import CallbackError
-from ..._values import Rest, function_name, partition
+from ..._values import Rest, function_name, is_array_data, partition
 from ..host import (
     SHARED_BYTES,
     call_host,
@@ -184,7 +184,8 @@ class _NumpyFunction:
             raise
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        found, rest = partition((args, kwargs), becomes_array)
+        # Masked arrays and the like reach the function as they are, as settings do.
+        found, rest = partition((args, kwargs), is_array_data)
         leaves = [_in_jax(leaf, self._name) for leaf in found]
         call = self._call_of(rest)
         if runs_now(leaves) and not (call.writes_out and any(map(_is_large, leaves))):
@@ -222,15 +223,6 @@ class _NumpyFunction:
 
 def _again(fn: Callable[..., Any], options: dict[str, Any]) -> Any:
     return from_numpy(fn, **options)
-
-
-def becomes_array(leaf: Any) -> bool:
-    """Whether an argument is data: an array of JAX, or one of NumPy that JAX knows."""
-    if isinstance(leaf, jax.Array):
-        return True
-    return isinstance(leaf, (np.ndarray, np.generic)) and (
-        leaf.dtype.kind in "biufc" or jnp.issubdtype(leaf.dtype, jnp.number)
-    )
 
 
 def _is_large(leaf: Any) -> bool:

@@ -28,7 +28,7 @@ def jax_rules() -> Any:
 
 
 def _x64_of_process() -> bool:
-    """The option as it is outside of all `with` blocks, which are a thread's own."""
+    """The option as it is outside all `with` blocks, which are a thread's own."""
     found: list[bool] = []
     thread = threading.Thread(
         target=lambda: found.append(bool(setting("jax_enable_x64")))

@@ -11,7 +11,7 @@ derivatives reach it; `_implicit` finds them by the implicit function theorem.
 | `_implicit`, `_moving`, `_options`, `_bounds` | what the solvers share |
 | `_roots`, `_scalar_roots`, `_brackets`, `_fixed_points` | roots: `scipy.optimize` |
 | `_least_squares`, `_curve_fit`, `_scalar_minima`, `_programming` | minima |
-| `_minimize`, `_optimality` | `scipy.optimize.minimize`, and what holds at a minimum |
+| `_minimize`, `_constraints`, `_optimality` | `scipy.optimize.minimize`, its minima |
 | `_quadrature`, `_sampled` | integrals: `scipy.integrate` |
 | `_initial_values`, `_paths`, `_events` | differential equations: `scipy.integrate` |
 | `_sparse`, `_operators` | `scipy.sparse.linalg` |

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from ..._advice import hiding_frames
 from ._driving import Asked, drive
-from ._hoisting import HoistedFunction, hoisted
+from ._hoisting import hoisted, value_of
 from ._implicit import implicit
 from ._options import bound, real_array, refuse_method
 
@@ -66,12 +66,12 @@ def fixed_point(
 
     def solve(parameters: Any) -> tuple[jax.Array, Any]:
         consts, start = parameters
-        asked = [Asked(_value, traced.function)]
+        asked = [Asked(value_of, traced.function)]
         (x,) = drive(solver, asked, [consts], point, [start], [point], may_fail=True)
         return x, None
 
     def residual(parameters: Any, x: jax.Array) -> jax.Array:
-        return x - _value(traced.function, parameters[0], x)
+        return x - value_of(traced.function, parameters[0], x)
 
     parameters = (traced.consts, jax.lax.stop_gradient(start.ravel()))
     return implicit(solve, residual, parameters)[0].reshape(start.shape)
@@ -92,8 +92,3 @@ class _FixedPoint:
             lambda x: ask(0, x), start, (), self.xtol, self.maxiter, self.method
         )
         return [found]
-
-
-def _value(function: HoistedFunction, consts: Any, x: jax.Array) -> jax.Array:
-    value: jax.Array = function(consts, x)[0]
-    return value

@@ -119,6 +119,12 @@ def evaluated(
     return derive(function, consts, *arguments)
 
 
+def value_of(function: HoistedFunction, consts: Any, x: jax.Array) -> jax.Array:
+    """The value at a point of a function that has one result."""
+    value: jax.Array = function(consts, x)[0]
+    return value
+
+
 @functools.lru_cache(maxsize=256)
 def _compiled(derive: Derived, function: HoistedFunction) -> Callable[..., Any]:
     derived = functools.partial(derive, function)

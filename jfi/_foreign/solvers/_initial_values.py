@@ -35,7 +35,7 @@ class IvpSolution:
             t: Times, in any shape and order.
 
         Returns:
-            `(*y0.shape, *t.shape)` states, with derivatives; NaN outside of `t_span`
+            `(*y0.shape, *t.shape)` states, with derivatives; NaN outside `t_span`
             and after an event that ended the path.
         """
         times = jnp.asarray(t, self._given.state.dtype)
@@ -138,7 +138,7 @@ def solve_ivp(
     Raises:
         SolverError: No `t_eval`, an unknown method, or a right-hand side of another
             shape than the state; more events than `max_events`.
-        ValueError: SciPy's, on times outside of `t_span`.
+        ValueError: SciPy's, on times outside `t_span`.
     """
     refuse_method(method, METHODS, "solve_ivp")
     if t_eval is None:

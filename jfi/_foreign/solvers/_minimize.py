@@ -15,7 +15,7 @@ from ..._errors import SolverError
 from ._bounds import bounds_of_pairs
 from ._constraints import conditions_of, refuse_derivatives
 from ._driving import Asked, drive
-from ._hoisting import Hoisted, HoistedFunction, evaluated, hoisted
+from ._hoisting import Hoisted, HoistedFunction, evaluated, hoisted, value_of
 from ._implicit import implicit
 from ._optimality import (
     Bounds,
@@ -141,7 +141,7 @@ def minimize(
     )  # fmt: skip
     x, (success, status, nfev, nit) = _solved(solver, problem, start.ravel())
     if chosen in WITHOUT_GRADIENT:
-        value = evaluated(_value, traced.function, traced.consts, x)
+        value = evaluated(value_of, traced.function, traced.consts, x)
         slope = jnp.full_like(x, jnp.nan)
     else:
         both = evaluated(_value_and_gradient, traced.function, traced.consts, x)
@@ -170,10 +170,10 @@ def _solved(solver: "_Minimize", problem: _Problem, start: jax.Array) -> Any:
     integer = jax.ShapeDtypeStruct((), jnp.int32)
     flag = jax.ShapeDtypeStruct((), jnp.bool_)
     with_gradient = solver.method not in WITHOUT_GRADIENT
-    derived = [_value_and_gradient if with_gradient else _value]
+    derived = [_value_and_gradient if with_gradient else value_of]
     if solver.method in WITH_HESSIAN:
         derived.append(_hessian)
-    of_condition = _values_and_jacobian if with_gradient else _values
+    of_condition = _values_and_jacobian if with_gradient else value_of
     asked = [
         *(Asked(derive, traced.function) for derive in derived),
         *(Asked(of_condition, c.traced.function) for c in conditions),
@@ -282,14 +282,6 @@ def _value_and_gradient(
     value, gradient = jax.value_and_grad(lambda x: function(consts, x)[0])(x)
     both: jax.Array = jnp.concatenate([value[None], gradient])
     return both
-
-
-def _value(function: HoistedFunction, consts: Any, x: jax.Array) -> jax.Array:
-    value: jax.Array = function(consts, x)[0]
-    return value
-
-
-_values = _value  # of constraints: a vector
 
 
 def _hessian(function: HoistedFunction, consts: Any, x: jax.Array) -> jax.Array:

@@ -1,4 +1,4 @@
-"""What all solvers are told, made hashable: settings of compiled programs."""
+"""What all solvers take, made hashable: settings of compiled programs."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -17,7 +17,7 @@ from ..._advice import hiding_frames
 from ..._errors import SolverError
 from ..._jax_internals import is_zero_tangent
 from ._driving import Asked, drive
-from ._hoisting import Derived, HoistedFunction, hoisted
+from ._hoisting import Derived, HoistedFunction, hoisted, value_of
 from ._moving import as_vector, moving, replaced
 from ._options import bound, real_array
 
@@ -103,7 +103,7 @@ def quad(
         None if points is None else tuple(points),
     )
     value, error = _integral(
-        _value, traced.function, settings, traced.consts, start, stop
+        value_of, traced.function, settings, traced.consts, start, stop
     )
     return QuadResult(value[0], error)
 
@@ -176,11 +176,6 @@ class _Quad:
             vector, float(start), float(stop), norm="max", **settings
         )
         return value, error
-
-
-def _value(function: HoistedFunction, consts: Any, x: jax.Array) -> jax.Array:
-    value: jax.Array = function(consts, x)[0]
-    return value
 
 
 @dataclass(frozen=True)

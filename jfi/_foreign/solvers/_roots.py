@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from ..._advice import hiding_frames
 from ..._errors import SolverError
 from ._driving import Asked, drive
-from ._hoisting import Hoisted, HoistedFunction, evaluated, hoisted
+from ._hoisting import Hoisted, HoistedFunction, evaluated, hoisted, value_of
 from ._implicit import implicit
 from ._options import Options, bound, frozen, real_array, refuse_method, tolerance
 
@@ -96,7 +96,7 @@ def root(
         tol = tolerance(start.dtype)
     solver = _Root(method, tol, frozen(options))
     x, (success, status, nfev) = _solved(solver, traced, start.ravel())
-    value = evaluated(_value, traced.function, traced.consts, x)
+    value = evaluated(value_of, traced.function, traced.consts, x)
     shape = start.shape
     return RootResult(x.reshape(shape), value.reshape(shape), success, status, nfev)
 
@@ -106,7 +106,7 @@ def _solved(solver: "_Root", traced: Hoisted, start: jax.Array) -> tuple[Any, An
     integer = jax.ShapeDtypeStruct((), jnp.int32)
     flag = jax.ShapeDtypeStruct((), jnp.bool_)
     # A function without derivatives has roots, too.
-    derived = (_value, _jacobian) if solver.method in WITH_JACOBIAN else (_value,)
+    derived = (value_of, _jacobian) if solver.method in WITH_JACOBIAN else (value_of,)
     asked = [Asked(derive, traced.function) for derive in derived]
 
     def solve(parameters: Any) -> tuple[jax.Array, Any]:
@@ -117,7 +117,7 @@ def _solved(solver: "_Root", traced: Hoisted, start: jax.Array) -> tuple[Any, An
         return x, tuple(rest)
 
     def residual(parameters: Any, x: jax.Array) -> jax.Array:
-        return _value(traced.function, parameters[0], x)
+        return value_of(traced.function, parameters[0], x)
 
     return implicit(solve, residual, (traced.consts, jax.lax.stop_gradient(start)))
 
@@ -147,13 +147,8 @@ class _Root:
         return found.x, found.success, status, found.get("nfev", found.get("nit", -1))
 
 
-def _value(function: HoistedFunction, consts: Any, x: jax.Array) -> jax.Array:
-    value: jax.Array = function(consts, x)[0]
-    return value
-
-
 def _jacobian(function: HoistedFunction, consts: Any, x: jax.Array) -> jax.Array:
-    jacobian: jax.Array = jax.jacfwd(lambda x: _value(function, consts, x))(x)
+    jacobian: jax.Array = jax.jacfwd(lambda x: value_of(function, consts, x))(x)
     return jacobian
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..._advice import hiding_frames
 from ..._errors import SolverError
 from ._driving import Asked, drive
-from ._hoisting import HoistedFunction, evaluated, hoisted
+from ._hoisting import evaluated, hoisted, value_of
 from ._implicit import implicit
 from ._options import Options, bound, frozen, real_array, refuse_method
 
@@ -104,13 +104,13 @@ def minimize_scalar(
 
     def solve(parameters: Any) -> tuple[jax.Array, Any]:
         consts, given = parameters
-        asked = [Asked(_value, traced.function)]
+        asked = [Asked(value_of, traced.function)]
         x, *rest = drive(solver, asked, [consts], point, [given], specs)
         return x, tuple(rest)
 
     def residual(parameters: Any, x: jax.Array) -> jax.Array:
         consts, given = parameters
-        slope = jax.grad(lambda x: _value(traced.function, consts, x)[0])
+        slope = jax.grad(lambda x: value_of(traced.function, consts, x)[0])
         if chosen != "bounded":
             value: jax.Array = slope(x)
             return value
@@ -119,7 +119,7 @@ def minimize_scalar(
     if chosen != "bounded":
         given = jax.lax.stop_gradient(given)
     x, (success, nfev, nit) = implicit(solve, residual, (traced.consts, given))
-    value = evaluated(_value, traced.function, traced.consts, x)[0]
+    value = evaluated(value_of, traced.function, traced.consts, x)[0]
     return MinimizeScalarResult(x[0], value, success, nfev, nit)
 
 
@@ -132,11 +132,6 @@ def _number(value: Any, dtype: Any) -> jax.Array:
         )
         raise SolverError(message)
     return array.reshape(1).astype(dtype)
-
-
-def _value(function: HoistedFunction, consts: Any, x: jax.Array) -> jax.Array:
-    value: jax.Array = function(consts, x)[0]
-    return value
 
 
 def _at_bounds(

@@ -25,7 +25,7 @@ from ._options import precise_dtype
 class Coordinates(NamedTuple):
     """A sparse matrix: `values[k]` stands in row `rows[k]`, column `columns[k]`.
 
-    Values of one place are summed; places outside of the matrix are padding.
+    Values of one place are summed; places outside the matrix are padding.
     """
 
     values: jax.Array

@@ -2,7 +2,7 @@
 
 Of a function, or of whatever a function uses. `_identity` walks over all that a
 program is made of; `_walk` is the walk itself, over plain values; `_pytree_classes`
-tells how a class is registered with JAX.
+finds out how a class is registered with JAX; `_names` has the names of functions.
 """
 
 from ._identity import ProgramWalk as ProgramWalk, fingerprint as fingerprint

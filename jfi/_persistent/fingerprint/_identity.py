@@ -37,7 +37,7 @@ from ..._values import (
     reads_surroundings,
     references,
 )
-from ._names import call_name, differs_by_process, full_name
+from ._names import call_name, differs_by_process, library_name
 from ._pytree_classes import registration
 from ._walk import Walk
 
@@ -69,7 +69,7 @@ _CLASS_OWN = frozenset(
 
 
 def fingerprint(fn: Callable[..., object]) -> str:
-    """Tell the identity of a function, which holds in other processes too.
+    """Identify a function, in a way that holds in other processes too.
 
     >>> from jfi._persistent.fingerprint import fingerprint
     >>> def area(r): return 3 * r**2
@@ -116,7 +116,7 @@ class ProgramWalk(Walk):
         """Add all that an object reaches.
 
         Raises:
-            FingerprintError: Something can't be told apart from its like elsewhere.
+            FingerprintError: Something can't be distinguished from its like elsewhere.
         """
         try:
             self.add(root)
@@ -148,7 +148,7 @@ class ProgramWalk(Walk):
         elif isinstance(value, _BUILTINS):
             self.builtin(value)
         elif not (self.by_name(value) or self.standard_object(value)):
-            self.check_surroundings(full_name(type(value)))
+            self.check_surroundings(library_name(type(value)))
             self.instance(value)
 
     def function(self, fn: types.FunctionType) -> None:
@@ -221,7 +221,7 @@ class ProgramWalk(Walk):
                 self.library_attribute(module, name, value, attributes)
                 return
         if isinstance(value, type):
-            self.check_surroundings(full_name(value, *attributes[:1]))
+            self.check_surroundings(library_name(value, *attributes[:1]))
         self.add(value)
 
     def library_attribute(
@@ -229,7 +229,7 @@ class ProgramWalk(Walk):
     ) -> None:
         """`np.pi`, `jnp.sin`, `datetime.datetime.now`: by name and version."""
         self.check_surroundings(f"{module}.{name}")
-        self.check_surroundings(full_name(value, *attributes[:1]))
+        self.check_surroundings(library_name(value, *attributes[:1]))
         owner = getattr(value, "__self__", None)
         if owner is not None and not isinstance(owner, (type, types.ModuleType)):
             self.add(owner)  # np.random.rand: its results depend on its generator
@@ -272,8 +272,8 @@ class ProgramWalk(Walk):
 
     def builtin(self, value: Any) -> None:
         owner = getattr(value, "__self__", None)
-        self.check_surroundings(full_name(value))
-        self.put("builtin", full_name(value))
+        self.check_surroundings(library_name(value))
+        self.put("builtin", library_name(value))
         if owner is not None and not isinstance(owner, types.ModuleType):
             self.add(owner)
 
@@ -291,7 +291,7 @@ class ProgramWalk(Walk):
 
     def cls(self, cls: type) -> None:
         if not is_user_module(cls.__module__) and "<locals>" not in cls.__qualname__:
-            self.check_surroundings(full_name(cls))
+            self.check_surroundings(library_name(cls))
             self.library(cls.__module__, cls.__qualname__)
             return
         self.shared.append(cls)
@@ -308,7 +308,7 @@ class ProgramWalk(Walk):
             if isinstance(
                 value, (types.GetSetDescriptorType, types.MemberDescriptorType)
             ):
-                continue  # `__slots__` tells them
+                continue  # `__slots__` names them
             self.put("attribute", name)
             with self.at(f".{name}"):
                 self.add(value)

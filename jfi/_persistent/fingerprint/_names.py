@@ -5,11 +5,11 @@ from typing import Any
 
 
 def differs_by_process(name: str, fn: types.FunctionType) -> bool:
-    """Whether a builtin that a function calls gives another number in each process."""
+    """Whether a builtin that a function calls differs from process to process."""
     return name in ("hash", "id") and fn.__name__ != "__hash__"  # of dataclasses
 
 
-def full_name(value: Any, *attributes: str) -> str:
+def library_name(value: Any, *attributes: str) -> str:
     """The name of a library's object with its module, and attributes of it."""
     name = getattr(value, "__qualname__", None) or type(value).__qualname__
     # A builtin class method (`datetime.now`) knows its class, and no module.

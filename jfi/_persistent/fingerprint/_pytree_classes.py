@@ -20,7 +20,7 @@ _known: weakref.WeakKeyDictionary[type, Registration] = weakref.WeakKeyDictionar
 
 
 def registration(cls: type) -> Registration | None:
-    """Tell how JAX opens instances of a class; None where they are leaves.
+    """How JAX opens instances of a class; None where they are leaves.
 
     Raises:
         LookupError: The class is registered with functions that can't be found again.

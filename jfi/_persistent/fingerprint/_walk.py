@@ -12,12 +12,11 @@ from types import CellType, MappingProxyType
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
 from ..._errors import FingerprintError
-from ..._values import constant, token
+from ..._values import constant, full_name, is_key, token
 
 
 _CONSTANTS = (type(None), bool, int, float, complex, str, bytes, type(...))
@@ -27,8 +26,8 @@ _CONTAINERS = (list, dict, set, frozenset, MappingProxyType)
 class Walk(ABC):
     """The tokens of a value and of all that it holds.
 
-    Constants, tuples and arrays are told by value. What can be changed is numbered when
-    it is first met and told by its number afterwards, so that cycles end.
+    Constants, tuples and arrays enter by value. What can be changed is numbered when it
+    is first met, and enters by its number afterwards, so that cycles end.
 
     Attributes:
         parts: The tokens so far.
@@ -108,7 +107,7 @@ class Walk(ABC):
         except Exception as error:
             raise self.refusal(
                 f"reaches {self.place() or 'an argument'}, an object of type "
-                f"{kind.__module__}.{kind.__qualname__}, which exists in this process "
+                f"{full_name(kind)}, which exists in this process "
                 "alone",
                 "Create it inside the function, or do without it there.",
             ) from error
@@ -224,7 +223,7 @@ def _jax_array_digest(array: jax.Array) -> bytes:
     known = _digests.get(id(array))
     if known is not None and known[0]() is array:
         return known[1]
-    if jnp.issubdtype(array.dtype, jax.dtypes.prng_key):
+    if is_key(array):
         data, kind = jax.random.key_data(array), f"key {jax.random.key_impl(array)}"
     else:
         data, kind = array, "weak" if array.weak_type else "strong"

@@ -1,7 +1,10 @@
 """NumPy's random functions without keys; with a key first that of `jax.random`.
 
-`_drawing` shows how one is declared, `_key_first` tells the two ways to call it apart,
-and `_samplers` holds what is compiled. What is imported here is public in `jfi.random`.
+`_declaring` shows how one is declared, `_key_first` finds out in which of the two ways
+a function is called, and `_samplers` holds what is compiled. The distributions are in
+files by what their parameters are: `_located`, `_powers`, `_gammas` ...; `_missing`
+says what to write for what is not here. What is imported here is public in
+`jfi.random`.
 """
 
 from ._bounded import (

@@ -13,7 +13,7 @@ from .._documented import documented
 from .._drawing import Key, Size, check_order, float_for
 from ..torch_style import numbers, uniform as between
 from . import _samplers
-from ._drawing import ANY, ParameterBound, drawn, draws_floats, given
+from ._declaring import ANY, ParameterBound, drawn, draws_floats, given
 from ._key_first import key_first
 
 

@@ -14,10 +14,18 @@ from ..._arrays._devices import DeviceLike
 from .. import _distributions
 from .._distributions import widest_float
 from .._documented import documented
-from .._drawing import Key, Size, check, draw, float_for, integer_for, shape_of
+from .._drawing import (
+    Key,
+    Size,
+    check_bounds,
+    draw,
+    drawn_shape,
+    float_for,
+    integer_for,
+)
 from ..torch_style import draw_between, numbers, randint as draw_randint
 from . import _samplers
-from ._drawing import (
+from ._declaring import (
     CHANCE,
     COUNT,
     POSITIVE,
@@ -144,8 +152,8 @@ def multinomial(
     float_for(None, caller, n, pvals)  # refuses complex numbers
     near = 1e-12 if jnp.result_type(pvals).itemsize > 4 else 1e-5
     few = lambda p: p[..., :-1].astype(np.float64).sum(-1) <= 1 + near
-    check(pvals, few, caller, "pvals", "of sum 1 at most")
-    shape = shape_of(caller, size, n, np.empty(np.shape(pvals)[:-1], bool))
+    check_bounds(pvals, few, caller, "pvals", "of sum 1 at most")
+    shape = drawn_shape(caller, size, n, np.empty(np.shape(pvals)[:-1], bool))
     static = (shape, integer_for(dtype, caller))
     return draw(caller, _samplers.multinomial, static, (n, pvals), key, device)
 

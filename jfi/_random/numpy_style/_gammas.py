@@ -9,7 +9,7 @@ from ..._arrays._config import DTypeLike
 from ..._arrays._devices import DeviceLike
 from .._drawing import Key, Size
 from . import _samplers
-from ._drawing import NON_NEGATIVE, POSITIVE, drawn, draws_floats
+from ._declaring import NON_NEGATIVE, POSITIVE, drawn, draws_floats
 from ._key_first import key_by_name, key_first
 from ._samplers import as_in_jax
 

@@ -10,7 +10,7 @@ from ..._arrays._devices import DeviceLike
 from .. import _distributions
 from .._drawing import Key, Size
 from . import _samplers
-from ._drawing import NON_NEGATIVE, drawn, draws_floats
+from ._declaring import NON_NEGATIVE, drawn, draws_floats
 from ._key_first import key_first
 from ._samplers import located, scaled
 

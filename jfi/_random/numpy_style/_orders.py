@@ -15,13 +15,13 @@ from .._documented import documented
 from .._drawing import (
     Key,
     Size,
-    check,
+    check_bounds,
     draw,
+    drawn_shape,
     float_for,
     integer_for,
     number_from,
     parameter,
-    shape_of,
 )
 from ..torch_style import (
     bernoulli as draw_masks,
@@ -131,11 +131,15 @@ def categorical(
             "Write logits with a dimension for what is drawn: [0.0, 1.0]."
         )
     own = tuple(np.delete(np.shape(logits), axis).tolist())
-    shape = shape_of(caller, size, np.empty(own, bool))
+    shape = drawn_shape(caller, size, np.empty(own, bool))
     many = 1 if replace else math.prod(shape[: len(shape) - len(own)])
     enough = lambda x: np.sum(x > -np.inf, axis) >= many
-    check(logits, lambda x: ~np.isnan(x) & (x < np.inf), caller, "logits", "below inf")
-    check(logits, enough, caller, "logits", f"above -inf in {many} places or more")
+    check_bounds(
+        logits, lambda x: ~np.isnan(x) & (x < np.inf), caller, "logits", "below inf"
+    )
+    check_bounds(
+        logits, enough, caller, "logits", f"above -inf in {many} places or more"
+    )
     static = (shape, axis, bool(replace), integer_for(dtype, caller))
     return draw(caller, _samplers.categorical, static, (logits,), key, device)
 

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._distributions import poisson, spread, whole, widest_float
+from .._distributions import for_each_draw, poisson, whole, widest_float
 
 
 Shape = tuple[int, ...]
@@ -20,7 +20,10 @@ def located(standard: Standard) -> Sampler:
 
     def sample(key: jax.Array, shape: Shape, dtype: Any, loc: Any, scale: Any) -> Any:
         drawn = standard(key, shape, dtype)
-        return spread(loc, dtype, shape) + spread(scale, dtype, shape) * drawn
+        return (
+            for_each_draw(loc, dtype, shape)
+            + for_each_draw(scale, dtype, shape) * drawn
+        )
 
     return sample
 
@@ -29,7 +32,7 @@ def scaled(standard: Standard) -> Sampler:
     """`scale * standard`."""
 
     def sample(key: jax.Array, shape: Shape, dtype: Any, scale: Any) -> jax.Array:
-        return spread(scale, dtype, shape) * standard(key, shape, dtype)
+        return for_each_draw(scale, dtype, shape) * standard(key, shape, dtype)
 
     return sample
 
@@ -38,7 +41,7 @@ def as_in_jax(theirs: Callable[..., Any]) -> Sampler:
     """A function of `jax.random` that takes its parameters before the shape."""
 
     def sample(key: jax.Array, shape: Shape, dtype: Any, *parameters: Any) -> Any:
-        given = [spread(x, dtype, shape) for x in parameters]
+        given = [for_each_draw(x, dtype, shape) for x in parameters]
         return theirs(key, *given, shape, dtype)
 
     return sample
@@ -63,35 +66,39 @@ t = as_in_jax(jax.random.t)
 
 
 def gamma(key: jax.Array, size: Shape, dtype: Any, shape: Any, scale: Any) -> jax.Array:
-    return spread(scale, dtype, size) * standard_gamma(key, size, dtype, shape)
+    return for_each_draw(scale, dtype, size) * standard_gamma(key, size, dtype, shape)
 
 
 def lognormal(
     key: jax.Array, shape: Shape, dtype: Any, mean: Any, sigma: Any
 ) -> jax.Array:
     noise = jax.random.normal(key, shape, dtype)
-    return jnp.exp(spread(mean, dtype, shape) + spread(sigma, dtype, shape) * noise)
+    return jnp.exp(
+        for_each_draw(mean, dtype, shape) + for_each_draw(sigma, dtype, shape) * noise
+    )
 
 
 def pareto(key: jax.Array, shape: Shape, dtype: Any, a: Any) -> jax.Array:
     return jnp.expm1(
-        jax.random.exponential(key, shape, dtype) / spread(a, dtype, shape)
+        jax.random.exponential(key, shape, dtype) / for_each_draw(a, dtype, shape)
     )
 
 
 def power(key: jax.Array, shape: Shape, dtype: Any, a: Any) -> jax.Array:
     below = -jnp.expm1(-jax.random.exponential(key, shape, dtype))
-    return below ** (1 / spread(a, dtype, shape))
+    return below ** (1 / for_each_draw(a, dtype, shape))
 
 
 def weibull_min(
     key: jax.Array, shape: Shape, dtype: Any, scale: Any, concentration: Any
 ) -> jax.Array:
-    return spread(scale, dtype, shape) * weibull(key, shape, dtype, concentration)
+    return for_each_draw(scale, dtype, shape) * weibull(
+        key, shape, dtype, concentration
+    )
 
 
 def weibull(key: jax.Array, shape: Shape, dtype: Any, a: Any) -> jax.Array:
-    a = spread(a, dtype, shape)
+    a = for_each_draw(a, dtype, shape)
     drawn = jax.random.exponential(key, shape, dtype) ** (1 / jnp.where(a == 0, 1, a))
     return jnp.where(a == 0, 0, drawn)  # as NumPy has it
 
@@ -99,8 +106,8 @@ def weibull(key: jax.Array, shape: Shape, dtype: Any, a: Any) -> jax.Array:
 def triangular(
     key: jax.Array, shape: Shape, dtype: Any, left: Any, mode: Any, right: Any
 ) -> jax.Array:
-    left, right = spread(left, dtype, shape), spread(right, dtype, shape)
-    mode = spread(mode, dtype, shape)
+    left, right = for_each_draw(left, dtype, shape), for_each_draw(right, dtype, shape)
+    mode = for_each_draw(mode, dtype, shape)
     middle = (mode - left) / (right - left)
     u = jax.random.uniform(key, shape, dtype, minval=_tiny(dtype))
     rising = u < middle
@@ -117,7 +124,7 @@ def wald(key: jax.Array, shape: Shape, dtype: Any, mean: Any, scale: Any) -> jax
     Transformations with Multiple Roots (1976).
     """
     first, second = jax.random.split(key)
-    mean, scale = (spread(x, dtype, shape) for x in (mean, scale))
+    mean, scale = (for_each_draw(x, dtype, shape) for x in (mean, scale))
     y = jnp.maximum(jax.random.normal(first, shape, dtype) ** 2, _tiny(dtype))
     w = mean * y / (2 * scale)
     ratio = 1 + w + jnp.sqrt(w) * jnp.sqrt(w + 2)  # of the larger root to the mean
@@ -128,7 +135,7 @@ def wald(key: jax.Array, shape: Shape, dtype: Any, mean: Any, scale: Any) -> jax
 def noncentral_chisquare(
     key: jax.Array, shape: Shape, dtype: Any, df: Any, nonc: Any
 ) -> jax.Array:
-    df, nonc = spread(df, dtype, shape), spread(nonc, dtype, shape)
+    df, nonc = for_each_draw(df, dtype, shape), for_each_draw(nonc, dtype, shape)
     kept, mixed, rest = jax.random.split(key, 3)
     above = df > 1
     shift = jnp.sqrt(jnp.where(nonc > 0, nonc, 1)) * (nonc > 0)
@@ -145,7 +152,10 @@ def noncentral_f(
     key: jax.Array, shape: Shape, dtype: Any, dfnum: Any, dfden: Any, nonc: Any
 ) -> jax.Array:
     above, below = jax.random.split(key)
-    dfnum, dfden = spread(dfnum, dtype, shape), spread(dfden, dtype, shape)
+    dfnum, dfden = (
+        for_each_draw(dfnum, dtype, shape),
+        for_each_draw(dfden, dtype, shape),
+    )
     top = noncentral_chisquare(above, shape, dtype, dfnum, nonc) / dfnum
     bottom = jax.random.chisquare(below, dfden, shape, dtype) / dfden
     drawn: jax.Array = top / bottom
@@ -154,7 +164,7 @@ def noncentral_f(
 
 def generalized_normal(key: jax.Array, shape: Shape, dtype: Any, p: Any) -> jax.Array:
     first, second = jax.random.split(key)
-    p = spread(p, dtype, shape)
+    p = for_each_draw(p, dtype, shape)
     # Through the logarithm: the gamma numbers of a large p are too small for a float.
     logs = jax.random.loggamma(first, 1 / p, shape, dtype)
     return _signed(second, shape, dtype, jnp.exp(logs / p))
@@ -164,7 +174,7 @@ def truncated_normal(
     key: jax.Array, shape: Shape, dtype: Any, lower: Any, upper: Any
 ) -> jax.Array:
     kind = jnp.promote_types(dtype, np.float32)  # that JAX has quantiles for
-    a, b = spread(lower, kind, shape), spread(upper, kind, shape)
+    a, b = for_each_draw(lower, kind, shape), for_each_draw(upper, kind, shape)
     # Where the left tail is: in the right one the probabilities round to 1.
     flip = a + b > 0
     a, b = jnp.where(flip, -b, a), jnp.where(flip, -a, b)
@@ -178,7 +188,7 @@ def truncated_normal(
 
 def binomial(key: jax.Array, shape: Shape, dtype: Any, n: Any, p: Any) -> jax.Array:
     kind = widest_float()
-    n, p = spread(n, kind, shape), spread(p, kind, shape)
+    n, p = for_each_draw(n, kind, shape), for_each_draw(p, kind, shape)
     return whole(jax.random.binomial(key, n, p, shape, kind), dtype)
 
 
@@ -187,7 +197,7 @@ def negative_binomial(
 ) -> jax.Array:
     kind = widest_float()
     first, second = jax.random.split(key)
-    n, p = spread(n, kind, shape), spread(p, kind, shape)
+    n, p = for_each_draw(n, kind, shape), for_each_draw(p, kind, shape)
     rate = jax.random.gamma(first, n, shape, kind) * (1 - p) / p
     return poisson(second, shape, dtype, rate)
 
@@ -195,7 +205,9 @@ def negative_binomial(
 def geometric(key: jax.Array, shape: Shape, dtype: Any, p: Any) -> jax.Array:
     kind = widest_float()
     waited = jax.random.exponential(key, shape, kind)
-    return whole(jnp.floor(waited / -jnp.log1p(-spread(p, kind, shape))) + 1, dtype)
+    return whole(
+        jnp.floor(waited / -jnp.log1p(-for_each_draw(p, kind, shape))) + 1, dtype
+    )
 
 
 def multinomial(
@@ -206,9 +218,9 @@ def multinomial(
     # As in NumPy the last one has what the others leave.
     rest = jnp.clip(1 - pvals[..., :-1].sum(-1, keepdims=True), 0)
     pvals = jnp.concatenate([pvals[..., :-1], rest], -1)
-    n = spread(n, kind, shape)
+    n = for_each_draw(n, kind, shape)
     # Spread here: with `shape=` JAX 0.10 takes that of the result, 0.12 of the draws.
-    pvals = spread(pvals, kind, (*shape, pvals.shape[-1]))
+    pvals = for_each_draw(pvals, kind, (*shape, pvals.shape[-1]))
     drawn = jax.random.multinomial(key, n, pvals, dtype=kind)
     return whole(drawn, dtype)
 
@@ -216,7 +228,7 @@ def multinomial(
 def dirichlet(key: jax.Array, shape: Shape, dtype: Any, alpha: Any) -> jax.Array:
     alpha = jnp.asarray(alpha, dtype)
     return jax.random.dirichlet(
-        key, spread(alpha, dtype, (*shape, alpha.shape[-1])), shape, dtype
+        key, for_each_draw(alpha, dtype, (*shape, alpha.shape[-1])), shape, dtype
     )
 
 
@@ -226,9 +238,9 @@ def multivariate_normal(
     kind = jnp.promote_types(dtype, np.float32)  # that JAX has factorizations for
     mean, cov = jnp.asarray(mean, kind), jnp.asarray(cov, kind)
     noise = jax.random.normal(key, (*shape, mean.shape[-1]), kind)
-    factor = spread(_root(cov), kind, (*shape, *cov.shape[-2:]))
+    factor = for_each_draw(_root(cov), kind, (*shape, *cov.shape[-2:]))
     moved = jnp.einsum("...ij,...j->...i", factor, noise)
-    return (spread(mean, kind, noise.shape) + moved).astype(dtype)
+    return (for_each_draw(mean, kind, noise.shape) + moved).astype(dtype)
 
 
 def _root(cov: jax.Array) -> jax.Array:

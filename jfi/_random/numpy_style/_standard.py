@@ -8,8 +8,8 @@ import numpy as np
 from ..._arrays._config import DTypeLike
 from ..._arrays._devices import DeviceLike
 from .._documented import documented
-from .._drawing import Key, Size, draw, integer_for, shape_of
-from ._drawing import drawn, draws_floats, draws_integers
+from .._drawing import Key, Size, draw, drawn_shape, integer_for
+from ._declaring import drawn, draws_floats, draws_integers
 from ._key_first import key_by_name, key_first
 
 
@@ -148,5 +148,5 @@ def bits(
             f"random.bits() got dtype={kind.name}; it draws an unsigned dtype. "
             "Write jnp.random.integers for others."
         )
-    static = (shape_of("random.bits", size), kind)
+    static = (drawn_shape("random.bits", size), kind)
     return draw("random.bits", jax.random.bits, static, (), key, device)

@@ -13,9 +13,9 @@ from jax.typing import ArrayLike
 from ..._arrays._config import DTypeLike
 from ..._arrays._devices import DeviceLike
 from .._documented import documented
-from .._drawing import Key, Size, count_from, draw, float_for, shape_of
+from .._drawing import Key, Size, count_from, draw, drawn_shape, float_for
 from . import _samplers
-from ._drawing import ANY, POSITIVE, ParameterBound, given
+from ._declaring import ANY, POSITIVE, ParameterBound, given
 from ._key_first import key_first
 
 
@@ -50,7 +50,7 @@ def dirichlet(
             "each outcome: alpha=[1.0, 1.0]."
         )
     kind = float_for(dtype, caller, alpha)
-    static = (shape_of(caller, size, np.empty(np.shape(alpha)[:-1], bool)), kind)
+    static = (drawn_shape(caller, size, np.empty(np.shape(alpha)[:-1], bool)), kind)
     return draw(caller, _samplers.dirichlet, static, (alpha,), key, device)
 
 
@@ -91,7 +91,7 @@ def multivariate_normal(
     if not isinstance(cov, Tracer):
         _check_covariance(cov, kind, caller)
     batches = (np.empty(rows[:-1], bool), np.empty(np.shape(cov)[:-2], bool))
-    static = (shape_of(caller, size, *batches), kind)
+    static = (drawn_shape(caller, size, *batches), kind)
     return draw(caller, _samplers.multivariate_normal, static, (mean, cov), key, device)
 
 
@@ -148,7 +148,7 @@ def ball(
     if np.ndim(norm):
         raise ValueError(f"{caller}() got p of shape {np.shape(norm)}; it takes one.")
     kind = float_for(dtype, caller, norm)
-    static = (count_from(caller, d), shape_of(caller, size), kind)
+    static = (count_from(caller, d), drawn_shape(caller, size), kind)
     return draw(caller, _samplers.ball, static, (norm,), key, device)
 
 
@@ -180,6 +180,6 @@ def orthogonal(
     """
     caller = "random.orthogonal"
     columns = count_from(caller, n if m is None else m)
-    shape, kind = shape_of(caller, size), float_for(dtype, caller)
+    shape, kind = drawn_shape(caller, size), float_for(dtype, caller)
     static = (count_from(caller, n), columns, shape, kind)
     return draw(caller, _samplers.orthogonal, static, (), key, device)

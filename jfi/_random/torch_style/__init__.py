@@ -1,6 +1,8 @@
 """Random numbers without keys: PyTorch's names on the global generator.
 
 A draw is one compiled call: it makes its key from the generator's state and samples.
+Begin in `_floats`; `_integers`, `_choices` and `_random_keys` are alike. `_parameters`
+are what they are given.
 """
 
 from ._choices import (
@@ -24,9 +26,9 @@ from ._integers import (
     randint_like as randint_like,
     randperm as randperm,
 )
-from ._keys import (
+from ._parameters import numbers as numbers
+from ._random_keys import (
     make_random_key as make_random_key,
     make_random_keys as make_random_keys,
     next_key as next_key,
 )
-from ._parameters import numbers as numbers

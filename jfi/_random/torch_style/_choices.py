@@ -18,15 +18,15 @@ from .._documented import documented
 from .._drawing import (
     Key,
     Size,
-    check,
+    check_bounds,
     check_probabilities,
     count_from,
     draw,
+    drawn_shape,
     float_for,
     integer_for,
     number_from,
     parameter,
-    shape_of,
 )
 from ._parameters import dtype_like, numbers
 
@@ -66,7 +66,7 @@ def choice(
         TypeError: `a` is neither an array, a list nor an int.
     """
     a, p = _elements(a), parameter(p, "choice")
-    shape = shape_of("choice", size)
+    shape = drawn_shape("choice", size)
     if p is not None:
         check_probabilities(p, None if replace else math.prod(shape), "choice")
     kind = None if dtype is None else named_dtype(dtype, "choice")
@@ -107,10 +107,10 @@ def bernoulli(
         ValueError: A probability is not between 0 and 1.
     """
     p = numbers("bernoulli", "p", p)
-    check(p, lambda q: (q >= 0) & (q <= 1), "bernoulli", "p", "between 0 and 1")
+    check_bounds(p, lambda q: (q >= 0) & (q <= 1), "bernoulli", "p", "between 0 and 1")
     given = float_for(None, "bernoulli", p)
     kind = given if dtype is None else named_dtype(dtype, "bernoulli")
-    static = (shape_of("bernoulli", size, p), given, kind)
+    static = (drawn_shape("bernoulli", size, p), given, kind)
     return draw("bernoulli", _distributions.bernoulli, static, (p,), key, device)
 
 
@@ -163,9 +163,11 @@ def multinomial(
         )
     least = 1 if replacement else count
     valid = lambda p: (p >= 0) & (p < np.inf)
-    check(probs, valid, caller, "probs", "non-negative and finite")
+    check_bounds(probs, valid, caller, "probs", "non-negative and finite")
     enough = lambda p: np.count_nonzero(p, axis=-1) >= least
-    check(probs, enough, caller, "probs", f"above 0 in {least} places of a row or more")
+    check_bounds(
+        probs, enough, caller, "probs", f"above 0 in {least} places of a row or more"
+    )
     static = (count, bool(replacement), integer_for(None, caller))
     return draw(caller, _distributions.multinomial, static, (probs,), key, device)
 
@@ -184,7 +186,7 @@ def dropout(
     Args:
         input: A float or complex array.
         p: The probability to be dropped, one number.
-        training: False gives the input back.
+        training: False returns the input.
 
     Returns:
         An array like `input`.
@@ -195,7 +197,7 @@ def dropout(
     """
     input = numbers("dropout", "input", input)
     p = numbers("dropout", "p", p)
-    check(p, lambda q: (q >= 0) & (q <= 1), "dropout", "p", "between 0 and 1")
+    check_bounds(p, lambda q: (q >= 0) & (q <= 1), "dropout", "p", "between 0 and 1")
     if np.ndim(p):
         raise ValueError(
             f"dropout() got p of shape {np.shape(p)}; it takes one number."

@@ -15,14 +15,14 @@ from .._documented import documented
 from .._drawing import (
     Key,
     Size,
-    check,
+    check_bounds,
     check_order,
     check_width,
     draw,
+    drawn_shape,
     float_for,
     inexact_for,
     shape_from,
-    shape_of,
 )
 from ._parameters import dtype_like, numbers
 
@@ -87,8 +87,8 @@ def normal(
         ValueError: A standard deviation is negative.
     """
     mean, std = numbers("normal", "mean", mean), numbers("normal", "std", std)
-    check(std, lambda s: s >= 0, "normal", "std", "0 or more")
-    shape = shape_of("normal", size, mean, std)
+    check_bounds(std, lambda s: s >= 0, "normal", "std", "0 or more")
+    shape = drawn_shape("normal", size, mean, std)
     static = (shape, float_for(dtype, "normal", mean, std))
     return draw("normal", _distributions.normal, static, (mean, std), key, device)
 
@@ -116,7 +116,7 @@ def uniform(
     kind = float_for(dtype, "uniform", low, high)
     check_order(low, high, strict=False, caller="uniform")
     check_width(low, high, kind, "uniform")
-    static = (shape_of("uniform", size, low, high), kind)
+    static = (drawn_shape("uniform", size, low, high), kind)
     return draw("uniform", _distributions.uniform, static, (low, high), key, device)
 
 

@@ -16,13 +16,13 @@ from .._documented import documented
 from .._drawing import (
     Key,
     Size,
-    check,
+    check_bounds,
     check_order,
     count_from,
     draw,
+    drawn_shape,
     float_for,
     integer_for,
-    shape_of,
 )
 from ._parameters import dtype_like, numbers
 
@@ -55,7 +55,7 @@ def randint(
     if not _is_float(dtype, "randint"):
         return draw_between("randint", low, high, size, dtype, key, device)
     high = numbers("randint", "high", high)
-    shape = shape_of("randint", size, low, high)
+    shape = drawn_shape("randint", size, low, high)
     return _draw_as_floats("randint", low, high, shape, dtype, key, device)
 
 
@@ -113,8 +113,8 @@ def _draw_as_floats(
 ) -> jax.Array:
     kind = named_dtype(dtype, caller)
     exact = _exact(kind)
-    check(low, lambda x: x >= -exact, caller, "low", f"{-exact} or more")
-    check(high, lambda x: x <= exact + 1, caller, "high", f"{exact + 1} or less")
+    check_bounds(low, lambda x: x >= -exact, caller, "low", f"{-exact} or more")
+    check_bounds(high, lambda x: x <= exact + 1, caller, "high", f"{exact + 1} or less")
     check_interval(caller, low, high)
     static = (shape, kind)
     return draw(caller, _distributions.randint_as, static, (low, high), key, device)
@@ -180,7 +180,7 @@ def poisson(
     """
     rate = numbers("poisson", "rate", rate)
     valid = lambda r: (r >= 0) & (r < np.inf)
-    check(rate, valid, "poisson", "rate", "0 or more and finite")
+    check_bounds(rate, valid, "poisson", "rate", "0 or more and finite")
     static = (np.shape(rate), float_for(None, "poisson", rate))
     return draw("poisson", _distributions.poisson, static, (rate,), key, device)
 
@@ -205,9 +205,9 @@ def draw_between(
     widest = integer.itemsize == integer_for(None, caller).itemsize
     least, most = np.iinfo(integer).min, np.iinfo(integer).max + (not widest)
     most -= endpoint
-    check(low, lambda x: x >= least, caller, "low", f"{least} or more")
-    check(high, lambda x: x <= most, caller, "high", f"{most} or less")
-    static = (shape_of(caller, size, low, high), integer)
+    check_bounds(low, lambda x: x >= least, caller, "low", f"{least} or more")
+    check_bounds(high, lambda x: x <= most, caller, "high", f"{most} or less")
+    static = (drawn_shape(caller, size, low, high), integer)
     if endpoint:
         high = high + 1 if isinstance(high, int) else jnp.asarray(high, _wide(high)) + 1
     if widest:  # JAX would take the ints of unsigned dtypes for signed ones
@@ -221,7 +221,7 @@ def check_interval(caller: str, low: Any, high: Any, *, endpoint: bool = False) 
     """Refuse an interval that has no integers, or whose ends are none."""
     check_order(low, high, strict=not endpoint, caller=caller)
     for name, end in (("low", low), ("high", high)):
-        check(end, lambda x: np.mod(x, 1) == 0, caller, name, "an integer")
+        check_bounds(end, lambda x: np.mod(x, 1) == 0, caller, name, "an integer")
 
 
 def _wide(x: Any) -> np.dtype[Any]:

@@ -2,21 +2,19 @@
 
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ..._arrays._config import DTypeLike
 from ..._arrays._placement import dtype_of_data
 from ..._errors import RandomError
+from ..._values import is_key
 from .._drawing import parameter
 
 
 def numbers(caller: str, name: str, given: Any) -> Any:
     """A parameter as a number or an array; a key in its place is refused."""
-    if isinstance(given, jax.Array) and jnp.issubdtype(
-        given.dtype, jax.dtypes.prng_key
-    ):
+    if is_key(given):
         own = f"jnp.{caller}(..., key=key)"
         raise RandomError(f"{caller}() got a random key for {name}. Write {own}.")
     if given is None or isinstance(given, (str, bytes)):

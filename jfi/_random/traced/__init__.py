@@ -7,11 +7,9 @@ the rows of a batch, also in chunks.
 """
 
 from ._draws import (
-    Functional as Functional,
     Keys as Keys,
     any_draws_traced as any_draws_traced,
     functionalize as functionalize,
-    next_key as next_key,
     next_key_data as next_key_data,
     next_keys as next_keys,
     refuse_sources as refuse_sources,
@@ -19,7 +17,6 @@ from ._draws import (
     traced_sources as traced_sources,
 )
 from ._explicit import (
-    Carried as Carried,
     DrawScope as DrawScope,
     Finding as Finding,
     Pretending as Pretending,
@@ -33,7 +30,6 @@ from ._explicit import (
 from ._finding import (
     FoundDraws as FoundDraws,
     is_refusing as is_refusing,
-    refuse_caught_draws as refuse_caught_draws,
     tracing as tracing,
 )
 from ._policy import (

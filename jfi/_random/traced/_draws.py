@@ -24,7 +24,7 @@ import numpy as np
 from ..._errors import RandomError
 from ..._jax_internals import at_top_level, hidden_state, in_uneven_loop
 from ..._values import is_tracer, partition
-from .._streams import current, folded, key_of_state
+from .._streams import current, folded_in, key_of_state
 from ._explicit import Explicit, explicit_key
 from ._finding import FoundDraws, found_draw, is_refusing, tracing
 from ._refusals import LOST_DERIVATIVES, refusal, refuse_around
@@ -36,13 +36,6 @@ if TYPE_CHECKING:
 
 
 # ---- what a draw does ----
-
-
-def next_key() -> jax.Array:
-    """A typed key for the next draw of the current stream."""
-    data, impl = next_key_data()
-    key: jax.Array = jax.random.wrap_key_data(data, impl=impl)
-    return key
 
 
 def next_key_data() -> tuple[jax.Array, Any]:
@@ -73,7 +66,7 @@ class _Rules:
     impl: Any
 
     def key(self, words: Any, count: Any) -> jax.Array:
-        key: jax.Array = _key(self.impl, words, count)
+        key: jax.Array = _key_from_words(self.impl, words, count)
         return key
 
     def rows(self, key: Any, size: int) -> jax.Array:
@@ -86,14 +79,14 @@ class _Rules:
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def _key(impl: Any, words: jax.Array, count: jax.Array) -> jax.Array:
+def _key_from_words(impl: Any, words: jax.Array, count: jax.Array) -> jax.Array:
     return key_of_state(impl, jnp.append(words, count))
 
 
 @functools.partial(jax.jit, static_argnums=(0, 2))
 def _row_keys(impl: Any, key: jax.Array, size: int) -> jax.Array:
     rows = jnp.arange(size, dtype=np.uint32)
-    return jax.vmap(functools.partial(folded, impl, key))(rows)
+    return jax.vmap(functools.partial(folded_in, impl, key))(rows)
 
 
 # ---- taking the state out ----

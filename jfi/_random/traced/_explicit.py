@@ -54,7 +54,7 @@ class DrawScope:
         self._require(source)
         words, count = self._words[source], self.counts[source]
         self.advance(source, 1, None)
-        key: jax.Array = _key(source.impl, words, count)
+        key: jax.Array = _key_from_words(source.impl, words, count)
         return key
 
     def state(self, source: StreamSource) -> jax.Array:
@@ -261,7 +261,7 @@ def _zeros(kind: Any) -> jax.Array:
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def _key(impl: Any, words: jax.Array, count: jax.Array) -> jax.Array:
+def _key_from_words(impl: Any, words: jax.Array, count: jax.Array) -> jax.Array:
     return key_of_state(impl, _state(words, count))
 
 

@@ -21,7 +21,7 @@ from ..._jax_internals import (
     is_staged,
     setting,
 )
-from .._streams import MANY, current, folded
+from .._streams import MANY, current, folded_in
 from . import (
     FoundDraws,
     Keys,
@@ -92,7 +92,7 @@ def on_keys(fun: Function, keys: Keys, /, *args: Any, **kwargs: Any) -> Any:
 
 def varied(keys: Keys, number: jax.Array | int) -> Keys:
     """Other keys for each number: of a row, a shard, a step."""
-    return {s: folded(s.impl, key, number) for s, key in keys.items()}
+    return {s: folded_in(s.impl, key, number) for s, key in keys.items()}
 
 
 def while_loop(cond_fun: Function, body_fun: Function, init_val: Any) -> Any:

@@ -109,7 +109,7 @@ def in_chunks(
         return block(numbers, *rows)
     # The backward pass computes each chunk anew: its memory is that of one chunk, too.
     body = jax.checkpoint(lambda part: block(*part), prevent_cse=False)
-    n, chunks, rest = divided((numbers, *rows), len(numbers), chunk_size)
+    n, chunks, rest = split_rows((numbers, *rows), len(numbers), chunk_size)
 
     def step(done: Any, part: Any) -> tuple[Any, Any]:
         out = body(part)
@@ -122,7 +122,7 @@ def in_chunks(
     return joined(out, None if rest is None else body(rest))
 
 
-def divided(rows: Any, total: int, size: int) -> tuple[int, Any, Any]:
+def split_rows(rows: Any, total: int, size: int) -> tuple[int, Any, Any]:
     """Rows in parts of one size: how many, the parts, and the rows left or None."""
     n, rest = divmod(total, size)
     whole = n * size

@@ -11,7 +11,7 @@ def fingerprint_of_rules() -> str:
     a program reaches finds there.
 
     Raises:
-        FingerprintError: One of them can't be told apart from its like elsewhere.
+        FingerprintError: One of them can't be distinguished from its like elsewhere.
     """
     return "".join(
         f" {cls} {name} {fingerprint(rule)}" for cls, name, rule in rules_beside()

@@ -30,7 +30,15 @@ from ..._arrays._config import DTypeLike
 from ..._arrays._devices import DeviceLike
 from ..._docstrings import Function
 from .._documented import complete
-from .._drawing import Key, Size, check, draw, float_for, integer_for, shape_of
+from .._drawing import (
+    Key,
+    Size,
+    check_bounds,
+    draw,
+    drawn_shape,
+    float_for,
+    integer_for,
+)
 from ..torch_style import numbers
 from ._samplers import Sampler
 
@@ -42,7 +50,7 @@ _INTEGER = (
 
 
 class ParameterBound(NamedTuple):
-    """Which values a parameter may have, and how that is told."""
+    """Which values a parameter may have, and the words for that."""
 
     allowed: Callable[[Any], Any]
     words: str
@@ -134,7 +142,7 @@ def drawn(
         ]
     )
     kind = kind_of(dtype, caller, *values)
-    shape = shape_of(caller, size, *values)
+    shape = drawn_shape(caller, size, *values)
     return draw(caller, sampler, (shape, kind), values, key, device)
 
 
@@ -142,7 +150,7 @@ def given(caller: str, name: str, value: Any, bound: ParameterBound) -> Any:
     """A parameter as a number or an array, if it is within its bound."""
     known = numbers(caller, name, value)
     if not np.iscomplexobj(known):  # which is refused with its own words
-        check(known, bound.allowed, caller, name, bound.words)
+        check_bounds(known, bound.allowed, caller, name, bound.words)
     return known
 
 

@@ -25,7 +25,9 @@ _NAMES = {
 }
 
 
-def draw(graph: Graph, name: str, file: str | os.PathLike[str] | None, ax: Any) -> Any:
+def plot_graph(
+    graph: Graph, name: str, file: str | os.PathLike[str] | None, ax: Any
+) -> Any:
     """Draw a graph, and save it if there is a file; see `Inspection.plot`."""
     figures: Any = require(
         "matplotlib.figure", extra="inspect", needed_by="Inspection.plot()"

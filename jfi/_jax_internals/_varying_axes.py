@@ -18,7 +18,7 @@ def varying_axes(x: Any) -> frozenset[Any]:
     Without `varying_types` none, as with `check_vma=False`, and JAX refuses what does
     not fit.
     """
-    return _axes(x) if varying_types() else frozenset()
+    return _varying_axes(x) if varying_types() else frozenset()
 
 
 def varying_over(x: Any, axes: frozenset[Any]) -> Any:
@@ -37,7 +37,7 @@ def varying_types() -> bool | None:
     seen: list[frozenset[Any]] = []
 
     def shard(x: Any, y: Any) -> Any:
-        seen.extend([_axes(x), _axes(y)])
+        seen.extend([_varying_axes(x), _varying_axes(y)])
         return x
 
     # Said aloud: JAX 0.12 takes explicit axes if nothing is said.
@@ -51,7 +51,7 @@ def varying_types() -> bool | None:
     return True if seen[:2] == [frozenset({"i"}), frozenset()] else None
 
 
-def _axes(x: Any) -> frozenset[Any]:
+def _varying_axes(x: Any) -> frozenset[Any]:
     kind: Any = getattr(x, "manual_axis_type", None)
     if kind is None:
         kind = getattr(jax.typeof(x) if hasattr(x, "__array__") else x, "mat", None)

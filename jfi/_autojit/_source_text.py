@@ -18,7 +18,7 @@ class Source(Protocol):
         """Go on only if the value is of the kind that is being written."""
 
     def local(self, expression: str) -> str:
-        """Give a name to what an expression gives."""
+        """Give a name to the value of an expression."""
         ...
 
     def unpack(self, expression: str, n: int) -> list[str]:
@@ -26,7 +26,7 @@ class Source(Protocol):
         ...
 
     def constant(self, value: Any, key: Any = None) -> str:
-        """Give a name to a value; the key tells it from others, its id by default."""
+        """Give a name to a value, one for each key; the key is its id by default."""
         ...
 
     def is_constant(self, name: str, value: Any) -> bool:
@@ -46,7 +46,7 @@ class Source(Protocol):
         ...
 
     def setting(self, expression: str, value: Any) -> None:
-        """Tell programs apart by what an expression gives; here it is `value`."""
+        """Have a program for each value of an expression; here it is `value`."""
 
     def leaf(self, name: str, convert: str, usual: str) -> None:
         """Pass a value to the program; if not of the usual class, check and convert."""

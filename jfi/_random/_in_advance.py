@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._jax_internals import compilation_context
-from ._streams import Origin, key_of_state
+from ._streams import StreamOrigin, key_of_state
 
 
 _AHEAD = 64  # draws of one run
@@ -32,7 +32,7 @@ _STEADY = 16  # draws in a row before the first run: one more program is compile
 class _Run(NamedTuple):
     """Draws made in advance; each is handed out once."""
 
-    origin: Origin | None
+    origin: StreamOrigin | None
     context: Any
     start: int
     draws: list[jax.Array | None]
@@ -73,9 +73,11 @@ class KindOfDraw:
         is_counted = impl == "threefry2x32"
         self._may_run_ahead = is_counted and sampler not in _OTHERWISE_IN_LOOPS
         # The last draw, and how many came before it in a row: (origin, number, row).
-        self._last: tuple[Origin | None, int, int] = (None, 0, 0)
+        self._last: tuple[StreamOrigin | None, int, int] = (None, 0, 0)
 
-    def draw(self, origin: Origin, number: int, dynamic: tuple[Any, ...]) -> jax.Array:
+    def draw(
+        self, origin: StreamOrigin, number: int, dynamic: tuple[Any, ...]
+    ) -> jax.Array:
         """Make the draw of this number.
 
         Args:
@@ -105,7 +107,7 @@ class KindOfDraw:
             self._last = (None, 0, 0)
         return drawn
 
-    def _is_steady(self, origin: Origin, number: int) -> bool:
+    def _is_steady(self, origin: StreamOrigin, number: int) -> bool:
         """Whether draws of this kind have come for a while, and close together."""
         last, before, row = self._last
         near = last is origin and 0 < number - before <= _FAR
