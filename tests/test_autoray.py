@@ -209,6 +209,21 @@ print([x.shape for x in do("linalg.svd", jfi.ones((3, 2)), like="jfi")])
     assert output_of(f"{lines}\n{code}").strip() == "[(3, 2), (2,), (2, 2)]"
 
 
+class Before(jnp.CustomArray):
+    pass
+
+
+def test_custom_arrays_are_arrays_of_jfi_to_autoray():
+    jnp.register_autoray()
+
+    class After(Before):
+        pass
+
+    jnp.register_function(Before, "exp", lambda x: "rule")
+    assert [do("exp", cls()) for cls in (Before, After)] == ["rule", "rule"]
+    assert autoray.infer_backend(After()) == "jfi"
+
+
 # ------------------------------------------------------------ the Array API
 
 

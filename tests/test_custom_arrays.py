@@ -8,6 +8,7 @@ import sys
 import threading
 import warnings
 from functools import partial
+from typing import NamedTuple
 
 import cloudpickle
 import jax
@@ -82,8 +83,9 @@ def test_every_spelling_of_a_call_is_one_call_of_the_rule():
     rows = [
         jnp.sum(x, 0), jnp.sum(x, axis=0), jnp.sum(x, dim=0), jnp.sum(a=x, axis=0),
         x.sum(0), x.sum(axis=0), np.sum(x, axis=0), np.sum(x, 0), np.add.reduce(x),
+        jnp.add.reduce(x), jnp.add.reduce(x, 0, None), np.add.reduce(x, keepdims=False),
     ]  # fmt: skip
-    assert rows == [(1, {"axis": 0})] * 9
+    assert rows == [(1, {"axis": 0})] * 12
     kept = jnp.sum(x, dim=1, keepdim=True)
     assert kept == (1, {"axis": 1, "keepdims": True}) == jnp.sum(x, 1, keepdims=True)
 
@@ -100,7 +102,9 @@ def test_every_spelling_of_a_call_is_one_call_of_the_rule():
         ("einsum", lambda x: jnp.einsum("ij,j", x, V), (3, {})),
         ("concatenate", lambda x: jnp.concatenate([M, x]), (1, {})),
         ("concatenate", lambda x: jnp.concat((x, M), axis=1), (1, {"axis": 1})),
-        ("transpose", lambda x: jnp.permute_dims(x, (1, 0)), (2, {})),
+        ("transpose", lambda x: jnp.permute_dims(x, (1, 0)), (1, {"axes": (1, 0)})),
+        ("cumsum", lambda x: jnp.cumulative_sum(x, axis=0), (1, {"axis": 0})),
+        ("cumsum", lambda x: np.add.accumulate(x), (1, {"axis": 0})),
         ("abs", lambda x: jnp.absolute(x), (1, {})),
         ("divide", lambda x: 1 / x, (2, {})),
         ("getitem", lambda x: x[0, 1:], (2, {})),
@@ -134,6 +138,49 @@ def test_rules_are_asked_from_the_derived_class_up():
     jnp.register_function(Derived, "add", answering("derived", NotImplemented))
     assert Base() + Derived() == "answer"
     assert asked == ["derived", "base"]
+
+
+def test_a_rule_is_not_asked_for_calls_that_its_function_does_not_have():
+    calls = {
+        "linalg.norm": lambda x: jnp.norm(x, 1),  # of all elements, to PyTorch
+        "ravel": lambda x: jnp.flatten(x, 1),
+        "cumsum": lambda x: jnp.cumulative_sum(x, axis=0, include_initial=True),
+    }
+    for name, call in calls.items():
+        with jnp.on_materialise("allow"):
+            found = call(recording(Diagonal, name))
+        np.testing.assert_array_equal(found, call(DENSE))
+    for name, call in {"matmul": lambda x: jnp.bmm(x, M), "clip": jnp.clamp}.items():
+        with jnp.on_materialise("allow"), pytest.raises((TypeError, ValueError)):
+            call(recording(Diagonal, name))
+
+
+def test_rules_of_lists_and_tuples_hold_for_their_subclasses():
+    class Pair(NamedTuple):
+        a: object
+        b: object
+
+    class Near(Pair):
+        pass
+
+    class Rows(list[float]):
+        pass
+
+    class MoreRows(Rows):
+        pass
+
+    class Boxed(NamedTuple):
+        a: object
+
+        def __jfi_array__(self):
+            return jnp.asarray(self.a)
+
+    for cls in (Pair, Rows):
+        jnp.register_function(cls, "exp", lambda x: type(x).__name__)
+    made = Pair(1.0, 2.0), Near(1.0, 2.0), Rows([1.0]), MoreRows([1.0])
+    assert list(map(jnp.exp, made)) == ["Pair", "Near", "Rows", "MoreRows"]
+    with jnp.on_materialise("allow"):
+        assert float(jnp.exp(Boxed(0.0))) == 1.0
 
 
 def test_wrapping_a_rule_and_the_function_on_plain_arrays():
@@ -408,6 +455,31 @@ def test_numpy_functions_reach_the_rules():
         np.add(D, M, out=Diagonal(D.diagonal))
     with pytest.raises(TypeError, match="Cannot cast"):
         np.add(D, M, out=M.astype(int))
+    total = np.zeros(3, "float32")
+    assert np.sum(D, axis=0, out=total) is total
+    np.testing.assert_array_equal(total, D.diagonal)
+
+
+def test_numpy_functions_that_jax_lacks_get_a_plain_array(tmp_path):
+    class Mine(Diagonal):
+        pass
+
+    x, m = Mine(D.diagonal), M.copy()
+    with pytest.warns(jnp.MaterialiseWarning, match=r"save\(\) has no rule for a Mine"):
+        np.save(tmp_path / "x.npy", x)
+    with jnp.on_materialise("allow"):
+        np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), DENSE)
+        np.testing.assert_array_equal(np.spacing(x), np.spacing(DENSE))
+        np.testing.assert_array_equal(np.add.outer(x, V), np.add.outer(DENSE, V))
+        np.testing.assert_array_equal(jnp.add.outer(x, V), np.add.outer(DENSE, V))
+        np.add.at(m, (0, 1), np.float32(1))
+        np.copyto(m, x)
+    np.testing.assert_array_equal(m, DENSE)
+    with (
+        jnp.on_materialise("error"),
+        pytest.raises(jnp.MaterialiseError, match="outer"),
+    ):
+        jnp.add.outer(x, V)
 
 
 def assert_same(ours, theirs):
@@ -569,9 +641,13 @@ def test_override_is_undone_and_nested_and_of_this_thread():
 
 
 def test_override_keeps_the_words_of_torch_and_the_rules():
-    with jnp.override(jnp.sum, lambda *args, **named: (len(args), named), wrap=False):
-        assert jnp.sum(M, dim=0)[1].get("axis", 0) == 0
+    with jnp.override(jnp.sum, lambda a, axis=None: ("new", axis)):
+        calls = jnp.sum(M, 0), jnp.sum(M, dim=0), jnp.sum(a=M, axis=0, keepdims=False)
+        assert calls == (("new", 0),) * 3
         assert jnp.sum(recording(Diagonal, "sum")) == (1, {})
+    with jnp.override("matmul", lambda a, b: "new"), jnp.override("cat", jnp.hstack):
+        assert jnp.matmul(M, M, precision=None) == "new"
+        assert jnp.cat([M, M]).shape == (3, 6)
 
 
 def test_without_jaxs_user_contexts():

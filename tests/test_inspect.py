@@ -322,6 +322,26 @@ def test_captured_constants_have_their_names():
     assert report.constants[0].line.text.startswith("report = jnp.inspect")
 
 
+class Tables:
+    rows = np.full((2, 3), 5.0, np.float32)
+
+
+def test_arrays_of_closures_are_captured():
+    weights, table = jnp.ones((4, 3)), {"k": [np.arange(3.0, dtype=np.float32)]}
+
+    def fn(x, w):
+        return (weights @ x + w) * (table["k"][0] @ x + Tables.rows.sum())
+
+    x, w = jnp.ones(3), jnp.ones(4)
+    expected = {"weights": 48, "table['k'][0]": 12}
+    for tool in (lambda fn: fn, jnp.autojit, jax.jit, jnp.jit):
+        report = jnp.inspect(tool(fn))(x, w)
+        assert [one.path for one in report.inputs] == ["x", "w"]
+        assert {c.path: c.nbytes for c in report.constants} == expected
+    rows = jnp.inspect(jax.jit(lambda x: x * Tables.rows))(x).constants
+    assert [(c.path, c.nbytes) for c in rows] == [("Tables.rows", 24)]
+
+
 def test_inside_jit_it_reports_as_outside():
     seen = []
 
@@ -430,13 +450,19 @@ def test_callbacks_are_named():
     def shout(x):
         return np.asarray(x)
 
+    def note(x):
+        pass
+
     def fn(x):
         jax.debug.print("{}", x)
+        jax.debug.callback(note, x)
         return jax.pure_callback(shout, jax.ShapeDtypeStruct((2,), "float32"), x)
 
     report = jnp.inspect(fn)(jnp.ones(2))
-    assert "shout" in [event.name for event in report.callbacks]
-    assert len(report.callbacks) == 2
+    assert [event.name for event in report.callbacks] == [
+        "debug_print", "note", "shout",
+    ]  # fmt: skip
+    assert ["print" in e.line.text for e in report.callbacks] == [True, False, False]
     assert report.uncounted["pure_callback"] == 1
 
 

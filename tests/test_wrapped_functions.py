@@ -5,6 +5,7 @@ import inspect
 import os
 import pickle
 import warnings
+from functools import partial
 
 import cloudpickle
 import jax
@@ -16,12 +17,18 @@ import jfi as jnp
 from jfi._dispatch._names import PLACES, TORCH, functions_of, qualified
 
 
+def found(module, name):
+    for part in name.split("."):
+        module = getattr(module, part)
+    return module
+
+
 X = np.array([[3.0, 1.0, 2.0], [4.0, 8.0, 7.0], [5.0, 2.0, 9.0]], "float32")
 V, N, B = X[0], np.arange(3), X > 2
 EVERY = [
     qualified(place, name) for place in PLACES for name in sorted(functions_of(place))
 ] + sorted(TORCH)
-#: Those whose programs are compared: others are made by the same text.
+#: Those of JAX that are compared in one program.
 OTHERS = """scipy.cluster scipy.integrate scipy.interpolate scipy.ndimage
     scipy.optimize scipy.stats""".split()
 OF_JFI = """linalg.householder_product scipy.linalg.fractional_matrix_power
@@ -117,12 +124,6 @@ SPELLINGS = [
 ]  # fmt: skip
 
 
-def found(module, name):
-    for part in name.split("."):
-        module = getattr(module, part)
-    return module
-
-
 def traced(function, args, named):
     static = (int, str, type(None))
     known = lambda a: isinstance(a, static) or (type(a) is tuple and a[0] is not X)
@@ -164,6 +165,55 @@ def test_the_program_is_that_of_jax(name):
     assert str(one.jaxpr) == str(other.jaxpr)
     if name not in NOT_ON_CPU:
         assert one.lower().as_text() == other.lower().as_text()
+
+
+U = np.array([0.2, 0.3, 0.5], "float32")
+OF_SCIPY = [
+    n
+    for n in EVERY
+    if n.startswith(tuple(OTHERS))
+    and found(jnp, n).__wrapped__.__module__.startswith("jax")
+]
+TRIED_OF_SCIPY = [
+    (U, U), (U,), (U, U, U), (U, U, U, U), (X,), (N, 3, U), (N, N, N, U), (V, V, X),
+    (U, U, U, U, U), (X, X), ((3, 3),), (N, N, 3, U),
+]  # fmt: skip
+CALLS_OF_SCIPY = {
+    "scipy.ndimage.map_coordinates": lambda f, x: f(x, [x[0], x[1]], 1),
+    "scipy.optimize.minimize": lambda f, x: f(jax.numpy.sum, x[0], method="BFGS").x,
+    "scipy.stats.multinomial.logpmf": lambda f, x: f(N, 3, U),
+    "scipy.stats.multinomial.pmf": lambda f, x: f(N, 3, U),
+}
+
+
+def call_of_scipy(name):
+    """A call that JAX's function takes, as a function of the function and X."""
+    if name in CALLS_OF_SCIPY:
+        return CALLS_OF_SCIPY[name]
+    for args in TRIED_OF_SCIPY:
+        call = lambda f, x, args=args: f(*(x if a is X else a for a in args))
+        try:
+            jax.eval_shape(partial(call, found(jnp, name).__wrapped__), X)
+        except Exception:  # whatever it says: the next
+            continue
+        return call
+    raise AssertionError(f"{name}: no arguments are right")
+
+
+def test_one_program_of_all_functions_like_scipys_is_that_of_jax():
+    calls = {name: call_of_scipy(name) for name in OF_SCIPY}
+    assert len(calls) > 110
+
+    def program(function):
+        def all_of_them(x):
+            return [call(function(name), x) for name, call in calls.items()]
+
+        return jax.jit(all_of_them).trace(X)
+
+    one = program(lambda name: found(jnp, name))
+    other = program(lambda name: found(jnp, name).__wrapped__)
+    assert str(one.jaxpr) == str(other.jaxpr)
+    assert one.lower().as_text() == other.lower().as_text()
 
 
 @pytest.mark.parametrize(("name", "args", "named"), SPELLINGS)

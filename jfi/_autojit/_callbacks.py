@@ -17,7 +17,7 @@ from typing import Any
 import jax
 from jax.core import Tracer
 
-from .._jax_internals import callbacks_of
+from .._jax_internals import callbacks_of, replayed
 from .._values import attributes_of, references
 from ._graphs import Graph, Opened
 from ._watching import UnwatchedError
@@ -66,21 +66,20 @@ def refusing_clones(
         UnwatchedError: It calls back to code that holds clones.
     """
     clones: list[Any] = []
-    jitted = jax.jit(functools.partial(trace, clones), inline=True)
-    jaxpr = jitted.trace(*leaves).jaxpr  # the call below finds this trace
+    traced = jax.jit(functools.partial(trace, clones)).trace(*leaves)
     copied = {
         id(clone)
         for (kind, part, _), clone in zip(graph, clones, strict=False)
         if kind.changeable and kind not in _LOOKED_INTO
         if clone is not MISSING and clone is not kind.itself(part)
     }
-    if _reaches(callbacks_of(jaxpr.jaxpr), copied):
+    if _reaches(callbacks_of(traced.jaxpr.jaxpr), copied):
         raise UnwatchedError(
             f"{function}() calls back to Python code that uses what it has captured, "
             "of which compiled code has copies.\nDo that outside the function, with "
             "what it returns."
         )
-    return jitted(*leaves)
+    return replayed(traced, leaves)
 
 
 # Clones of these matter by what they hold alone.

@@ -144,15 +144,17 @@ def dispatched(
         args: The arguments of the canonical call.
         named: Those by keyword.
     """
+    name = function.rule
     if function.meant is not None:
         answer = function.meant(*args, **named)
         if answer is not NotImplemented:
             return answer
+        name = function.name  # no call of that function: its rule is not asked
     types = tuple(map(type, found))
-    note(types, function.rule)
+    note(types, name)
     tried: list[Any] = []
     for cls in types:
-        for rule in rules_for(cls, function.rule):
+        for rule in rules_for(cls, name):
             if not any(rule is other for other in tried):
                 tried.append(rule)
                 answer = rule(*args, **named)

@@ -147,13 +147,13 @@ def customs(values: Iterable[Any], depth: int = DEPTH) -> list[Any]:
             continue
         if issubclass(cls, (jax.Array, Tracer)) and not is_custom(cls):
             _learn(value)
-        elif issubclass(cls, (list, tuple, dict)) and own_rules(cls) is None:
-            inside = value.values() if isinstance(value, Mapping) else value
-            if depth and not all_known(map(type, inside)):
-                for one in customs(inside, depth - 1):
-                    _add(found, one)
         elif is_custom(cls):
             _add(found, value)
+        elif depth and issubclass(cls, (list, tuple, dict)):
+            inside = value.values() if isinstance(value, Mapping) else value
+            if not all_known(map(type, inside)):
+                for one in customs(inside, depth - 1):
+                    _add(found, one)
     return found
 
 

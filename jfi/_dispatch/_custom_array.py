@@ -1,6 +1,7 @@
 """A base class for arrays of one's own."""
 
 import operator
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar, TypeVar
 
@@ -24,6 +25,7 @@ from ._operators import Operators
 
 
 Self = TypeVar("Self", bound="CustomArray")
+_JFI = str(__package__).partition(".")[0]
 
 
 class CustomArray(Operators):
@@ -72,6 +74,10 @@ class CustomArray(Operators):
             type.__setattr__(cls, "__eq__", cls.__eq__)  # typed as no attribute of it
         if pytree:
             jax.tree_util.register_pytree_with_keys_class(cls)
+        autoray: Any = sys.modules.get("autoray")
+        if hasattr(autoray, "register_backend"):
+            # autoray asks for the class itself, not for its bases.
+            autoray.register_backend(cls, _JFI)
 
     # ------------------------------------------------------------- a tree of JAX
 

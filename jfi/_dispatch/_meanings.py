@@ -41,8 +41,20 @@ def permute(input: Any, dims: Sequence[int]) -> Call:
     return (input, tuple(dims)), {}
 
 
+def permute_dims(a: Any, axes: Any) -> Call:
+    return (a, axes), {}
+
+
+def cumulative(
+    x: Any, *, axis: Any = None, dtype: Any = None, include_initial: bool = False
+) -> Call | None:
+    if include_initial or (axis is None and _ndim(x) != 1):
+        return None
+    return (x,), {"axis": axis, "dtype": dtype}
+
+
 def t(input: Any) -> Call | None:
-    return ((input,), {}) if input.ndim == 2 else None
+    return ((input,), {}) if _ndim(input) == 2 else None
 
 
 def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Call | None:
@@ -54,7 +66,7 @@ def unsqueeze(input: Any, dim: int) -> Call:
 
 
 def bmm(input: Any, mat2: Any) -> Call | None:
-    return ((input, mat2), {}) if input.ndim == mat2.ndim == 3 else None
+    return ((input, mat2), {}) if _ndim(input) == _ndim(mat2) == 3 else None
 
 
 def clamp(input: Any, min: Any = None, max: Any = None) -> Call | None:
@@ -73,7 +85,7 @@ def norm(
     ord = None if p in ("fro", 2) else p
     axis = tuple(dim) or None if isinstance(dim, (list, tuple)) else dim
     # NumPy has norms of matrices where PyTorch sees one long vector.
-    is_vectors = isinstance(axis, int) or (axis is None and input.ndim == 1)
+    is_vectors = isinstance(axis, int) or (axis is None and _ndim(input) == 1)
     if dtype is not None or not (ord is None or is_vectors):
         return None
     return (input,), {"ord": ord, "axis": axis, "keepdims": keepdim}
@@ -99,6 +111,13 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0) -> Call:
     return (lu_and_piv, b), {"trans": trans}
 
 
+def _ndim(x: Any) -> int | None:
+    """The dimensions of an array; None if its class doesn't tell."""
+    if hasattr(x, "ndim"):
+        return int(x.ndim)
+    return len(x.shape) if hasattr(x, "shape") else None
+
+
 def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Call:
     return (a,), {}  # the others are of no concern to JAX
 
@@ -109,6 +128,8 @@ MEANINGS: dict[str, tuple[str, Callable[..., Call | None]]] = {
     "cat": ("concatenate", cat),
     "cho_factor": ("scipy.linalg.cho_factor", cho_factor),
     "clamp": ("clip", clamp),
+    "cumulative_prod": ("cumprod", cumulative),
+    "cumulative_sum": ("cumsum", cumulative),
     "flatten": ("ravel", flatten),
     "gelu": ("nn.gelu", gelu),
     "linalg.block_diag": ("scipy.linalg.block_diag", block_diag),
@@ -119,6 +140,7 @@ MEANINGS: dict[str, tuple[str, Callable[..., Call | None]]] = {
     "lu_solve": ("scipy.linalg.lu_solve", lu_solve),
     "norm": ("linalg.norm", norm),
     "permute": ("transpose", permute),
+    "permute_dims": ("transpose", permute_dims),
     "relu": ("nn.relu", relu),
     "scipy.linalg.det": ("linalg.det", inv),
     "scipy.linalg.inv": ("linalg.inv", inv),

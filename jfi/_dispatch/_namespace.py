@@ -16,6 +16,7 @@ from ._calls import Function, as_called, by_values
 from ._custom import all_known, known, listed, wrappers
 from ._meanings import MEANINGS
 from ._names import PLACES, TORCH, module_of, own_functions, rule_name
+from ._ufunc_methods import METHODS, method_for_all
 from ._words import both, refuse, several
 from ._written import (
     NOT_GIVEN,
@@ -31,10 +32,9 @@ _Wrapped: TypeAlias = Callable[..., Any]
 # Nowhere on the disk, but in jax.numpy's folder: JAX takes these frames for its own,
 # leaves them out of tracebacks, and names the user's line as the place of an operation.
 _FILE = os.path.join(os.path.dirname(jnp.__file__), "<jfi.{}>")
-# What `jnp.add.reduce` and the like are; not `lower` and `trace`, which `jax.jit` would
+# What ufuncs have beside their methods; not `lower` and `trace`, which `jax.jit` would
 # copy, and compile the function of JAX in the place of this one.
-_OF_UFUNCS = """accumulate at identity nargs nin nout outer reduce
-    reduceat""".split()
+_OF_UFUNCS = ("identity", "nargs", "nin", "nout")
 
 
 def function_behind(name: str) -> _Wrapped | None:
@@ -106,8 +106,17 @@ def _make(name: str) -> _Wrapped:
     functools.update_wrapper(made, plain, updated=())
     if isinstance(plain, jnp.ufunc):
         vars(made).update({name: getattr(plain, name) for name in _OF_UFUNCS})
+        for method in METHODS:
+            vars(made)[method] = _method_of(plain, own, method)
     made.__module__ = module_of(name)
     made.__qualname__ = own
+    return made
+
+
+def _method_of(ufunc: Any, name: str, method: str) -> _Wrapped:
+    """`jnp.add.reduce`, which pickle finds by this name."""
+    made = method_for_all(ufunc, f"{name}.{method}", wrapped)
+    made.__module__, made.__qualname__ = module_of(name), f"{name}.{method}"
     return made
 
 

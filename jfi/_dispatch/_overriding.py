@@ -40,7 +40,8 @@ def override(
 
     Args:
         fn: The function, or its name: "linalg.svd".
-        new: What is called instead, with the same arguments.
+        new: What is called instead. It gets its arguments as a rule does: optional ones
+            by keyword, and none that is the default.
         wrap: Whether `new` makes it from the function that was there before.
 
     Yields:
@@ -77,6 +78,9 @@ def _enter(function: Function) -> None:
 
     def looking(*args: Any, **named: Any) -> Any:
         now: Callable[..., Any] = _news.get().get(name, original)
+        if now is not original:
+            # As rules get it: a wrapper passes defaults on that nobody has written.
+            args, named = function.call(args, named)
         return now(*args, **named)
 
     with _lock:

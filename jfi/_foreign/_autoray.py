@@ -6,7 +6,8 @@ name. Here is the rest: what is elsewhere, and conventions of autoray for all ba
 
 import contextlib
 import functools
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -30,7 +31,8 @@ def register_autoray() -> None:
 
     As for autoray's other backends `linalg.svd` has `full_matrices=False` then, and
     `linalg.qr` of a wide matrix has a gradient. Random numbers come from jfi's stream:
-    no key is needed, also in compiled code.
+    no key is needed, also in compiled code. `do("exp", x)` of a `CustomArray` asks its
+    rules.
 
     Returns:
         None. It may be called again.
@@ -47,12 +49,22 @@ def register_autoray() -> None:
     register("jfi", "to_device", _to_device)
     drawn = autoray.get_lib_fn("jfi", "random.array")
     register("jfi", "random.array", _in_default_dtype(drawn))
+    # Classes that are made later do it themselves, and without their module is none.
+    made: Any = sys.modules.get("jfi._dispatch._custom_array")
+    for cls in _subclasses(made.CustomArray) if made else ():
+        autoray.register_backend(cls, "jfi")
 
 
 def register_if_possible() -> None:
     """Do so, if autoray is not too old: no reason for `import jfi` to fail."""
     with contextlib.suppress(AttributeError, ImportError):
         register_autoray()
+
+
+def _subclasses(cls: type[Any]) -> Iterator[type[Any]]:
+    for derived in cls.__subclasses__():
+        yield derived
+        yield from _subclasses(derived)
 
 
 def _economic(svd: Callable[..., Any]) -> Callable[..., Any]:

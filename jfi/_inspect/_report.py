@@ -1,12 +1,12 @@
 """What `inspect` reports of a function."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 from .._arrays._config import get_default_dtype
-from .._jax_internals import is_ref
+from .._jax_internals import called_back, is_ref
 from .._values import function_name
 from ._compiled import Compilation, compilation
 from ._costs import nbytes
@@ -361,15 +361,11 @@ def _line_row(line: Line | None, made: Sequence[Operation]) -> LineRow:
 
 def _called(operation: Operation) -> str:
     """The name of the Python function behind a callback."""
-    params = operation.equation.params
-    for value in params.values():
-        if isinstance(name := getattr(value, "name", None), str):
-            return name  # of a host call of jfi
-        inner: Callable[..., Any] | None = getattr(value, "callback_func", None)
-        found = inner or (value if callable(value) else None)
-        if found is not None:
-            return function_name(found)
-    return operation.name
+    found = called_back(operation.equation)
+    own = getattr(found, "name", None)
+    if isinstance(own, str):
+        return own
+    return operation.name if found is None else function_name(found)
 
 
 def _widening(operation: Operation) -> Conversion | None:

@@ -2,11 +2,10 @@
 
 import copy
 import dataclasses
-import inspect
 import itertools
 import re
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -15,8 +14,9 @@ import numpy as np
 
 from .._autojit import Calls, UnwatchedError
 from .._autojit._ahead import bind
-from .._autojit._graphs import paths
+from .._autojit._graphs import Graph, paths
 from .._autojit._keeping import Kept, ProgramOrigin
+from .._autojit.kinds._classify import CELL, VARIABLES
 from .._autojit.kinds._functions import AutojitMark, is_autojitted
 from .._autojit.kinds._wrappers import is_wrapper
 from .._values import (
@@ -27,6 +27,7 @@ from .._values import (
     partition,
     path_name,
 )
+from ._constant_names import names_of_constants
 
 
 class Traced(NamedTuple):
@@ -128,8 +129,20 @@ def _as_autojitted(
     names = argument_names(fn, args, kwargs)
     nodes = opened.leaf_nodes()
     inputs = [_spelt(found[i], rest, names) for i in nodes]
-    captured = [opened.outside[i] for i in nodes]
+    outside = _captured(opened.graph)
+    captured = [outside[i] for i in nodes]
     return _traced(fn, traced, inputs, captured)
+
+
+def _captured(graph: Graph) -> list[bool]:
+    """Whether each node is met only in variables: of a module, or of a closure."""
+    found = [True] * len(graph)
+    found[0] = False
+    for i, (kind, _, children) in enumerate(graph):
+        if kind is not CELL and kind is not VARIABLES and not found[i]:
+            for child in children:
+                found[child] = False
+    return found
 
 
 def _spelt(path: str, rest: Sequence[str], names: Sequence[str]) -> str:
@@ -219,39 +232,9 @@ def _traced(
     captured: Sequence[bool],
 ) -> Traced:
     closed = traced.jaxpr
-    constants = _names_of(closed.consts, fn)
+    constants = names_of_constants(closed.consts, fn)
     number = len(closed.jaxpr.invars)
     if len(inputs) != number:  # JAX has put inputs of its own in
         inputs, captured = [f"input {k}" for k in range(number)], [False] * number
     name = function_name(fn)
     return Traced(name, closed, inputs, captured, constants, traced.lower)
-
-
-def _names_of(constants: Sequence[Any], fn: Callable[..., Any]) -> list[str]:
-    """The variables, of those that a function reads, that hold some constants."""
-    known: dict[int, str] = {}
-    for name, value in _variables(fn, depth=3):
-        for path, leaf in jax.tree_util.tree_flatten_with_path(value)[0]:
-            known.setdefault(id(leaf), path_name(name, path))
-    return [known.get(id(x), "") for x in constants]
-
-
-def _variables(fn: Any, depth: int) -> Iterator[tuple[str, Any]]:
-    """The variables that a function and those that it calls read outside."""
-    fn = inspect.unwrap(fn)
-    owner = getattr(fn, "__self__", None)
-    fn = getattr(fn, "__func__", fn)
-    if not inspect.isfunction(fn):
-        return
-    if owner is not None:
-        yield from ((f"self.{n}", x) for n, x in vars(owner).items())
-    try:
-        read = inspect.getclosurevars(fn)
-    except ValueError:  # a cell that is still empty
-        return
-    for name, value in {**read.globals, **read.nonlocals}.items():
-        if callable(value):
-            if depth:
-                yield from _variables(value, depth - 1)
-        elif not inspect.ismodule(value):
-            yield name, value

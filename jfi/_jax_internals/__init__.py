@@ -23,6 +23,7 @@ from ._constants import consts_as_arguments as consts_as_arguments
 from ._effects import (
     RefusedEffectsError as RefusedEffectsError,
     callbacks_of as callbacks_of,
+    called_back as called_back,
     calls_back as calls_back,
     communicates as communicates,
     exchanging_axes as exchanging_axes,
@@ -38,6 +39,7 @@ from ._equations import (
     inside as inside,
     is_call as is_call,
     is_literal as is_literal,
+    replayed as replayed,
     source_files as source_files,
 )
 from ._executables import (

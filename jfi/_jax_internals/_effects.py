@@ -1,5 +1,6 @@
 """What a jaxpr does beside computing: the Refs it uses, the axes that it names."""
 
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -52,6 +53,24 @@ def callbacks_of(jaxpr: Any) -> Iterator[Any]:
     """The parameters of what calls back in a jaxpr: the functions are among them."""
     for equation in _calls(jaxpr):
         yield from equation.params.values()
+
+
+def called_back(equation: Any) -> Any:
+    """The function that an operation calls back, or what has its name, or None."""
+    for value in equation.params.values():
+        if isinstance(getattr(value, "name", None), str):
+            return value  # a host call of jfi
+        inner = getattr(value, "callback_func", None)
+        if inner is not None:
+            return inner
+        if callable(value):
+            cells = inspect.getclosurevars(value).nonlocals if _is_of_jax(value) else {}
+            return cells.get("callback", value)  # that of `jax.debug.callback`
+    return None
+
+
+def _is_of_jax(x: Any) -> bool:
+    return inspect.isfunction(x) and x.__module__.partition(".")[0] == "jax"
 
 
 def _calls(jaxpr: Any) -> Iterator[Any]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
+from jax.extend import core
 
 from ._effects import inner_jaxprs
 from ._pieces import outside_of_tracing, piece
@@ -54,6 +55,16 @@ def inside(equation: Any) -> list[Inner]:
         inner._replace(role=f"part {k}" if len(found) > 1 else "part")
         for k, inner in enumerate(found)
     ]
+
+
+def replayed(traced: Any, args: Sequence[Any]) -> Any:
+    """The result of a `jax.stages.Traced`, operation by operation in the trace around.
+
+    As by a `jax.jit` with `inline=True`, but that in JAX 0.10 gives all operations the
+    line of the call.
+    """
+    results = core.jaxpr_as_fun(traced.jaxpr)(*jax.tree.leaves(args))
+    return jax.tree.unflatten(traced.out_tree, results)
 
 
 def is_call(inner: Inner) -> bool:
