@@ -130,12 +130,13 @@ def _size(args: Sequence[Any]) -> int | None:
 def _axis(x: Any, size: int | None) -> Any:
     """The axis of the batch in an argument: 0, None, or a container of these."""
     if isinstance(x, Mapping):
-        axes = {key: _axis(value, size) for key, value in x.items()}
-        return _joined(axes, list(axes.values()))
-    if type(x) in (list, tuple):
-        found = [_axis(value, size) for value in x]
-        return _joined(tuple(found) if isinstance(x, tuple) else found, found)
-    shapes = [getattr(leaf, "shape", ()) for leaf in jax.tree.leaves(x)]
+        by_key = {key: _axis(value, size) for key, value in x.items()}
+        return _joined(by_key, list(by_key.values()))
+    kind: Any = type(x)
+    if kind in (list, tuple):
+        axes = [_axis(value, size) for value in x]
+        return _joined(kind(axes), axes)
+    shapes: list[Any] = [getattr(leaf, "shape", ()) for leaf in jax.tree.leaves(x)]
     rows = [bool(shape) and shape[0] == size for shape in shapes]
     if not any(rows):
         return None
