@@ -265,7 +265,7 @@ def test_without_jit_the_numbers_are_the_same():
 def test_a_generator_shows_where_it_stands():
     generator = jnp.Generator(7)
     generator.rand()
-    assert repr(generator) == "<Generator of key [0, 7], 1 drawn>"
+    assert repr(generator) == "<Generator of seed 7, 1 drawn>"
     inside = []
     jax.jit(lambda x: inside.append(repr(generator)) or x)(1.0)
     assert inside == ["<Generator of threefry2x32 keys>"]

@@ -477,6 +477,7 @@ def test_static_arguments():
         ((0,), (jnp.ones((4, 3)), jnp.ones((4,))), (0, 0)),
         (0, ({"a": jnp.ones((4, 3)), "b": 1.0}, "tanh"), ({"a": 0, "b": None}, None)),
         ((2, None), (jnp.ones((4, 3)), {"b": X}), (0, None)),
+        (0, ([jnp.ones((4, 3)), 1.0], (2.0, jnp.ones(4))), ([0, None], (None, 0))),
     ],
 )
 def test_axes_that_fit(in_axes, args, fitting):
@@ -484,6 +485,19 @@ def test_axes_that_fit(in_axes, args, fitting):
     assert f"in_axes={in_axes!r} of vmap does not fit the arguments: " in text
     assert f"jnp.vmap(f, in_axes={fitting!r}); or jnp.vmap_automatically(f" in text
     assert "{" not in text or "'a': float32[4,3]" in text or "'b': float32[3]" in text
+
+
+@jnp.pytree
+class Scaled:
+    def __init__(self):
+        self.rows, self.scale = jnp.ones((4, 3)), 2.0
+
+
+def test_no_axes_are_written_where_no_literal_fits():
+    for args in [(Scaled(),), (Scaled(), jnp.ones((4, 3))), ({"a": Scaled()},), (2.0,)]:
+        text = advice(jnp.vmap(lambda *args: args), *args)
+        assert "vmap_automatically(f, ...), which finds out" in text
+        assert "vmap(f, in_axes" not in text
 
 
 def test_the_axes_are_right_and_the_function_fails():

@@ -190,6 +190,38 @@ def test_frozen_and_slotted_classes(value):
     assert jnp.grad(lambda v: jnp.sum(v.x**2))(value).x.tolist() == [2, 2]
 
 
+@jnp.pytree
+@dataclasses.dataclass(slots=True)
+class Mask:
+    x: object
+    order: object
+    parts: object = None
+
+
+def test_slots_keep_axes_masks_and_none():
+    optax = pytest.importorskip("optax")
+    value = Mask(jnp.ones(2), jnp.arange(2), [jnp.ones(2), 3])
+    slope = jnp.grad(lambda v: jnp.sum(v.x**2) + jnp.sum(v.parts[0]))(value)
+    assert (slope.order, slope.parts[1]) == (None, 3)
+    optimizer = optax.sgd(0.5)
+    updates, _ = optimizer.update(slope, optimizer.init(slope))
+    for step in (updates, jax.tree.map(lambda g: -0.5 * g, slope)):
+        moved = jnp.apply_updates(value, step)
+        assert (moved.x.tolist(), moved.parts[0].tolist()) == ([0, 0], [0.5, 0.5])
+    assert jnp.jvp(lambda v: jnp.sum(v.x**2), (value,), (slope,))[1] == 8
+    rows = jnp.stack_trees([value, value, value])
+    axes = jax.tree.map(lambda _: 0, value)
+    assert str(axes.x) == "0"
+    assert jnp.vmap(lambda v: v.x.sum(), (axes,))(rows).tolist() == [2, 2, 2]
+    masked = optax.masked(
+        optimizer, jax.tree.map(lambda x: x.dtype == "float32", value)
+    )
+    masked.init(value)
+    for made in (axes, copy.deepcopy(axes), pickle.loads(pickle.dumps(axes))):
+        assert jax.tree.structure(made) == jax.tree.structure(value)
+        assert jax.tree.leaves(made) == [0, 0, 0]
+
+
 def test_autojit_writes_back_to_models():
     model = Model()
 
@@ -241,13 +273,23 @@ def test_hidden_data_are_refused():
         lambda x: jnp.jit(lambda m: m.w)(x),
         lambda x: jnp.jvp(lambda m: m.w, (x,), (x,)),
         lambda x: jnp.apply_updates(x, x),
+        lambda x: jnp.vjp(lambda m: m.w, x),
+        lambda x: jnp.linearize(lambda m: m.w, x),
+        lambda x: jnp.checkpoint(lambda m: m.w)(x),
+        lambda x: jnp.map(lambda m: m.w, x),
+        lambda x: jnp.associative_scan(lambda a, b: a, x),
+        lambda x: jnp.eval_shape(lambda m: m.w, x),
+        lambda x: jnp.jit(lambda w: x)(x.w),
+        lambda x: jnp.vmap(lambda w: x)(x.w),
+        lambda x: jnp.stack_trees([x, Ordinary()]),
     ],
 )
 def test_errors_name_the_line(tool):
     with pytest.raises(Exception) as caught:  # noqa: PT011 - of several classes
         tool(Ordinary())
     words = [str(caught.value), *getattr(caught.value, "__notes__", ())]
-    assert any("Write @jnp.pytree above class Ordinary" in text for text in words)
+    said = " ".join(words).replace("Write instead: ", "Write ")
+    assert "Write @jnp.pytree above class Ordinary" in said
 
 
 def test_what_can_be_no_tree():

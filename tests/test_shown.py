@@ -225,8 +225,8 @@ PARTS = {
     "Pairs": ["where all places are used, there may be more", "[2, 3]"],
     "ScanWhileResult": ["Array([0, 1, 0]", "length", "carry"],
     "Explanation": ["the first call", "mode: str 'a<b' -> str '<b>'"],
-    "Generator": ["[0, 7]", "0 draws"],
-    "NumPyGenerator": ["[0, 7]", "0 draws"],
+    "Generator": ["seed", "7", "0 draws"],
+    "NumPyGenerator": ["seed", "7", "0 draws"],
     "Summary": ["['<b>']", "float64"],
 }
 
@@ -256,15 +256,18 @@ def test_a_generator_shows_where_it_stands_wherever_it_draws():
         seen.append((repr(generator), generator._repr_html_()))
         return x + generator.rand()
 
-    assert repr(generator) == "<Generator of key [0, 3], 0 drawn>"
+    assert repr(generator) == "<Generator of seed 3, 0 drawn>"
     draw(0.0)
     jax.block_until_ready(jnp.jit(draw)(0.0))
-    assert repr(generator) == "<Generator of key [0, 3], 2 drawn>"
+    assert repr(generator) == "<Generator of seed 3, 2 drawn>"
     jnp.autojit(draw)(0.0)
-    assert repr(generator) == "<Generator of key [0, 3], 3 drawn>"
+    assert repr(generator) == "<Generator of seed 3, 3 drawn>"
     jnp.vmap(draw)(np.zeros(2))
-    assert repr(generator) == "<Generator of key [0, 3], 4 drawn>"
+    assert repr(generator) == "<Generator of seed 3, 4 drawn>"
     assert "4 draws" in generator._repr_html_()
-    assert seen[0][0] == "<Generator of key [0, 3], 0 drawn>"
+    assert seen[0][0] == "<Generator of seed 3, 0 drawn>"
     assert {text for text, _ in seen[1:]} == {"<Generator of threefry2x32 keys>"}
     assert "threefry2x32" in seen[-1][1]
+    of_rbg = jnp.Generator(jax.random.key(5, impl="rbg"))
+    assert repr(of_rbg) == "<Generator of key [0, 5, 0, 5], 0 drawn>"
+    assert repr(jnp.Generator(2**40)).startswith("<Generator of key [")

@@ -59,6 +59,23 @@ def test_small_and_empty_things():
     assert row.shape == (3,)
 
 
+def test_what_autojit_can_not_open_is_named_and_the_rest_is_shown():
+    class Run:
+        def __init__(self):
+            self.w, self.batches, self.words = jnp.ones(2), iter([1]), [1].append
+            self.parts = np.array([Layer(2), jnp.ones(3)], dtype=object)
+
+    run = Run()
+    found = jnp.summary(run)
+    shapes = {row.path: row.shape for row in found.arrays}
+    assert shapes == {"w": (2,), "parts": (2,), "parts[0].w": (2, 2), "parts[1]": (3,)}
+    assert found.unopened == ("batches (an iterator)", "words (a method of a list)")
+    assert "not opened: batches (an iterator), words" in repr(found)
+    assert next(run.batches) == 1
+    assert jnp.summary(iter([1])).unopened == ("(an iterator)",)
+    assert jnp.summary(run.parts).arrays[0].path == "[0].w"
+
+
 def test_a_traced_state():
     shapes = []
 

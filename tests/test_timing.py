@@ -42,6 +42,35 @@ def test_compiling_is_left_out():
     assert len(timing.seconds) >= 5
 
 
+def test_rounds_with_a_compilation_are_left_out_up_to_the_third(monkeypatch, capsys):
+    seconds = iter([9.0, 1e-6, 8.0, 7.0, 6.0, *[1e-6] * 99])
+
+    def one_round(ways, calls):
+        took = next(seconds)
+        if took > 1:
+            jax.jit(lambda x: x + took)(1.0)
+        return {"0": took}
+
+    monkeypatch.setattr("jfi._timing._public.one_round", one_round)
+    timing = jnp.timeit(abs, -1, seconds=0)
+    assert timing.seconds == (1e-6, 6.0, 1e-6, 1e-6, 1e-6)
+    assert "e+" not in capsys.readouterr().out
+
+
+def test_what_can_not_be_called_often_is_refused():
+    for fn in (3, "x + 1", None, jnp.sin(1.0)):
+        with pytest.raises(TypeError, match=r"no function.*timeit\(jnp.sin, x\)"):
+            jnp.timeit(fn)
+    with pytest.raises(TypeError, match="got 3, which is no function"):
+        jnp.timeit(abs, -1, versus=3)
+    donates = jax.jit(lambda x: x + 1, donate_argnums=0)
+    with pytest.raises(TypeError, match="it donates an argument"):
+        jnp.timeit(donates, jnp.ones(3))
+    with pytest.raises(TypeError) as info:
+        jnp.timeit(abs, round)
+    assert "beside the first: timeit(f, versus=g)" in str(info.value.__notes__)
+
+
 def test_results_are_waited_for():
     x = jnp.ones((400, 400))
     chain = jax.jit(lambda x: jax.lax.fori_loop(0, 20, lambda _, y: y @ x / 400, x))

@@ -30,6 +30,27 @@ def of_setting(error: BaseException) -> str | None:
     )
 
 
+# JAX's words for `jit` and for `vmap`.
+OF_OUTPUT = r"(?:returned a value of|^Output from .*? with) type <class '([\w.<>]+)'>"
+
+
+def of_output(error: BaseException) -> str | None:
+    """For a text, an object or the like that a compiled or batched function returns."""
+    found = re.search(OF_OUTPUT, _first(error))
+    if found is None:
+        return None
+    module, _, name = found[1].rpartition(".")
+    ways: list[str] = []
+    if module:  # no builtin class
+        ways.append(f"@{{jnp}}.pytree above class {name}: its arrays are data then")
+    if "returned" in found[0]:  # from `jit`
+        ways.append("@{jnp}.autojit, which returns settings and objects as they are")
+    return _with_line(
+        f"The function returns {_an(name)}, which JAX can't take apart.",
+        "; or ".join(ways) or "return arrays and numbers",
+    )
+
+
 def of_unhashable(error: BaseException) -> str | None:
     """For a list, a dict or an array as a static argument of `jit`."""
     found = re.search(r"of type <class '([\w.]+)'>, (.*?)\. The error", str(error))
@@ -79,7 +100,8 @@ def of_axes(
     size = _number_of_rows(args)
     fitting = tuple(_axis(arg, size) for arg in args)
     ways = ["{jnp}.vmap_automatically(f, ...), which finds out what is batched"]
-    if size is not None and fitting != in_axes and not kwargs:
+    known = size is not None and any(axis is not None for axis in fitting)
+    if known and _MIXED not in fitting and fitting != in_axes and not kwargs:
         braced = repr(fitting).replace("{", "{{").replace("}", "}}")
         ways.insert(0, f"{{jnp}}.vmap(f, in_axes={braced})")
     return _with_line(said, "; or ".join(ways))
@@ -111,10 +133,25 @@ def _number_of_rows(args: Sequence[Any]) -> int | None:
 
 
 def _axis(x: Any, size: int | None) -> Any:
-    """The axis of the batch in an argument: 0, None, or a dict of these."""
+    """The axis of the batch in an argument: 0, None, or a container of these."""
     if isinstance(x, Mapping):
-        axes = {key: _axis(value, size) for key, value in x.items()}
-        alike = list(axes.values())
-        return axes if any(axis != alike[0] for axis in alike) else alike[0]
-    shapes = [getattr(leaf, "shape", ()) for leaf in jax.tree.leaves(x)]
-    return 0 if shapes and all(s and s[0] == size for s in shapes) else None
+        by_key = {key: _axis(value, size) for key, value in x.items()}
+        return _joined(by_key, list(by_key.values()))
+    kind: Any = type(x)
+    if kind in (list, tuple):
+        axes = [_axis(value, size) for value in x]
+        return _joined(kind(axes), axes)
+    shapes: list[Any] = [getattr(leaf, "shape", ()) for leaf in jax.tree.leaves(x)]
+    rows = [bool(shape) and shape[0] == size for shape in shapes]
+    if not any(rows):
+        return None
+    return 0 if all(rows) else _MIXED
+
+
+_MIXED = "mixed"  # an object of which some arrays are batched: no literal says so
+
+
+def _joined(axes: Any, parts: list[Any]) -> Any:
+    if _MIXED in parts:
+        return _MIXED
+    return axes if any(axis != parts[0] for axis in parts) else next(iter(parts), None)

@@ -61,6 +61,7 @@ _MISTAKES = [
     _of_tracing(_errors.NonConcreteBooleanIndexError, "", _sizes.of_mask),
     _of_tracing(_errors.UnexpectedTracerError, "", _leaks.advice_for),
     _of_tracing(TypeError, "^Error interpreting argument", _arguments.of_setting),
+    _of_tracing(TypeError, _arguments.OF_OUTPUT, _arguments.of_output),
     _of_tracing(ValueError, "^Non-hashable static", _arguments.of_unhashable),
     _of_tracing(TypeError, r"^Shapes must be 1D .*Tracer", _sizes.of_new),
     _of_tracing(TypeError, r"format string passed to \w*Tracer", _numbers.of_format),

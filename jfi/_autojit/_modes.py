@@ -13,6 +13,7 @@ class Mode(enum.Enum):
     VARYING = enum.auto()  # the same, but for floats that have changed
     STATIC = enum.auto()  # arguments of which the code must know all values
     RESULT = enum.auto()  # results: what is no JAX array is returned as it is
+    SHOWN = enum.auto()  # what a person looks at: the same, and nothing is refused
     LOOKED_AT = enum.auto()  # data of a class: passed itself, only its key is taken
     UNREAD = enum.auto()  # the same, of what no code reads: functions are not followed
 
@@ -20,4 +21,5 @@ class Mode(enum.Enum):
 # Of these a copy is passed, and not the value itself.
 WITH_DATA = (Mode.TRACED, Mode.ABSTRACT, Mode.DATA)
 PASSED = (*WITH_DATA, Mode.VARYING, Mode.FROZEN, Mode.STATIC)
+RETURNED = (Mode.RESULT, Mode.SHOWN)
 KEYS = (Mode.LOOKED_AT, Mode.UNREAD)

@@ -15,7 +15,7 @@ from jax.core import Tracer
 
 from .._errors import AutoJitError
 from ._graphs import INPUT, LEAVES, Node, Opened, path_of_node
-from ._modes import KEYS, WITH_DATA, Mode
+from ._modes import KEYS, RETURNED, WITH_DATA, Mode
 from ._reading import LRU_CACHED, NOTHING_ASSUMED, Assumed, Read
 from .kinds._base import Kind, ReaderError, RefusedError
 from .kinds._classify import (
@@ -91,7 +91,7 @@ def open_values(
             walk.found.unseen[f"{path} ({what})"] = None
         return walk.opened()
 
-    if mode is Mode.RESULT:
+    if mode in RETURNED:
         return opened(Read())
     found = opened(known or Read(assumed))
     if known is not None and found.read != known:
@@ -212,9 +212,9 @@ class _Walk:
         if isinstance(x, (operator.attrgetter, operator.methodcaller)):
             self.found.add_getter(x)
         part, children = kind.open(x, self._read, mode)
-        if kind.keyed and mode is Mode.RESULT:
+        if kind.keyed and mode in RETURNED:
             children = ()
-        if mode is not Mode.RESULT and mode is not Mode.UNREAD:
+        if mode not in RETURNED and mode is not Mode.UNREAD:
             self._follow(kind, x, mode)
         below: Sequence[Mode] = modes_below(kind, part, len(children), mode, self._read)
         if self._modes and i == 0:
@@ -237,7 +237,7 @@ class _Walk:
         try:
             return kind_in_mode(x, mode)
         except RefusedError as error:
-            if not (self.outside[i] or mode in KEYS):
+            if not (self.outside[i] or mode in KEYS or mode is Mode.SHOWN):
                 raise
             self.unwatched.append((i, str(error)))
         return ITSELF
@@ -320,7 +320,7 @@ def _kind_of_untraced_array(x: Any, mode: Mode) -> Kind:
         return STATIC_ARRAY
     if mode in KEYS:
         return ITSELF
-    if mode is Mode.RESULT:
+    if mode in RETURNED:
         return ARRAY
     if isinstance(x, (Tracer, jax.Ref)):
         raise RefusedError(
@@ -336,7 +336,7 @@ def modes_below(kind: Kind, part: Any, n: int, mode: Mode, read: Read) -> list[M
     below = [mode] * passed
     if passed < n:
         below += [Mode.UNREAD if mode is Mode.UNREAD else Mode.LOOKED_AT] * (n - passed)
-        if mode is not Mode.RESULT:
+        if mode not in RETURNED:
             for k in kind.unread(part, read):
                 below[k] = Mode.UNREAD
     if mode in WITH_DATA or mode is Mode.VARYING:

@@ -18,7 +18,7 @@ def no_arrays(tool: str, leaves: Sequence[Leaf]) -> str:
     return (
         f"{tool}() found no array with a leading dimension in {_whole(leaves)}"
         f"{_table(leaves, every=True)}\n"
-        "Pass arrays in dicts, lists, tuples or classes registered with JAX."
+        "Pass arrays in dicts, lists, tuples, or objects of a class with @jnp.pytree."
     )
 
 
@@ -99,7 +99,7 @@ def sizes_disagree(tool: str, first: str, second: str) -> str:
 def unstackable(name: str, result: str, kind: str, why: str) -> str:
     return (
         f"{name}() returned a {kind} for {result}, {why}.\n"
-        "Return arrays in dicts, lists, tuples or classes registered with JAX."
+        "Return arrays in dicts, lists, tuples, or objects of a class with @jnp.pytree."
     )
 
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._errors import BatchError
+from .._trees import advice
 from .._values import is_array, is_array_data, number_key, path_name
 from ._marks import is_mark, ordered_as
 
@@ -184,11 +185,13 @@ def _other_structure(first: Any, tree: Any, n: int) -> str:
 
 def _other_setting(path: str, first: Any, value: Any, n: int) -> str:
     place = path.removeprefix("tree")
-    return (
-        f"stack_trees() got two settings for one place: trees[0]{place} is {first!r}, "
-        f"trees[{n}]{place} is {value!r}.\n"
+    remedy = advice(value) or (
         "A batch has one value for each setting. If it is a number that may differ, "
         f"make it an array in each tree: jnp.asarray(trees[{n}]{place})"
+    )
+    return (
+        f"stack_trees() got two settings for one place: trees[0]{place} is {first!r}, "
+        f"trees[{n}]{place} is {value!r}.\n{remedy}"
     )
 
 

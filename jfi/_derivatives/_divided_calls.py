@@ -8,8 +8,10 @@ from typing import Any
 
 import jax
 
+from .._errors import DerivativeError
 from .._random.traced import as_outside
-from .._values import Rest, is_differentiable, partition
+from .._trees import advice
+from .._values import Rest, function_name, is_differentiable, partition
 from ._leaves import all_differentiable, blank
 from ._matching import Target
 from ._messages import check_function, traced_as
@@ -32,6 +34,17 @@ class DividedCall:
         if not all_differentiable(args):
             floats, self._rest = partition(args, is_differentiable)
             self.floats = tuple(floats)
+
+    def refuse_nothing(self, tool: str) -> None:
+        """Raise if the only arrays are in objects, whose classes JAX does not know."""
+        if self._rest is None or any(self._rest.is_taken):
+            return
+        for leaf in self._rest.others:
+            if text := advice(leaf):
+                raise DerivativeError(
+                    f"{tool}() of {function_name(self._fun)}() has nothing to "
+                    f"differentiate: it got a {type(leaf).__name__}. {text}"
+                )
 
     @property
     def is_whole(self) -> bool:

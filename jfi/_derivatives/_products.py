@@ -72,9 +72,11 @@ def vjp(
 
     Raises:
         TangentError: A cotangent does not fit the value; the text names the place.
+        DerivativeError: The only arrays are in objects of a class that is no tree.
     """
     how = check_nondiff(nondiff)
     call = DividedCall(fun, primals, has_aux=has_aux)
+    call.refuse_nothing("vjp")
     transform: Any = jax.vjp
     values, pull, carried = differentiate(
         transform, call.of_floats(), *call.floats, has_aux=True
@@ -261,6 +263,7 @@ def linearize(
     """
     how = check_nondiff(nondiff)
     call = DividedCall(fun, primals, has_aux=has_aux)
+    call.refuse_nothing("linearize")
     transform: Any = jax.linearize
     values, push, carried = differentiate(
         transform, call.of_floats(), *call.floats, has_aux=True

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from html import escape
 from typing import Any, NamedTuple
 
@@ -40,10 +41,13 @@ class Summary(NamedTuple):
     Attributes:
         name: The class of the object.
         arrays: A row for each array; one that is met twice has one row.
+        unopened: What `autojit` can't open, and nobody has looked into: its path, and
+            what it is.
     """
 
     name: str
     arrays: tuple[ArrayRow, ...]
+    unopened: tuple[str, ...] = ()
 
     @property
     def nbytes(self) -> int:
@@ -64,8 +68,8 @@ class Summary(NamedTuple):
         return tuple(row.path for row in self.arrays if row.dtype == "float64")
 
     def __repr__(self) -> str:
-        lines = [_headline(self), *aligned_lines([_COLUMNS, *_cells(self)])]
-        return "\n".join(lines if self.arrays else lines[:1])
+        table = aligned_lines([_COLUMNS, *_cells(self)]) if self.arrays else ()
+        return "\n".join([_headline(self), *table])
 
     def _repr_html_(self) -> str:
         table = html_table(_COLUMNS, _cells(self))
@@ -87,24 +91,42 @@ def summary(tree: object) -> Summary:
         w          (2, 3)  float32  24 B  cpu:0
 
     Args:
-        tree: Anything that `autojit` opens: objects of any class, their containers,
-            and what their functions have captured.
+        tree: Anything: objects of any class, their containers, NumPy's arrays of
+            objects, and what functions have captured.
 
     Returns:
         The summary, which is printed as a table, and has it as data.
-
-    Raises:
-        AutoJitError: It holds what can't be opened; the message has its path.
     """
-    opened = open_values((tree,), lambda: ["summary", "tree"], mode=Mode.RESULT)
     found: dict[int, ArrayRow] = {}
-    names = paths(opened.graph, opened.objects, ["tree"])
-    for path, x in zip(names, opened.objects, strict=True):
-        if has_dtype(x) and not isinstance(x, np.generic):
-            name = path.removeprefix("tree").removeprefix(".") or type(x).__name__
-            found.setdefault(id(x), _row(name, x))
+    unopened = tuple(_list_arrays(tree, _ROOT, found))
     rows = sorted(found.values(), key=lambda row: _in_order(row.path))
-    return Summary(type(tree).__name__, tuple(rows))
+    return Summary(type(tree).__name__, tuple(rows), unopened)
+
+
+_ROOT = "tree"
+
+
+def _list_arrays(tree: object, root: str, found: dict[int, ArrayRow]) -> Iterator[str]:
+    """Add the arrays in an object to what was found; yield what can't be opened."""
+    opened = open_values((tree,), lambda: [root], mode=Mode.SHOWN)
+    names = paths(opened.graph, opened.objects, [root])
+    for path, x in zip(names, opened.objects, strict=True):
+        if not has_dtype(x) or isinstance(x, np.generic) or id(x) in found:
+            continue
+        found[id(x)] = _row(_below_root(path) or type(x).__name__, x)
+        if isinstance(x, np.ndarray) and x.dtype.kind == "O":
+            yield from _list_arrays(x.tolist(), path, found)
+    for text in opened.read.unseen:
+        if not text.endswith(f"({_OF_OBJECTS})"):
+            yield _below_root(text).lstrip()
+
+
+def _below_root(path: str) -> str:
+    """A path as the user writes it behind the name of the whole."""
+    return path.removeprefix(_ROOT).removeprefix(".")
+
+
+_OF_OBJECTS = "a NumPy array of Python objects"
 
 
 _COLUMNS = ("array", "shape", "dtype", "size", "on")
@@ -133,6 +155,8 @@ def _headline(found: Summary) -> str:
     text += of_bytes(found.nbytes)
     if counted:
         text += f"; {counted}"
+    if found.unopened:
+        text += f"\nnot opened: {', '.join(found.unopened)}"
     if found.wide:
         text += f"\nfloat64 among narrower floats: {', '.join(found.wide)}"
     return text

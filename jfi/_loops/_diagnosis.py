@@ -101,6 +101,11 @@ def explained_fori(body_fun: Any, lower: Any, init_val: Any) -> Any:
     return _explained(explain)
 
 
+def explained_arrays(loop: str, tree: Any, root: str) -> Any:
+    """Tell which leaf of the arguments is no array."""
+    return _explained(lambda: check_arrays(loop, tree, root))
+
+
 def explained_branches(
     what: str, names: Sequence[str], functions: Sequence[Any], operands: Sequence[Any]
 ) -> Any:

@@ -26,10 +26,12 @@ from .._random.traced._own_stream import (
     with_own_stream,
 )
 from .._random.traced._rows import RowDraws
+from .._trees import add_advice
 from .._values import function_name
 from . import _carrying
 from ._branches import branch_result
 from ._diagnosis import (
+    explained_arrays,
     explained_branches,
     explained_fori,
     explained_scan,
@@ -144,9 +146,10 @@ def _is_scalar(x: Any, kind: Any) -> bool:
 
 def map(functions: tuple[Any], xs: Any, batch_size: Any) -> Any:
     (f,) = functions
-    if batch_size is None:
-        return _carrying.map(f, xs)
-    return with_own_stream(functools.partial(_map_in_batches, f, xs, batch_size))
+    with explained_arrays("map", xs, "xs"):
+        if batch_size is None:
+            return _carrying.map(f, xs)
+        return with_own_stream(functools.partial(_map_in_batches, f, xs, batch_size))
 
 
 def _map_in_batches(f: Any, xs: Any, batch_size: int, keys: Keys | None) -> Any:
@@ -160,7 +163,8 @@ def _map_in_batches(f: Any, xs: Any, batch_size: int, keys: Keys | None) -> Any:
 
 def associative_scan(functions: tuple[Any], elems: Any, reverse: Any, axis: Any) -> Any:
     fn = functools.partial(as_outside, functions[0])
-    return differentiate(lax.associative_scan, fn, elems, reverse, axis)
+    with explained_arrays("associative_scan", elems, "elems"):
+        return differentiate(lax.associative_scan, fn, elems, reverse, axis)
 
 
 def checkpoint(functions: tuple[Any], data: Any, static: Any, options: Any) -> Any:
@@ -175,6 +179,9 @@ def checkpoint(functions: tuple[Any], data: Any, static: Any, options: Any) -> A
 
     if setting("jax_disable_jit"):  # JAX traces it all the same
         return of_data(data)
-    return _carrying.checkpoint(
-        functools.partial(jax.checkpoint, **options), of_data, data
-    )
+    transform = functools.partial(jax.checkpoint, **options)
+    try:
+        return _carrying.checkpoint(transform, of_data, data)
+    except TypeError as error:
+        add_advice(error, data)
+        raise

@@ -76,7 +76,7 @@ class OwnStream:
             state = self.get_rng_state()
         except RandomError:  # inside a transformation nobody knows how far it is
             return f"<{name} of {self.stream.impl} keys>"
-        return f"<{name} of key {state['key']}, {state['count']} drawn>"
+        return f"<{name} of {' '.join(_beginning(state))}, {state['count']} drawn>"
 
     def _repr_html_(self) -> str:
         try:
@@ -85,7 +85,7 @@ class OwnStream:
             facts = [("keys", self.stream.impl)]
         else:
             drawn = f"{state['count']} draws"
-            facts = [("key", str(state["key"])), ("stands after", drawn)]
+            facts = [_beginning(state), ("stands after", drawn)]
         return html_facts(type(self).__name__, facts)
 
     def __getstate__(self) -> RngState:
@@ -98,6 +98,14 @@ class OwnStream:
     next_key: Final = _like(_torch_random.next_key)
     make_random_key: Final = _like(_torch_random.make_random_key)
     make_random_keys: Final = _like(_torch_random.make_random_keys)
+
+
+def _beginning(state: RngState) -> tuple[str, str]:
+    """What to make the same stream of: a seed, if there is a short one."""
+    high, *low = state["key"]
+    if len(low) == 1 and high == 0:
+        return "seed", str(low[0])
+    return "key", str(state["key"])
 
 
 class Generator(OwnStream):

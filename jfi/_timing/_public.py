@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import jax
 
 from .._advice import hiding_frames
+from .._jax_internals import on_compiled
 from .._random._seeding import fork_rng
 from .._values import function_name, is_tracer
 from ._rounds import one_round, wall_clock
@@ -17,6 +18,7 @@ from ._waiting import refuse_what_does_not_run, waiting
 
 _ROUND = 2e-3  # seconds that one way takes in a round: the clock is exact enough
 _LEAST = 5  # rounds, however long they take
+_LATE = 3  # rounds that are left out since something was compiled in them
 
 
 class Timing(NamedTuple):
@@ -68,7 +70,9 @@ def timeit(
     The function is called a few times first, which compiles it. Each timed call waits
     until its results are there: JAX returns before that. A second function is timed
     side by side with the first, in random order, so that a noisy machine is fair to
-    both. Random draws of jfi in the calls do not count: the stream stays where it is.
+    both. A round in which something is compiled is left out, up to the third. Draws
+    from jfi's stream do not count: it stays where it is. A generator that is an object
+    of your own goes on, as all else does that the calls change.
 
     Example:
         >>> import jfi as jnp
@@ -92,7 +96,8 @@ def timeit(
 
     Raises:
         TypeError: It is called inside a JAX transformation, where nothing runs; or a
-            function is asynchronous or a generator function, whose calls run nothing.
+            function is none, or asynchronous or a generator function, whose calls run
+            nothing; or it donates an argument, which is gone after one call.
     """
     if any(map(is_tracer, jax.tree.leaves((args, kwargs)))):
         raise TypeError(
@@ -104,7 +109,8 @@ def timeit(
         refuse_what_does_not_run(function)
 
     def way(function: Callable[..., object]) -> Callable[[], object]:
-        wait = waiting(function, (args, kwargs), function(*args, **kwargs))
+        result = _first_call(function, args, kwargs)
+        wait = waiting(function, (args, kwargs), result)
         return lambda: wait(function(*args, **kwargs))
 
     with fork_rng():
@@ -121,9 +127,39 @@ def timeit(
     return timing
 
 
+def _first_call(
+    function: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> object:
+    try:
+        result = function(*args, **kwargs)
+    except Exception as error:
+        if args and callable(args[0]):
+            other = function_name(args[0])
+            error.add_note(f"To time {other}() beside the first: timeit(f, versus=g)")
+        raise
+    leaves = jax.tree.leaves((args, kwargs))
+    if any(isinstance(leaf, jax.Array) and leaf.is_deleted() for leaf in leaves):
+        raise TypeError(
+            f"timeit() calls {function_name(function)}() many times, and it donates an "
+            "argument, which is gone after the first call. Leave donate out to time it."
+        )
+    return result
+
+
+class _Compiled:
+    """How many programs were compiled in this process since somebody asked."""
+
+    programs = 0
+
+    @classmethod
+    def count(cls, _seconds: float) -> None:
+        cls.programs += 1
+
+
 def _measured(
     ways: dict[str, Callable[[], object]], seconds: float
 ) -> list[dict[str, float]]:
+    on_compiled(_Compiled.count)
     for _ in range(
         2
     ):  # autojit compiles its fast way at the second call: one was before
@@ -133,8 +169,15 @@ def _measured(
     calls = math.ceil(_ROUND / max(slowest, 1e-9))
     end = time.perf_counter() + seconds
     found: list[dict[str, float]] = []
+    late = 0
     while len(found) < _LEAST or time.perf_counter() < end:
-        found.append(one_round(ways, calls))
+        before = _Compiled.programs
+        measured = one_round(ways, calls)
+        # Draws of one kind are compiled once more after some, many at once.
+        if _Compiled.programs > before and late < _LATE:
+            late += 1
+            continue
+        found.append(measured)
     return found
 
 
@@ -145,7 +188,8 @@ def _line(name: str, seconds: tuple[float, ...]) -> str:
         (f, u) for f, u in ((1e9, "ns"), (1e6, "us"), (1e3, "ms"), (1, "s"))
         if middle * f < 1000 or u == "s"
     )  # fmt: skip
-    shown = [f"{x * factor:.3g}" for x in (middle, low, high)]
+    scaled = (x * factor for x in (middle, low, high))
+    shown = [f"{x:.3g}" if x < 999 else f"{x:.0f}" for x in scaled]
     return (
         f"{name}: {shown[0]} {unit} ({shown[1]} to {shown[2]}), {len(seconds)} rounds"
     )

@@ -9,12 +9,18 @@ import jax
 from .._values import attributes_of, function_name, is_library
 
 
-def refuse_what_does_not_run(fn: Callable[..., object]) -> None:
-    """Refuse functions whose calls return at once, and run later.
+def refuse_what_does_not_run(fn: object) -> None:
+    """Refuse what is no function, and functions whose calls run nothing yet.
 
     Raises:
-        TypeError: It is a generator function or asynchronous.
+        TypeError: It is no function, or a generator function, or asynchronous.
     """
+    if not callable(fn):
+        kind = "an array" if isinstance(fn, jax.Array) else f"{fn!r:.40}"
+        raise TypeError(
+            f"timeit() got {kind}, which is no function. Write the function and its "
+            "arguments apart, as in timeit(jnp.sin, x), or timeit(lambda: ...)."
+        )
     inner = inspect.unwrap(fn)
     if inspect.iscoroutinefunction(inner) or inspect.isasyncgenfunction(inner):
         kind, remedy = "asynchronous", f"lambda: asyncio.run({function_name(fn)}())"

@@ -22,6 +22,7 @@ from .._advice import hiding_frames
 from .._jit import _function as _jit
 from .._random.traced._own_stream import Function
 from .._random.traced._rows import Randomness
+from .._trees import add_advice
 from . import _vmap
 
 
@@ -50,7 +51,11 @@ def eval_shape(fun: Any, *args: Any, **kwargs: Any) -> Any:
         return fun.eval_shape(*args, **kwargs)
     if hasattr(fun, "lower"):  # compiled: some of its arguments may be static
         return jax.eval_shape(fun, *args, **kwargs)
-    return jit(fun).eval_shape(*args, **kwargs)  # `jit(fun)` finds this trace
+    try:
+        return jit(fun).eval_shape(*args, **kwargs)  # `jit(fun)` finds this trace
+    except TypeError as error:
+        add_advice(error, (args, kwargs))
+        raise
 
 
 @functools.wraps(jax.vmap)

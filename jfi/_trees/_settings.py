@@ -56,6 +56,20 @@ class Settings(NamedTuple):
 _MARK = "_jfi_children"
 
 
+class _Placed:
+    """The same in a slot, where an object has no room for the mark.
+
+    Reading the attribute shows it, where one would read an axis or a mask. None stays:
+    in a slot it is a child without leaves, also where it is a setting.
+    """
+
+    def __init__(self, value: object, places: Any) -> None:
+        self.value, self.places = value, places
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
 def divided(
     x: object, data: Iterable[str] | None = None, *, is_sorted: bool = False
 ) -> tuple[dict[str, Any], Settings]:
@@ -68,7 +82,7 @@ def divided(
         is_sorted: Whether objects whose attributes were set in another order are alike.
     """
     attributes = attributes_of(x)
-    marked: Mapping[str, Any] = attributes.pop(_MARK, {})
+    marked = _marks(x, attributes)
     if is_sorted:
         attributes = dict(sorted(attributes.items()))
     children: dict[str, Any] = {}
@@ -97,6 +111,20 @@ def divided(
         if taken:
             children[name] = tuple(taken)
     return children, Settings(tuple(attributes), frozenset(whole), tuple(rests))
+
+
+def _marks(x: object, attributes: dict[str, Any]) -> Mapping[str, Any]:
+    """What is marked in an object; its attributes come to be what the marks hold."""
+    if type(x).__dictoffset__:
+        marked: Mapping[str, Any] = attributes.pop(_MARK, {})
+        return marked
+    found: dict[str, Any] = {}
+    for name, value in attributes.items():
+        if value is None:
+            found[name] = None
+        elif type(value) is _Placed:
+            attributes[name], found[name] = value.value, value.places
+    return found
 
 
 class _Open(threading.local):
@@ -155,6 +183,10 @@ def put_together(cls: type, settings: Settings, children: Iterable[Any]) -> Any:
         attributes[name] = value
     if marks and cls.__dictoffset__:
         attributes[_MARK] = marks
+    elif marks:
+        for name, places in marks.items():
+            if attributes[name] is not None:
+                attributes[name] = _Placed(attributes[name], places)
     set_attributes(found, attributes)  # below the `__setattr__` of a frozen dataclass
     return found
 
