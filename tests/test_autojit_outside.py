@@ -540,6 +540,49 @@ def test_what_operators_read_by_name(monkeypatch):
         assert gets(2.0) == 2 * rate
 
 
+class Level:
+    __match_args__ = ("rate",)
+
+    @property
+    def rate(self):
+        return RATE
+
+
+@jax.tree_util.register_pytree_node_class
+class Scaled:
+    def __init__(self, x):
+        self.x = x
+
+    def tree_flatten(self):
+        return (self.x * RATE,), None
+
+    @classmethod
+    def tree_unflatten(cls, _, children):
+        return cls(*children)
+
+
+def test_what_is_read_by_names_that_stand_elsewhere(monkeypatch):
+    def run(x):
+        match Level():
+            case Level(rate):
+                first = rate * x
+        (second,) = jax.tree.leaves(Scaled(x))
+        return first, second, x * operator.attrgetter("own.rate")(RATES)
+
+    f = jfi.autojit(run)
+    for rate in (1.0, 1.0, 2.0, 3.0):
+        monkeypatch.setitem(globals(), "RATE", rate)
+        monkeypatch.setattr(RATES.own, "rate", rate)
+        assert list(map(float, f(1.0))) == [rate] * 3
+
+
+def test_a_method_of_a_text_is_a_setting():
+    f = jfi.autojit(lambda show, x: (show(2), x))
+    for text in ("a{}", "b{}", "a" + "{}"):
+        assert f(text.format, 1.0)[0] == text.format(2)
+    assert f.cache_info().traces == 2
+
+
 def test_what_a_module_answers_by_its_getattr(monkeypatch):
     module = types.ModuleType("jfi_case_lazy")
     exec("k = 1\ndef __getattr__(name): return k", vars(module))

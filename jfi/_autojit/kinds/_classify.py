@@ -87,6 +87,7 @@ CELL = functions.CellKind()
 VARIABLES = outside.VariablesKind()
 MODULE = outside.ModuleKind()
 TEXTUAL = kinds.ConstantKind(lambda x: (type(x), x, repr(x)))  # Decimal: 1.0, 1.00
+TEXT_METHOD = kinds.ConstantKind(lambda x: (typed_key(x.__self__), x.__name__))
 OF_USERS_CLASS = kinds.OfUsersClassKind(typed_key)
 SENTINEL = kinds.SentinelKind()
 REMEMBERING = remembering.RememberingKind()
@@ -262,6 +263,8 @@ def _kind_of_builtin(x: Any) -> kinds.Kind:
     owner = x.__self__
     if owner is None or isinstance(owner, (types.ModuleType, type)):
         return ITSELF
+    if type(owner) in (str, bytes):
+        return TEXT_METHOD
     raise kinds.RefusedError(
         f"a method of a {type(owner).__name__} for {{path}}, which may change unseen.\n"
         f"Pass the {type(owner).__name__} itself and call the method inside."
