@@ -540,6 +540,49 @@ def test_what_operators_read_by_name(monkeypatch):
         assert gets(2.0) == 2 * rate
 
 
+class Level:
+    __match_args__ = ("rate",)
+
+    @property
+    def rate(self):
+        return RATE
+
+
+@jax.tree_util.register_pytree_node_class
+class Scaled:
+    def __init__(self, x):
+        self.x = x
+
+    def tree_flatten(self):
+        return (self.x * RATE,), None
+
+    @classmethod
+    def tree_unflatten(cls, _, children):
+        return cls(*children)
+
+
+def test_what_is_read_by_names_that_stand_elsewhere(monkeypatch):
+    def run(x):
+        match Level():
+            case Level(rate):
+                first = rate * x
+        (second,) = jax.tree.leaves(Scaled(x))
+        return first, second, x * operator.attrgetter("own.rate")(RATES)
+
+    f = jfi.autojit(run)
+    for rate in (1.0, 1.0, 2.0, 3.0):
+        monkeypatch.setitem(globals(), "RATE", rate)
+        monkeypatch.setattr(RATES.own, "rate", rate)
+        assert list(map(float, f(1.0))) == [rate] * 3
+
+
+def test_a_method_of_a_text_is_a_setting():
+    f = jfi.autojit(lambda show, x: (show(2), x))
+    for text in ("a{}", "b{}", "a" + "{}"):
+        assert f(text.format, 1.0)[0] == text.format(2)
+    assert f.cache_info().traces == 2
+
+
 def test_what_a_module_answers_by_its_getattr(monkeypatch):
     module = types.ModuleType("jfi_case_lazy")
     exec("k = 1\ndef __getattr__(name): return k", vars(module))
@@ -548,3 +591,97 @@ def test_what_a_module_answers_by_its_getattr(monkeypatch):
     for k in (1, 2, 3):
         module.k = k
         assert f(2.0) == 2 * k
+
+
+def test_what_members_of_enums_read(script):
+    source = """
+import enum
+GAIN = 1.0
+def scaled(x): return GAIN * x
+class Act(enum.Enum):
+    PLAIN = "plain"
+    DOUBLE = "double"
+    def __call__(self, x): return GAIN * x if self is type(self).PLAIN else 2 * GAIN * x
+    @property
+    def gain(self): return GAIN
+class Rule(enum.Enum):
+    SCALED = (scaled, [1.0])
+class Planet(enum.Enum):
+    EARTH = 2.0
+    def __init__(self, mass): self.mass = mass
+    def weight(self, x): return self.mass * x
+class Model:
+    act = Act.PLAIN
+    def __init__(self): self.own = Act.DOUBLE
+    {tool}
+    def run(self, x): return self.act(x) + 10 * self.own(x)
+{tool}
+def acting(x, act, acts): return act(x) + 10 * acts["a"][0](x) + 100 * act.gain * x
+{tool}
+def ruled(x, rule): return rule.value[0](x) * rule.value[1][0]
+{tool}
+def weighed(x, planet): return planet.weight(x)
+def call():
+    acts = {{"a": [Act.DOUBLE]}}
+    yield acting(1.0, Act.PLAIN, acts)
+    yield ruled(1.0, Rule.SCALED)
+    yield weighed(1.0, Planet.EARTH)
+    yield Model().run(1.0)
+"""
+    changes = (
+        "pass",
+        "pass",
+        "GAIN = 3.0",
+        "Rule.SCALED.value[1][0] = 5.0",
+        "Planet.EARTH.mass = 7.0",
+        "Act.__call__ = lambda self, x: GAIN * x + 0.5",
+    )
+    found = []
+    for tool in ("", "@jfi.autojit"):
+        names = script(source.format(tool=tool))
+        for change in changes:
+            exec(change, names)
+            found.append(list(map(float, names["call"]())))
+    assert found[: len(changes)] == found[len(changes) :]
+
+
+def test_what_functions_read_under_decorators_of_libraries(script):
+    names = script("""
+import contextlib
+import jax
+GAIN, FLAGS = 1.0, {"on": True}
+@contextlib.contextmanager
+def gained(): yield GAIN
+@contextlib.contextmanager
+def switched_off():
+    FLAGS["on"] = False
+    try: yield
+    finally: FLAGS["on"] = True
+@jax.vmap
+def by_jax(x): return GAIN * x
+@jax.grad
+def slope(x): return GAIN * x
+@jax.custom_jvp
+def ruled(x): return GAIN * x
+ruled.defjvp(lambda x, dx: (ruled(*x), 2 * GAIN * dx[0]))
+@jfi.vmap
+def by_jfi(x): return GAIN * x
+def switch(x): return x if FLAGS["on"] else 100 * x
+class Model:
+    @contextlib.contextmanager
+    def gained(self): yield GAIN
+model = Model()
+@jfi.autojit
+def run(x):
+    with gained() as gain, model.gained() as same, switched_off():
+        off = switch(x)
+    rows = jfi.stack([x, x])
+    slopes = slope(x), jax.grad(ruled)(x)
+    return gain, same, off, switch(x), by_jax(rows), by_jfi(rows), ruled(x), *slopes
+""")
+    for gain in (1.0, 1.0, 2.0, 3.0):
+        names["GAIN"] = gain
+        found = [np.asarray(y).tolist() for y in names["run"](1.0)]
+        g = gain
+        assert found == [g, g, 100, 1, [g, g], [g, g], g, g, 2 * g]
+        assert names["FLAGS"] == {"on": True}

@@ -80,6 +80,7 @@ def test_the_default_dtype_and_an_explicit_one(name, x64):
         (lambda: jnp.full_like(np.float64(1), 3), "float64"),
         (lambda: jnp.empty_like(jnp.zeros(2, "float16")), "float16"),
         (lambda: jnp.full_like(jnp.zeros(2), 3, dtype="int8"), "int8"),
+        (lambda: jnp.full_like(jnp.zeros(2, "uint32"), 2**32 - 1), "uint32"),
     ],
 )
 def test_created_floats_follow_the_default_and_data_keep_their_dtype(make, dtype):

@@ -160,7 +160,7 @@ def full_like(
     of_result = dtype or getattr(a, "dtype", None)
     if of_result is None or jnp.issubdtype(of_result, np.integer):
         known = np.asarray(fill_value) if type(fill_value) is int else fill_value
-        refuse_wide_integers(known, "full_like")
+        refuse_wide_integers(known, "full_like", of_result)
     if is_narrowed(fill_value):
         fill_value = narrowed(fill_value, of_result, "full_like")
     return plain.full_like(

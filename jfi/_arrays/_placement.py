@@ -80,13 +80,20 @@ def _is_wrapped(data: Any) -> bool:
     return hasattr(cls, "__array__") and not hasattr(cls, "__jax_array__")
 
 
-def refuse_wide_integers(data: Any, caller: str) -> None:
-    """Refuse integers of NumPy's that would wrap around where there are 32 bits."""
+def refuse_wide_integers(data: Any, caller: str, dtype: DTypeLike = None) -> None:
+    """Refuse integers of NumPy's that would wrap around where there are 32 bits.
+
+    Args:
+        data: What has the integers.
+        caller: The function that was given them.
+        dtype: The dtype of the result, if it is known: uint32 holds more than int32.
+    """
     if not is_narrowed(data) or data.dtype.kind not in "iu" or not data.size:
         return
     narrow = jax.dtypes.canonicalize_dtype(data.dtype)
     least, most = int(data.min()), int(data.max())
-    if least < np.iinfo(narrow).min or most > np.iinfo(narrow).max:
+    held = [np.iinfo(narrow), *([] if dtype is None else [np.iinfo(dtype)])]
+    if not any(limits.min <= least and most <= limits.max for limits in held):
         raise DefaultsError(
             f"{caller}() got {data.dtype.name} data from {least} to {most}, which "
             f"{narrow.name} can't hold, and this is the 32-bit world. "

@@ -32,6 +32,8 @@ _ALL_ATTRIBUTES = frozenset(
 _MAKING = frozenset(
     ("__init__", "__init_subclass__", "__new__", "__post_init__", "__set_name__")
 )
+# Called by JAX where it takes an object apart as a tree.
+_TREES = frozenset(("tree_flatten", "tree_flatten_with_keys", "tree_unflatten"))
 # Called where an object is written as text.
 _SHOWING = frozenset(("__format__", "__repr__", "__str__"))
 _SHOWS = frozenset(("ascii", "format", "print", "repr", "str"))
@@ -136,6 +138,9 @@ class Read:
             return cls in self.made
         special = name.startswith("__") and name.endswith("__") and name != "__del__"
         if name in self.attributes or (special and name not in _SHOWING):
+            return True
+        by_place = "__match_args__" in self.attributes  # `case Point(x)`
+        if name in _TREES or (by_place and name in getattr(cls, "__match_args__", ())):
             return True
         # `getattr(self, self.mode)`, or `getattr(self, "step_" + mode)`.
         return any(name.startswith(text) or name.endswith(text) for text in self.texts)

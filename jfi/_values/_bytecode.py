@@ -54,13 +54,15 @@ def references(code: CodeType) -> References:
     chains: list[tuple[str, ...]] = []
     imports: list[str] = []
     written: list[str] = []
-    attributes = {text for text in _texts(code) if text.isidentifier()}
+    attributes = {part for text in _texts(code) for part in _names_in(text)}
     open_chain: tuple[str, ...] = ()
     for step in dis.get_instructions(code):
         if step.opname in _NAMES_ATTRIBUTE:
             attributes.add(step.argval)
         elif step.opname in _WRITES_GLOBAL:
             written.append(step.argval)
+        elif step.opname == "MATCH_CLASS" and step.argval:  # `case Point(x)`
+            attributes.add("__match_args__")
         elif step.opname in _FORMATS:
             attributes |= {"__format__", "__repr__", "__str__"}
         if step.opname in _READS_ATTRIBUTE and open_chain:
@@ -98,6 +100,12 @@ def _texts(code: CodeType) -> Iterator[str]:
         for text in value if isinstance(value, tuple) else (value,):
             if isinstance(text, str):
                 yield text
+
+
+def _names_in(text: str) -> list[str]:
+    """The attributes that a text names, as in `attrgetter("own.rate")`."""
+    parts = text.split(".")
+    return parts if all(map(str.isidentifier, parts)) else []
 
 
 @functools.lru_cache(maxsize=4096)

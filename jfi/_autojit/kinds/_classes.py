@@ -59,7 +59,7 @@ class ClassKind(Kind):
     def functions(self, x: Any, read: Read) -> Iterable[types.FunctionType]:
         for (_, name), value in class_data(x).items():
             if read.follows(name, x):
-                yield from _functions_behind(value)
+                yield from functions_behind(value)
 
     def unread(self, part: Any, read: Read) -> Collection[int]:
         return [
@@ -80,7 +80,7 @@ class ClassKind(Kind):
                 continue
             if _is_function_of_library(key[0], value):
                 continue
-            functions = _functions_behind(value)
+            functions = functions_behind(value)
             # A dataclass makes `__repr__` with a closure: slow to look at each time.
             if functions and (
                 key[1] == "__repr__" or all(_is_plain(f, x.__mro__) for f in functions)
@@ -101,7 +101,7 @@ class ClassKind(Kind):
         plain = [
             (base, name, type(value), [(f.__code__, f.__defaults__) for f in functions])
             for (base, name), value in sorted(class_data(cls).items(), key=_by_name)
-            if (functions := _functions_behind(value))
+            if (functions := functions_behind(value))
             and (base, name) not in names
             and not _is_function_of_library(base, value)
         ]
@@ -183,7 +183,7 @@ class ClassKind(Kind):
                 found.append(functools.partial(map, attributes.get, own))
         for (base, _), value in class_data(x).items():
             if not _is_function_of_library(base, value):
-                for function in _functions_behind(value):
+                for function in functions_behind(value):
                     found.append(functools.partial(_CODE, function))
         return Watches(sized=sized, calls=found)
 
@@ -244,7 +244,7 @@ def has_come(
 
 def is_same_copy(cls: type, name: str, one: Any, two: Any) -> bool:
     """Whether two attributes of a class are copies of the same plain functions."""
-    functions = [*_functions_behind(one), *_functions_behind(two)]
+    functions = [*functions_behind(one), *functions_behind(two)]
     plain = all(name == "__repr__" or _is_plain(f, cls.__mro__) for f in functions)
     return bool(functions) and plain and of_copies([one]) == of_copies([two])
 
@@ -305,7 +305,7 @@ def _is_function_of_library(base: type, value: Any) -> bool:
     """
     if is_user_module(base.__module__):
         return False
-    functions = _functions_behind(value)
+    functions = functions_behind(value)
     return bool(functions) and not any(map(is_user_function, functions))
 
 
@@ -316,7 +316,7 @@ def _guard_plain(
         attribute = f"{source.constant(base)}.__dict__[{key!r}]"
         source.require(f"{attribute} is {source.constant(value)}")
     # Editors that reload a module replace the code of its functions in place.
-    for function in _functions_behind(value):
+    for function in functions_behind(value):
         name = source.constant(function)
         source.require(
             f"{name}.__code__ is {source.constant(function.__code__)} and "
@@ -324,7 +324,7 @@ def _guard_plain(
         )
 
 
-def _functions_behind(value: Any) -> list[types.FunctionType]:
+def functions_behind(value: Any) -> list[types.FunctionType]:
     """What a function, property, class method or static method calls; else nothing."""
     found = list(map(plain_function, _held_by(value)))
     if all(isinstance(f, types.FunctionType) for f in found):
@@ -352,7 +352,7 @@ def of_copies(plain: Iterable[Any]) -> tuple[Any, ...]:
     """
     found: list[Any] = []
     for value in plain:
-        functions = _functions_behind(value)
+        functions = functions_behind(value)
         if functions and all(copied_module(f.__globals__) for f in functions):
             options = (f.__dict__[AutojitMark.ATTRIBUTE].fill for f in _held_by(value)
                        if is_autojitted(f))  # fmt: skip

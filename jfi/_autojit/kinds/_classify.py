@@ -39,6 +39,7 @@ from . import (
     _classes as classes,
     _containers as containers,
     _dispatch as dispatch,
+    _enums as enums,
     _flax as flax,
     _functions as functions,
     _known_arrays as known,
@@ -47,7 +48,7 @@ from . import (
     _variables as outside,
     _wrappers as wrappers,
 )
-from ._functools import PartialKind
+from ._functools import PartialKind, cached_property_of
 from ._refusals import contents_change, refuse_readers
 from ._signatures import SIGNATURE, is_constant_signature
 
@@ -86,16 +87,11 @@ CELL = functions.CellKind()
 VARIABLES = outside.VariablesKind()
 MODULE = outside.ModuleKind()
 TEXTUAL = kinds.ConstantKind(lambda x: (type(x), x, repr(x)))  # Decimal: 1.0, 1.00
+TEXT_METHOD = kinds.ConstantKind(lambda x: (typed_key(x.__self__), x.__name__))
 OF_USERS_CLASS = kinds.OfUsersClassKind(typed_key)
 SENTINEL = kinds.SentinelKind()
 REMEMBERING = remembering.RememberingKind()
 HASHABLE = kinds.HashableKind()
-
-
-def _cached_property(cls: type, func: Any, name: str | None) -> Any:
-    made = cls(func)
-    made.attrname = name
-    return made
 
 
 BUILTIN: dict[type, kinds.Kind] = {
@@ -130,7 +126,7 @@ BUILTIN: dict[type, kinds.Kind] = {
         [".fget", ".fset", ".fdel"],
     ),
     functools.cached_property: containers.PartsKind(  # without its lock
-        lambda p: (p.func, p.attrname), _cached_property, [".func", ".attrname"]
+        lambda p: (p.func, p.attrname), cached_property_of, [".func", ".attrname"]
     ),
     **{
         method: containers.PartsKind(
@@ -199,7 +195,7 @@ def _kind_of_value(x: Any) -> kinds.Kind | None:
     if isinstance(x, types.ModuleType):
         return MODULE if outside.is_users_module(x) else ITSELF
     if isinstance(x, enum.Enum):
-        return ITSELF
+        return enums.MEMBER if enums.holds_code(type(x)) else ITSELF
     if isinstance(x, types.FunctionType):
         return _kind_of_function(x)
     if isinstance(x, (types.BuiltinFunctionType, types.MethodWrapperType)):
@@ -209,7 +205,8 @@ def _kind_of_value(x: Any) -> kinds.Kind | None:
     if isinstance(x, LRU_CACHED):
         return _kind_of_cached(x)
     if isinstance(x, (jax.custom_jvp, jax.custom_vjp)):
-        return HASHABLE if is_named(x) else CUSTOM_RULES[type(x)]
+        of_library = is_named(x) and not is_user_module(x.__module__)
+        return HASHABLE if of_library else CUSTOM_RULES[type(x)]
     if isinstance(x, weakref.ref):
         return REFERENCE if x() is not None else ITSELF
     if is_constant_signature(x):
@@ -241,7 +238,8 @@ def _kind_of_function(fn: types.FunctionType) -> kinds.Kind:
     if fn.__dict__.get(STATIC_MARK) is fn.__code__:
         return ITSELF
     named = is_named(fn)
-    if named and not is_user_function(fn):
+    # A decorator of a library, under which the user's function has its name, does not.
+    if named and not (is_user_function(fn) or is_user_module(fn.__module__)):
         return ITSELF
     if wrappers.is_shown(fn):
         return SHOWN
@@ -265,6 +263,8 @@ def _kind_of_builtin(x: Any) -> kinds.Kind:
     owner = x.__self__
     if owner is None or isinstance(owner, (types.ModuleType, type)):
         return ITSELF
+    if type(owner) in (str, bytes):
+        return TEXT_METHOD
     raise kinds.RefusedError(
         f"a method of a {type(owner).__name__} for {{path}}, which may change unseen.\n"
         f"Pass the {type(owner).__name__} itself and call the method inside."

@@ -1,5 +1,6 @@
 """How what `functools` makes of functions is taken apart and put together again."""
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,3 +29,12 @@ class PartialKind(Kind):
         source.require(f"type({name}) is {source.constant(part)}")
         steps = (f"{name}.func", f"{name}.args", f"{name}.keywords")
         return [*steps, f"({name}.__dict__ or None)"]
+
+
+def cached_property_of(
+    cls: type["functools.cached_property[Any]"], func: Any, name: str | None
+) -> Any:
+    """A `functools.cached_property`, as a class has made it known under a name."""
+    made = cls(func)
+    made.attrname = name
+    return made
