@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._errors import BatchError
-from .._trees import advice
+from .._trees import pytree_line
 from .._values import is_array, is_array_data, number_key, path_name
 from ._marks import is_mark, ordered_as
 
@@ -185,7 +185,7 @@ def _other_structure(first: Any, tree: Any, n: int) -> str:
 
 def _other_setting(path: str, first: Any, value: Any, n: int) -> str:
     place = path.removeprefix("tree")
-    remedy = advice(value) or (
+    remedy = pytree_line(value) or (
         "A batch has one value for each setting. If it is a number that may differ, "
         f"make it an array in each tree: jnp.asarray(trees[{n}]{place})"
     )

@@ -10,7 +10,7 @@ import jax
 
 from .._errors import DerivativeError
 from .._random.traced import as_outside
-from .._trees import advice
+from .._trees import pytree_line
 from .._values import Rest, function_name, is_differentiable, partition
 from ._leaves import all_differentiable, blank
 from ._matching import Target
@@ -40,7 +40,7 @@ class DividedCall:
         if self._rest is None or any(self._rest.is_taken):
             return
         for leaf in self._rest.others:
-            if text := advice(leaf):
+            if text := pytree_line(leaf):
                 raise DerivativeError(
                     f"{tool}() of {function_name(self._fun)}() has nothing to "
                     f"differentiate: it got a {type(leaf).__name__}. {text}"

@@ -4,7 +4,7 @@ import enum
 from collections.abc import Sequence
 from typing import Any
 
-from ..._values import identity, is_user_function
+from ..._values import identity_key, is_user_function
 from ._base import Expression, IdentityKind, Source, Split
 from ._classes import class_data, functions_behind
 
@@ -16,7 +16,7 @@ class MemberKind(IdentityKind):
     is_fixed = False
 
     def split(self, x: Any) -> Split:
-        return identity(x), (type(x), x.__dict__)
+        return identity_key(x), (type(x), x.__dict__)
 
     def guard(
         self, source: Source, name: str, part: Any, n: int
@@ -31,7 +31,7 @@ MEMBER = MemberKind()
 def holds_code(cls: type[enum.Enum]) -> bool:
     """Whether members have methods of the user's, or values that may change.
 
-    All others are names and numbers, told by identity alone.
+    All others are names and numbers, told by identity_key alone.
     """
     functions = map(functions_behind, class_data(cls).values())
     if any(is_user_function(f) for found in functions for f in found):
