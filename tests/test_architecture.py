@@ -103,9 +103,25 @@ def missing_docstrings(path, tree):
         yield "says not what it holds"
 
 
+def silent_fallbacks(path, tree):
+    """Errors of every class that are dropped, without a comment that says why."""
+    lines = path.read_text().splitlines()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ExceptHandler):
+            takes_all = not node.type or ast.unparse(node.type).endswith("Exception")
+            passes_on = any(isinstance(n, ast.Raise) for n in ast.walk(node))
+            silent = takes_all and not (node.name or passes_on)
+        else:
+            silent = isinstance(node, ast.With) and "suppress(Exc" in ast.unparse(node)
+        if silent:
+            code = "\n".join(lines[node.lineno - 2 : node.end_lineno])
+            if "#" not in code and "_log." not in code:
+                yield f"line {node.lineno}: says not why errors are dropped"
+
+
 RULES = (
     misplaced_imports, private_uses, early_imports, imports_of_the_server,
-    long_functions, long_files, missing_docstrings,
+    long_functions, long_files, missing_docstrings, silent_fallbacks,
 )  # fmt: skip
 
 
@@ -223,6 +239,17 @@ def test_a_fault_is_seen(rule, code):
 def test_a_long_file_is_seen(tmp_path):
     (tmp_path / "long.py").write_text("pass\n" * 401)
     assert list(long_files(tmp_path / "long.py", None)) == ["401 lines"]
+
+
+def test_a_silent_fallback_is_seen(tmp_path):
+    for code, n in [
+        ("try:\n    x\nexcept Exception:\n    pass", 1),
+        ("try:\n    x\nexcept Exception:  # as x says\n    pass", 0),
+        ("\nwith suppress(Exception):\n    x", 1),
+    ]:
+        path = tmp_path / "module.py"
+        path.write_text(code)
+        assert len(list(silent_fallbacks(path, ast.parse(code)))) == n
 
 
 def test_the_map_names_files_that_there_are():

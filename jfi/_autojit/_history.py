@@ -25,7 +25,7 @@ OFTEN_GROWN = 3  # compilations because a list grew: the next call is one, too
 
 
 @dataclasses.dataclass
-class Compilation:
+class CompilationRecord:
     """One compilation of a function.
 
     Attributes:
@@ -47,7 +47,7 @@ class Compilation:
         return "; ".join(map(str, self.changes))
 
 
-class Explanation(Sequence[Compilation]):
+class Explanation(Sequence[CompilationRecord]):
     """The compilations of a function, oldest first; it prints as a table.
 
     Args:
@@ -55,16 +55,18 @@ class Explanation(Sequence[Compilation]):
         compilations: Its compilations.
     """
 
-    def __init__(self, function: str, compilations: Iterable[Compilation]) -> None:
+    def __init__(
+        self, function: str, compilations: Iterable[CompilationRecord]
+    ) -> None:
         self._function, self._compilations = function, tuple(compilations)
 
     def __len__(self) -> int:
         return len(self._compilations)
 
     @overload
-    def __getitem__(self, index: int) -> Compilation: ...
+    def __getitem__(self, index: int) -> CompilationRecord: ...
     @overload
-    def __getitem__(self, index: slice) -> Sequence[Compilation]: ...
+    def __getitem__(self, index: slice) -> Sequence[CompilationRecord]: ...
     def __getitem__(self, index: Any) -> Any:
         return self._compilations[index]
 
@@ -89,7 +91,7 @@ class Explanation(Sequence[Compilation]):
         ]
 
 
-def _compiling_time(compilation: Compilation) -> str:
+def _compiling_time(compilation: CompilationRecord) -> str:
     if compilation.compiling_seconds is not None:
         return f"{compilation.compiling_seconds:.3f} s"
     return compilation.compiled or "-"
@@ -136,8 +138,8 @@ class History:
         """Forget all of them."""
         with self._lock:
             self.times_cleared += 1
-            self._compilations: collections.deque[Compilation] = collections.deque(
-                maxlen=MAX_RECORDS
+            self._compilations: collections.deque[CompilationRecord] = (
+                collections.deque(maxlen=MAX_RECORDS)
             )
             self.traces: int = 0
             self._lately: collections.deque[CallDescription] = collections.deque(
@@ -168,7 +170,7 @@ class History:
     def end(self, running: "Running") -> None:
         """The body was traced."""
         seconds = time.perf_counter() - running.started
-        compilation = Compilation(running.changes, seconds)
+        compilation = CompilationRecord(running.changes, seconds)
         path, grows = self._cause(running.changes)
         beside = grows and "." in str(path)  # the body may not even use it
         often = min(self._warn_after, OFTEN_GROWN) if beside else self._warn_after
@@ -254,7 +256,7 @@ class _Here(threading.local):
         is_outermost: Whether calls of it are inside no transformation.
     """
 
-    waiting: Compilation | None = None
+    waiting: CompilationRecord | None = None
     is_outermost: bool = False
 
 
@@ -273,7 +275,7 @@ def running() -> Generator[None]:
         _here.is_outermost = before
 
 
-def _await_compiling(compilation: Compilation) -> None:
+def _await_compiling(compilation: CompilationRecord) -> None:
     """The next compilation of XLA in this thread is that of this program."""
     on_compiled(_note_seconds)
     if _here.waiting is not None:  # it was traced inside this one

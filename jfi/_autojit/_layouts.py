@@ -26,6 +26,9 @@ A function of `source` reads like this:
         out = run(a1, v5) if unusual is None else run(*unusual)
         if out.__class__ is not Outcome: return out
         return out.deliver((...))
+
+An error in a check (an attribute that is gone, a key without a hash) says that the call
+is of another form: `otherwise` opens it, and raises what is to be raised.
 """
 
 import itertools

@@ -75,16 +75,27 @@ def vjp(
         DerivativeError: The only arrays are in objects of a class that is no tree.
     """
     how = check_nondiff(nondiff)
-    call = DividedCall(fun, primals, has_aux=has_aux)
-    call.refuse_nothing("vjp")
-    transform: Any = jax.vjp
-    values, pull, carried = differentiate(
-        transform, call.of_floats(), *call.floats, has_aux=True
-    )
-    out, aux = call.returned(values, carried)
+    call, values, pull, (out, aux) = _transformed(jax.vjp, fun, primals, has_aux)
     info = _Linear(function_name(fun), call.outputs(values), call.blank_rest(), how)
     pulled = Pullback(info, pull)
     return (out, pulled, aux) if has_aux else (out, pulled)
+
+
+def _transformed(
+    transform: Any, fun: Any, primals: tuple[Any, ...], has_aux: bool
+) -> tuple[DividedCall, list[Any], Any, tuple[Any, Any]]:
+    """A call under a transformation of JAX, which sees its float leaves.
+
+    Returns:
+        The call, the floats in its value, the linear function that the transformation
+        returned, and what the call returned: the value and the auxiliary data.
+    """
+    call = DividedCall(fun, primals, has_aux=has_aux)
+    call.refuse_nothing(transform.__name__)
+    values, linear, carried = differentiate(
+        transform, call.of_floats(), *call.floats, has_aux=True
+    )
+    return call, values, linear, call.returned(values, carried)
 
 
 @dataclass(slots=True, eq=False)
@@ -262,13 +273,7 @@ def linearize(
         TangentError: A tangent does not fit its argument; the text names the place.
     """
     how = check_nondiff(nondiff)
-    call = DividedCall(fun, primals, has_aux=has_aux)
-    call.refuse_nothing("linearize")
-    transform: Any = jax.linearize
-    values, push, carried = differentiate(
-        transform, call.of_floats(), *call.floats, has_aux=True
-    )
-    out, aux = call.returned(values, carried)
+    call, _, push, (out, aux) = _transformed(jax.linearize, fun, primals, has_aux)
     info = _Linear(function_name(fun), call.inputs(), call.blank_rest_of_output(), how)
     pushed = Partial(functools.partial(_push_forward, info), push)
     return (out, pushed, aux) if has_aux else (out, pushed)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ._arrays import run_on_numpy
 from ._environment import device_in_force
-from ._places import Places
+from ._places import ProgramPlaces
 from ._records import loads
 from ._store import Store
 
@@ -42,7 +42,7 @@ class Hosted:
     """
 
     def __init__(self, folder: Path, key: str) -> None:
-        places = Places(Store(folder))
+        places = ProgramPlaces(Store(folder))
         entry = places.store.read(key)
         record = entry and loads(entry.record)
         if entry is None or record is None or record.made != "compiled":

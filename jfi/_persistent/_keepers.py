@@ -8,7 +8,7 @@ from .._autojit._keeping import ProgramOrigin, keeper_of_all
 from .._autojit.kinds._base import UnportableError
 from ._description import Describing
 from ._kept import KeptProgram
-from ._places import Places, Server
+from ._places import ProgramPlaces, Server
 from ._served import ServerLink
 from ._store import Store, default_folder
 
@@ -25,7 +25,7 @@ class StoreKeeper:
     def __init__(
         self, folder: Path, server: Server | None = None, *, announces: bool = False
     ) -> None:
-        self.places = Places(Store(folder), server, announces=announces)
+        self.places = ProgramPlaces(Store(folder), server, announces=announces)
 
     def keep(self, place: ProgramOrigin) -> KeptProgram | None:
         """What compiles the program of a place; None if it can't be kept."""

@@ -31,7 +31,7 @@ from ._asked_for import AskedFor, asked_for, form_of, kind_of_key
 from ._custom_rules import fingerprint_of_rules
 from ._description import Describing, ProgramDescription
 from ._environment import debugging
-from ._places import LEDGER, Places
+from ._places import LEDGER, ProgramPlaces
 from ._records import Record, dump_tree, load_tree
 from ._served import GoneError
 
@@ -49,7 +49,7 @@ class KeptProgram:
     """
 
     def __init__(
-        self, place: ProgramOrigin, describing: Describing, places: Places
+        self, place: ProgramOrigin, describing: Describing, places: ProgramPlaces
     ) -> None:
         self.name, self._source = place.name, place.source
         self._describing, self.places = describing, places

@@ -45,7 +45,7 @@ class Server(Protocol):
         ...
 
 
-class Places:
+class ProgramPlaces:
     """The places of one store.
 
     Args:

@@ -195,7 +195,7 @@ class NumpyCall(HostFunction):
                     values, tree = flat_result(self.on_arrays(*arrays), self.name)
             except CallbackError:
                 raise
-            except Exception as failed:
+            except Exception as failed:  # of these samples: the user gets the first
                 error = error or failed
                 continue
             values = [_own(value, arrays) for value in values]

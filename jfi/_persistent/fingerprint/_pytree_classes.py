@@ -74,7 +74,7 @@ def _describe(cls: type, blank: Any) -> Registration | None:
     names = tuple(_field_names(cls))
     try:
         paths = [path for path, _ in jax.tree_util.tree_flatten_with_path(blank)[0]]
-    except Exception:
+    except Exception:  # it needs what __init__ sets: another way may identify it
         return None
     data = tuple(
         path[0].name
