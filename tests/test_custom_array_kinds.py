@@ -237,6 +237,14 @@ def test_what_stands_for_an_array_is_one_or_stands_for_one():
             jnp.sum(Returning(answer))
 
 
+def test_functions_that_know_plain_arrays_alone_say_what_to_write():
+    for call in (jnp.random.permutation, jax.jit(lambda x: jnp.vectorize(jnp.sin)(x))):
+        with pytest.raises(TypeError) as caught:
+            call(Slotted(V))
+        note = next(n for n in caught.value.__notes__ if n.startswith("A Slotted"))
+        assert note.endswith("Pass one: jnp.materialise(x).")
+
+
 def test_override_reaches_all_names():
     f = jnp.autojit(lambda v: jnp.nn.relu(v) + jnp.relu(v) + jnp.scipy.special.erf(v))
     assert float(f(0.0)) == 0.0
