@@ -218,6 +218,33 @@ def test_single_numbers_and_what_is_refused():
         Slotted(V)[0] = 1.0
 
 
+class Returning(jnp.CustomArray):
+    def __init__(self, answer):
+        self.answer = self if answer == "self" else answer
+
+    def __jfi_array__(self):
+        return self.answer
+
+
+def test_what_stands_for_an_array_is_one_or_stands_for_one():
+    with jnp.on_materialise("allow"):
+        assert jnp.sum(Returning(Slotted(V))) == 6.0
+        assert Returning(Slotted(V)).shape == (3, 3)
+        assert float(jnp.exp(Returning(0.0))) == 1.0
+    for answer, what in ([1.0], "a list"), ("1.0", "a str"), ("self", "itself"):
+        text = rf"__jfi_array__\(\) of a Returning returned {what}, .* jnp.asarray"
+        with pytest.raises(jnp.MaterialiseError, match=text):
+            jnp.sum(Returning(answer))
+
+
+def test_functions_that_know_plain_arrays_alone_say_what_to_write():
+    for call in (jnp.random.permutation, jax.jit(lambda x: jnp.vectorize(jnp.sin)(x))):
+        with pytest.raises(TypeError) as caught:
+            call(Slotted(V))
+        note = next(n for n in caught.value.__notes__ if n.startswith("A Slotted"))
+        assert note.endswith("Pass one: jnp.materialise(x).")
+
+
 def test_override_reaches_all_names():
     f = jnp.autojit(lambda v: jnp.nn.relu(v) + jnp.relu(v) + jnp.scipy.special.erf(v))
     assert float(f(0.0)) == 0.0

@@ -216,7 +216,14 @@ class CustomArray(Operators):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         (plain,), _ = densified("asarray", (self,), {})
-        return np.array(plain, dtype) if copy else np.asarray(plain, dtype)
+        try:
+            return np.array(plain, dtype) if copy else np.asarray(plain, dtype)
+        except jax.errors.TracerArrayConversionError as error:
+            error.add_note(
+                f"A {type(self).__name__} was passed to a function that takes plain "
+                "arrays alone. Pass one: jnp.materialise(x)."
+            )
+            raise
 
     def __array_ufunc__(
         self, ufunc: np.ufunc, method: str, *inputs: Any, **named: Any

@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Mapping
 from typing import Any, Literal, ParamSpec, TypeVar
 
 import jax
+import jax.numpy as jnp
 
 from .._errors import MaterialiseError, MaterialiseWarning
 from .._values import user_level
@@ -94,17 +95,32 @@ def materialise(x: Any) -> jax.Array:
         What the first of these methods returns.
 
     Raises:
-        MaterialiseError: It has none of them.
+        MaterialiseError: It has none of them, or what they return is no array.
     """
     cls = type(x)
     for name in _METHODS:
         if hasattr(cls, name):
-            dense: jax.Array = getattr(x, name)()
-            return dense
+            return _array_of(getattr(x, name)(), x, name)
     raise MaterialiseError(
         f"a {cls.__name__} can't be made a plain array: it has no __jfi_array__(). "
         f"Write the method, or a rule: jnp.register_function({cls.__name__}, ...)."
     )
+
+
+def _array_of(found: Any, x: Any, method: str) -> jax.Array:
+    """What a method of `x` returned, if that is an array or stands for one."""
+    if type(found) not in known and is_custom(type(found)) and found is not x:
+        return materialise(found)
+    if isinstance(found, (bool, int, float, complex)):
+        return jnp.asarray(found)
+    if found is x or not hasattr(found, "dtype"):
+        what = "itself" if found is x else f"a {type(found).__name__}"
+        raise MaterialiseError(
+            f"{method}() of a {type(x).__name__} returned {what}, which is no plain "
+            "array. Return jnp.asarray(...)."
+        )
+    array: jax.Array = found
+    return array
 
 
 def densified(

@@ -151,6 +151,28 @@ def test_methods_write_and_draws_go_on(base):
     assert str(found) == str(expected)
 
 
+def test_rules_of_custom_arrays_travel_with_their_class(base):
+    class Diagonal(jnp.CustomArray):
+        def __init__(self, diagonal):
+            self.diagonal = diagonal
+
+    def fn(x, v):
+        return jnp.exp(x), x @ v
+
+    x, v = Diagonal(jnp.arange(2.0)), jnp.ones(2)
+    jnp.register_function(Diagonal, "exp", lambda x: Diagonal(jnp.exp(x.diagonal)))
+    for factor in (1.0, 2.0):  # a new rule is another program
+
+        @jnp.implements("matmul", Diagonal)
+        def matmul(x, v, factor=factor):
+            return factor * x.diagonal * v
+
+        run, before = served(fn, x, v), calls(base)
+        same(run(x, v), fn(x, v))
+        assert type(run(x, v)[0]) is Diagonal
+        assert calls(base) == before + 2
+
+
 def test_committed_arrays_stay_committed(base):
     x = jax.device_put(jnp.ones(2), jax.devices()[0])
     same(served(lambda x: x * 2, x)(x), jax.jit(lambda x: x * 2)(x))
