@@ -192,9 +192,14 @@ class History:
         head = f"{self.label} was compiled {often} times because"
         if grown is not None:
             return f"{head} {grown} grew.\n{remedy_of_growth(self.label, grown)}"
-        lately = ", ".join(f"{c.before} -> {c.after}" for c in changes[:3])
+        if all(change.before and change.after for change in changes):
+            changed = _listed([c.path for c in changes])
+            lately = ", ".join(f"{c.before} -> {c.after}" for c in changes[:3])
+        else:
+            changed = _listed([c.place for c in changes])
+            lately = ", ".join(map(str, changes[:3]))
         return (
-            f"{head} {_listed([c.path for c in changes])} changed (lately {lately}).\n"
+            f"{head} {changed} changed (lately {lately}).\n"
             f"{remedy(changes, running.names, self._settings)}"
         )
 
@@ -210,7 +215,8 @@ class History:
             (name, *others) = {_ITEM.sub("", item) for item in items}
             if not others and name != items[0]:
                 return name, True
-        return "\n".join(change.path for change in changes) or None, False
+        places = dict.fromkeys(change.place for change in changes)
+        return "\n".join(places) or None, False
 
     def is_first_time(self, what: str) -> bool:
         """Whether something is to be said of the function for the first time."""
@@ -246,6 +252,7 @@ _ITEM = re.compile(r"\[\d+\]$")
 
 
 def _listed(paths: Sequence[str]) -> str:
+    paths = list(dict.fromkeys(paths))
     if len(paths) > 3:
         return f"{', '.join(paths[:3])} and {len(paths) - 3} more"
     return " and ".join(filter(None, (", ".join(paths[:-1]), paths[-1])))
