@@ -175,6 +175,19 @@ def test_a_warning_says_which_option_fits():
     assert "make it an array: n = jnp.asarray(n)" in told
 
 
+def test_keys_that_come_and_go_are_one_cause():
+    def total(parts):
+        return sum(parts.values())
+
+    told = warning_of(total, ({"a": X},), ({"b": X},), ({"c": X},))
+    assert "because parts changed (lately parts['b']: float32[3] -> nothing" in told
+    assert "Keep the keys and the length of parts the same." in told
+    told = warning_of(total, ({"a": X},), ({"a": X, "b": X},), ({"a": X, "b[": X},))
+    assert "because parts changed" in told
+    told = warning_of(lambda parts: sum(parts), ([X, X, X],), ([X, X],), ([X],))
+    assert "Keep the keys and the length of parts the same." in told
+
+
 def test_parts_of_what_is_new_are_not_listed():
     nothing = {"a": None, "b": None}
     (found,) = causes(first, [nothing], [{"a": {"c": {"d": X}}, "b": [[X]]}])

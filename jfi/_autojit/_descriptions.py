@@ -1,5 +1,6 @@
 """What a call is made of, in words, and what changed from one call to another."""
 
+import re
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -31,8 +32,19 @@ class Difference(NamedTuple):
     before: str
     after: str
 
+    @property
+    def place(self) -> str:
+        """What changed: of what came or went, that in which it is."""
+        if self.before and self.after:
+            return self.path
+        return _LAST.sub("", self.path)
+
     def __str__(self) -> str:
         return f"{self.path}: {self.before or 'nothing'} -> {self.after or 'nothing'}"
+
+
+# The last attribute, key or index of a path.
+_LAST = re.compile(r"""(?<=.)(\.\w+|\[('[^']*'|"[^"]*"|[^\[\]]*)\])$""")
 
 
 class CallDescription(NamedTuple):

@@ -194,10 +194,14 @@ class History:
         head = f"{self.label} was compiled {often} times because"
         if grown is not None:
             return f"{head} {grown} grew.\n{remedy_of_growth(self.label, grown)}"
-        lately = ", ".join(f"{c.before} -> {c.after}" for c in changes[:3])
-        paths = listed([c.path for c in changes], most=3)
+        if all(change.before and change.after for change in changes):
+            changed = listed([c.path for c in changes], most=3)
+            lately = ", ".join(f"{c.before} -> {c.after}" for c in changes[:3])
+        else:
+            changed = listed([c.place for c in changes], most=3)
+            lately = ", ".join(map(str, changes[:3]))
         return (
-            f"{head} {paths} changed (lately {lately}).\n"
+            f"{head} {changed} changed (lately {lately}).\n"
             f"{remedy(changes, running.names, self._settings)}"
         )
 
@@ -213,7 +217,8 @@ class History:
             (name, *others) = {_ITEM.sub("", item) for item in items}
             if not others and name != items[0]:
                 return name, True
-        return "\n".join(change.path for change in changes) or None, False
+        places = dict.fromkeys(change.place for change in changes)
+        return "\n".join(places) or None, False
 
     def is_first_time(self, what: str) -> bool:
         """Whether something is to be said of the function for the first time."""

@@ -40,6 +40,8 @@ def _remedy(
     change: Difference, parameters: Collection[str], settings: Collection[str]
 ) -> str:
     path, before, after = change
+    if not (before and after) and change.place != path:
+        return f"Keep the keys and the length of {change.place} the same."
     (root,) = re.findall(r"^\w+", path) or [""]
     if root in settings:
         return (

@@ -13,9 +13,10 @@ import os
 import shutil
 import socket
 import zipfile
+import zlib
 from collections.abc import Generator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -24,6 +25,10 @@ from .._errors import StateError
 
 _TEXT = "state.json"
 _FORMAT = "jfi state 1"
+# The end of the file, as the archive's comment: a checksum of all that is before. Those
+# inside leave out the archive's own entries, such as dates, and what follows its end.
+_END = b"crc32 %08x"
+_SIZE_OF_END = len(_END % 0)
 _numbers = itertools.count()  # threads may save to one file at a time
 _being_written: set[Path] = set()
 
@@ -35,17 +40,27 @@ def write(path: Path, text: Any, arrays: Mapping[str, np.ndarray[Any, Any]]) -> 
         OSError: It can't be written.
     """
     path = Path(os.path.realpath(path))  # a link goes on pointing to it
+    if not path.parent.is_dir():  # the error of `open` would name the file in between
+        raise FileNotFoundError(
+            errno.ENOENT, "There is no such folder", str(path.parent)
+        )
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "This is a folder", str(path))
     _remove_partial(path)
     process = f"{socket.gethostname()}-{next(_numbers)}-{os.getpid()}"
     partial = path.with_name(f".{path.name}.{process}.partial")
     _being_written.add(partial)
     try:
-        with open(partial, "xb") as file:
+        with open(partial, "x+b") as file:
             with zipfile.ZipFile(file, "w") as archive:
+                archive.comment = _END % 0
                 for name, array in arrays.items():
                     with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                         np.lib.format.write_array(member, array, allow_pickle=False)
                 archive.writestr(_TEXT, json.dumps({"format": _FORMAT, **text}))
+            end = _true_end(file)
+            file.seek(-_SIZE_OF_END, os.SEEK_END)
+            file.write(end)
             file.flush()
             os.fsync(file.fileno())
         with contextlib.suppress(FileNotFoundError):  # the first save
@@ -68,6 +83,9 @@ def opened(path: Path) -> Generator[tuple[Any, "Arrays"]]:
     """
     with open(path, "rb") as file:
         with _damage(path):
+            end = _true_end(file)
+            if file.read() != end:
+                raise ValueError("its checksum is another one")
             archive = zipfile.ZipFile(file)
             text = json.loads(archive.read(_TEXT))
             written = text["format"]
@@ -77,6 +95,16 @@ def opened(path: Path) -> Generator[tuple[Any, "Arrays"]]:
                 f"{_FORMAT!r}. Load it with the version that wrote it."
             )
         yield text, Arrays(path, archive)
+
+
+def _true_end(file: BinaryIO) -> bytes:
+    """The checksum that belongs at the end of a file, before which it is left."""
+    left = max(0, file.seek(0, os.SEEK_END) - _SIZE_OF_END)
+    file.seek(0)
+    found = 0
+    while part := file.read(min(left, 1 << 20)):
+        found, left = zlib.crc32(part, found), left - len(part)
+    return _END % found
 
 
 class Arrays:

@@ -40,9 +40,15 @@ def save_state(
         random: Whether to save where the stream of random numbers stands.
 
     Raises:
-        StateError: Something in it can't be saved: the message has its path.
+        StateError: Something in it can't be saved: the message has its path. Or the
+            path is none.
         OSError: The file can't be written. An older one is left as it is.
     """
+    if not isinstance(path, (str, os.PathLike)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise StateError(
+            f"save_state() got a {type(path).__name__} for the path. Write the path "
+            "first: save_state(path, tree)."
+        )
     writer = Writer()
     try:
         record = writer.whole(tree)
