@@ -51,8 +51,9 @@ ADDED = {
     "jax.scipy.interpolate": {
         "Akima1DInterpolator", "BSpline", "BivariateSpline",
         "CloughTocher2DInterpolator", "CubicHermiteSpline", "CubicSpline",
-        "LinearNDInterpolator", "PPoly", "PchipInterpolator", "RBFInterpolator",
-        "UnivariateSpline", "interp1d", "interpn", "make_interp_spline",
+        "LinearNDInterpolator", "NearestNDInterpolator", "PPoly", "PchipInterpolator",
+        "RBFInterpolator", "UnivariateSpline", "griddata", "interp1d", "interpn",
+        "make_interp_spline",
     },
     "jax.scipy.linalg": {
         "fractional_matrix_power", "logm", "solve_continuous_are",
@@ -75,11 +76,13 @@ ADDED = {
         black_tophat generate_binary_structure grey_closing grey_dilation grey_erosion
         grey_opening morphological_gradient morphological_laplace white_tophat
         affine_transform geometric_transform rotate shift spline_filter
-        spline_filter1d zoom""".split()
+        spline_filter1d zoom center_of_mass label maximum mean minimum
+        standard_deviation sum_labels variance""".split()
     ),
     "jax.scipy.integrate": {
-        "IvpResult", "IvpSolution", "QuadResult", "cumulative_trapezoid",
-        "fixed_quad", "odeint", "quad", "simpson", "solve_ivp",
+        "IvpResult", "IvpSolution", "QuadResult", "cumulative_simpson",
+        "cumulative_trapezoid", "fixed_quad", "odeint", "quad", "romb", "simpson",
+        "solve_ivp",
     },
     "jax.scipy.sparse.linalg": {
         "LinearOperator", "aslinearoperator", "factorized", "spsolve",

@@ -130,3 +130,43 @@ def test_a_point_that_is_there_twice_is_as_in_scipy():
 def test_what_does_not_fit_is_refused(call, message):
     with pytest.raises(InterpolationError, match=message):
         call()
+
+
+def test_the_nearest_point_is_scipys():
+    for given in ({}, {"rescale": True}):
+        ours = mine.NearestNDInterpolator(POINTS * [1, 50], VALUES, **given)
+        theirs = si.NearestNDInterpolator(POINTS * [1, 50], VALUES, **given)
+        places = PLACES * [1, 50]
+        np.testing.assert_allclose(ours(places), theirs(places), 1e-6)
+        near = {"distance_upper_bound": 0.05}
+        np.testing.assert_allclose(ours(places, **near), theirs(places, **near), 1e-6)
+    x, y = np.moveaxis(places, -1, 0)
+    np.testing.assert_array_equal(ours(x, y), ours(places))
+    whole = lambda p, v: mine.NearestNDInterpolator(p, v)(PLACES).sum()
+    _, slope = jax.jit(jax.value_and_grad(whole, 1))(POINTS, VALUES)
+    np.testing.assert_allclose(slope.sum(), PLACES[..., 0].size * 3, 1e-6)
+    with pytest.raises(InterpolationError, match=r"points of shape \(40, 2\)"):
+        mine.NearestNDInterpolator(POINTS, VALUES[:3])
+
+
+@pytest.mark.parametrize("method", ["nearest", "linear", "cubic"])
+def test_griddata_chooses_as_scipy_does(method):
+    with jax.enable_x64(True):
+        for d in (1, 2):
+            points, places = POINTS[:, :d], PLACES[..., :d]
+            given = (points[:, 0], VALUES, places[..., 0])
+            if d == 2:
+                given = (tuple(points.T), VALUES, tuple(np.moveaxis(places, -1, 0)))
+            expected = si.griddata(*given, method)
+            found = mine.griddata(*given, method)
+            np.testing.assert_allclose(found, expected, 1e-3, 1e-3)
+    with pytest.raises(InterpolationError, match="one or two dimensions"):
+        mine.griddata(np.ones((5, 3)), np.ones(5), np.ones((2, 3)), "cubic")
+
+
+def test_what_only_scipy_has_is_named():
+    line = mine.CubicSpline([0.0, 1.0, 2.0], [0.0, 1.0, 0.0])
+    with pytest.raises(AttributeError, match=r"scipy\.interpolate\.CubicSpline.*roots"):
+        line.roots()
+    with pytest.raises(AttributeError, match=r"no attribute 'colour'$"):
+        _ = line.colour

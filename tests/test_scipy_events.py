@@ -191,3 +191,30 @@ def test_integers_and_a_first_zero():
         integrate.cumulative_trapezoid(jnp.ones(3), initial=1.0)
     with pytest.raises(SolverError, match=r"x of shape \(2,\) for y of shape \(3,\)"):
         integrate.simpson(jnp.ones(3), jnp.ones(2))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 8])
+def test_running_integrals_of_parabolas_are_scipys(n):
+    y, points = VALUES[:, :n], POINTS[:n]
+    with jax.enable_x64(True):
+        for given in (
+            {"x": points, "axis": 1},
+            {"x": np.broadcast_to(points[:, None], y.shape), "axis": -2, "initial": 0},
+            {"dx": 0.3, "axis": 1, "initial": 2.0},
+        ):
+            expected = scipy.integrate.cumulative_simpson(y, **given)
+            found = integrate.cumulative_simpson(y, **given)
+            np.testing.assert_allclose(found, expected, 1e-10)
+    with pytest.raises(SolverError, match="does not increase"):
+        integrate.cumulative_simpson(jnp.ones(3), x=jnp.ones(3))
+
+
+def test_romberg():
+    y = np.sin(np.linspace(0.0, 2.0, 27)).reshape(3, 9)
+    for n in (2, 3, 5, 9):
+        expected = scipy.integrate.romb(y[:, :n], 0.3)
+        np.testing.assert_allclose(integrate.romb(y[:, :n], 0.3), expected, 1e-5)
+    assert float(integrate.romb(jnp.arange(5))) == 8.0
+    with pytest.raises(SolverError, match=r"6 values.*simpson\(y"):
+        integrate.romb(jnp.ones(6))
+    check_direction(lambda y: integrate.romb(y, 0.3), y)

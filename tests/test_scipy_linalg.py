@@ -40,6 +40,7 @@ MORE = [
     ("solve_discrete_lyapunov", (COMPLEX / 9, Q)),
     ("solve_sylvester", (COMPLEX, R, B)),
     ("logm", (COMPLEX,)),
+    ("sqrtm", (COMPLEX,)),
     ("fractional_matrix_power", (COMPLEX, -0.7)),
 ]
 
@@ -90,6 +91,8 @@ def test_second_derivatives():
 
 def test_what_is_not_real_is_nan_as_with_jnp_log():
     assert np.isnan(linalg.logm(-jnp.eye(2))).all()
+    assert np.isnan(linalg.sqrtm(jnp.diag(jnp.array([1.0, -1.0])))).all()
+    assert linalg.sqrtm(POSITIVE).dtype == jnp.float32
     np.testing.assert_allclose(
         linalg.logm(-jnp.eye(2) + 0j), np.pi * 1j * np.eye(2), atol=1e-6
     )

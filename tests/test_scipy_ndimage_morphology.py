@@ -61,10 +61,12 @@ def test_grey_images(name, given):
 
 @pytest.mark.parametrize("name", GREY)
 def test_integers_wrap_around(name):
-    options = {"structure": np.array([[3, -2, 9]])}
-    found = getattr(mine, name)(BYTES, **options)
-    assert found.dtype == np.uint8
-    assert_same(found, getattr(nd, name)(BYTES, **options))
+    for heights in ([[3, -2, 9]], [[0.5, -1.8, 2.2], [0.1, -2.5, 2.9]]):
+        options = {"structure": np.array(heights), "mode": "constant", "cval": 2.7}
+        for x in (BYTES, BYTES.astype(np.int32) + 2**26):
+            found = getattr(mine, name)(x, **options)
+            assert found.dtype == x.dtype
+            assert_same(found - x, getattr(nd, name)(x, **options) - x)
 
 
 @pytest.mark.parametrize("given", BINARY)

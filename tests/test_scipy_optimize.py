@@ -271,7 +271,7 @@ DATA = 2.0 * np.exp(-0.5 * TIMES) + 0.3 * np.cos(9 * TIMES)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_least_squares_are_those_of_scipy(loss, x64):
     found = optimize.least_squares(
-        model, jnp.ones(2), jnp.asarray(DATA), loss=loss, f_scale=0.2
+        model, jnp.ones(2), args=jnp.asarray(DATA), loss=loss, f_scale=0.2
     )
     expected = scipy.optimize.least_squares(
         lambda p: p[0] * np.exp(-p[1] * TIMES) - DATA, [1, 1], loss=loss, f_scale=0.2,
@@ -287,7 +287,7 @@ def test_least_squares_are_those_of_scipy(loss, x64):
 def test_a_fit_has_derivatives_under_every_transformation(loss, x64):
     def fit(data):
         options = {"loss": loss, "gtol": 1e-12 if x64 else None}
-        return optimize.least_squares(model, jnp.ones(2), data, **options).x
+        return optimize.least_squares(model, jnp.ones(2), args=data, **options).x
 
     check(fit, jnp.asarray(DATA), x64=x64)
 
@@ -296,7 +296,9 @@ def test_a_fit_has_derivatives_under_every_transformation(loss, x64):
 def test_least_squares_within_bounds(method):
     def fit(data, low):
         start, bounds = jnp.array([4.0, 1.0]), ([low, 0.0], jnp.inf)
-        return optimize.least_squares(model, start, data, bounds, method).x
+        return optimize.least_squares(
+            model, start, args=data, bounds=bounds, method=method
+        ).x
 
     with jax.enable_x64(True):  # trf ends near the bound, not on it
         slope = jax.jacobian(fit, 1)(jnp.asarray(DATA), jnp.asarray(3.0))

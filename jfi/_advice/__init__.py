@@ -6,8 +6,8 @@ mistakes, and who has the words: `_branches`, `_numbers`, `_sizes`, `_elements`,
 `_rewriting` writes branches and loops that JAX can trace, `_wording` has the sentences.
 `_arguments` is for calls of `jit` and `vmap` that don't fit; `_missing_names` for names
 that jfi does not have, with the lines of `_numpy_lines`, `_torch_lines` and
-`_torch_methods`. `_frames` is where errors leave jfi: it asks for the advice, and
-leaves the frames of jfi out of tracebacks.
+`_torch_methods`; `_scipy_words` for arguments of SciPy's. `_frames` is where errors
+leave jfi: it asks for the advice, and leaves the frames of jfi out of tracebacks.
 """
 
 from ._attaching import (
@@ -21,5 +21,9 @@ from ._frames import (
     hide_frames as hide_frames,
     hides_frames as hides_frames,
     hiding_frames as hiding_frames,
+)
+from ._scipy_words import (
+    knowing_scipy as knowing_scipy,
+    knows_scipy as knows_scipy,
 )
 from ._wording import array_form as array_form

@@ -66,24 +66,44 @@ def _advice(package: str, name: str) -> str:
 
 
 def _line_of_scipy(package: str, name: str) -> str:
-    """What to write for a function that SciPy has and jfi does not."""
-    original = package.removeprefix("jfi.")
-    try:
-        module = importlib.import_module(original)
-    except ImportError:  # no SciPy here, or no such module in it
+    """What to write for what SciPy has and jfi does not."""
+    from ._scipy_lines import ELSEWHERE
+
+    there = f"{package.removeprefix('jfi.')}.{name}"
+    value = _found_in_scipy(there)
+    if value is None:
         return ""
-    value = getattr(module, name, None)
-    if value is None or not callable(value):
-        return ""
-    there = f"{original}.{name}"
+    line = ELSEWHERE.get(there.removeprefix("scipy."))
+    if line:
+        return f". Write: {line}"
+    if name in ("rvs", "random_state"):
+        return ". jfi has random numbers of its own: see dir(jnp.random)"
+    if inspect.ismodule(value):
+        return (
+            f". SciPy's module is {there}; its functions run on the CPU. Write: "
+            f"jnp.from_numpy({there}.function)"
+        )
+    if isinstance(value, type) and package == "jfi.scipy.sparse":
+        return f". Write: jnp.jaxify({there}(...)), which is a matrix of JAX"
     if isinstance(value, type):
         return (
             f". SciPy's class is {there}. Wrap the function that makes and uses one: "
             "jnp.from_numpy(function)"
         )
+    if not callable(value):
+        return ""
     if hasattr(value, "pdf") or hasattr(value, "pmf"):
         there += ".pdf" if hasattr(value, "pdf") else ".pmf"
     return f". SciPy's own runs on the CPU; write: jnp.from_numpy({there})"
+
+
+def _found_in_scipy(name: str) -> Any:
+    """What SciPy has by a name such as "scipy.stats.norm.rvs"; None if nothing."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        home, _, own = name.rpartition(".")
+        return getattr(_found_in_scipy(home), own, None) if home else None
 
 
 def _is_imported_by_name(package: str, name: str) -> bool:

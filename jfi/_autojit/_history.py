@@ -195,10 +195,10 @@ class History:
         if grown is not None:
             return f"{head} {grown} grew.\n{remedy_of_growth(self.label, grown)}"
         if all(change.before and change.after for change in changes):
-            changed = listed([c.path for c in changes], most=3)
+            changed = listed([*dict.fromkeys(c.path for c in changes)], most=3)
             lately = ", ".join(f"{c.before} -> {c.after}" for c in changes[:3])
         else:
-            changed = listed([c.place for c in changes], most=3)
+            changed = listed([*dict.fromkeys(c.place for c in changes)], most=3)
             lately = ", ".join(map(str, changes[:3]))
         return (
             f"{head} {changed} changed (lately {lately}).\n"

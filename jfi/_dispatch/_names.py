@@ -64,7 +64,7 @@ _SAME = {
 }
 _OF_SCIPY = """cluster.vq fft integrate interpolate linalg ndimage optimize signal
     special stats""".split()
-_DISTRIBUTIONS = """bernoulli beta betabinom binom cauchy chi2 dirichlet expon gamma
+DISTRIBUTIONS = """bernoulli beta betabinom binom cauchy chi2 dirichlet expon gamma
     gennorm geom gumbel_l gumbel_r laplace logistic multinomial multivariate_normal
     nbinom norm pareto poisson t truncnorm uniform vonmises wrapcauchy""".split()
 #: The namespaces, and whose they are.
@@ -74,7 +74,7 @@ PLACES = {
     "fft": "jax.numpy.fft",
     "nn": "jax.nn",
     **{f"scipy.{name}": f"jax.scipy.{name}" for name in _OF_SCIPY},
-    **{f"scipy.stats.{name}": f"jax.scipy.stats.{name}" for name in _DISTRIBUTIONS},
+    **{f"scipy.stats.{name}": f"jax.scipy.stats.{name}" for name in DISTRIBUTIONS},
 }
 # The modules that define jfi's own functions of each namespace: `homes_of` gets
 # those of others.

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import jax.numpy as jnp
 
-from .._advice import hides_frames, hiding_frames
+from .._advice import hides_frames, hiding_frames, knows_scipy
 from ._calls import Function, as_called, by_values
 from ._custom import all_known, known, listed, wrappers
 from ._meanings import MEANINGS
@@ -99,7 +99,11 @@ def _make(name: str) -> _Wrapped:
         words_of = "" if place or name in TORCH else own
         text = written(own, words_of, parameters, names)
     exec(compile(text, _FILE.format(name), "exec"), names)
-    made: _Wrapped = hiding_frames(names[own]) if hides_frames(plain) else names[own]
+    made: _Wrapped = names[own]
+    if place.startswith("scipy."):
+        made = knows_scipy(name.removeprefix("scipy."), like=plain)(made)
+    elif hides_frames(plain):
+        made = hiding_frames(made)
     function.names = names
     wrappers.append(names)
     functions[made] = function

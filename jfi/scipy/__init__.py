@@ -40,7 +40,10 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> ModuleType:
     if name in _SUBMODULES:
         return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .._advice._missing_names import explained
+
+    found: ModuleType = explained(__name__)(name)
+    return found
 
 
 def __dir__() -> list[str]:

@@ -14,8 +14,10 @@ if _typing.TYPE_CHECKING:
     )
     from .._foreign.solvers._quadrature import QuadResult as QuadResult, quad as quad
     from .._foreign.solvers._sampled import (
+        cumulative_simpson as cumulative_simpson,
         cumulative_trapezoid as cumulative_trapezoid,
         fixed_quad as fixed_quad,
+        romb as romb,
         simpson as simpson,
     )
 else:
@@ -25,10 +27,12 @@ else:
     from .._jax_internals import on_demand as _on_demand
 
     _HOMES = {
+        "cumulative_simpson": "_foreign.solvers._sampled",
         "cumulative_trapezoid": "_foreign.solvers._sampled",
         "fixed_quad": "_foreign.solvers._sampled",
         "odeint": "_foreign.solvers._initial_values",
         "quad": "_foreign.solvers._quadrature",
+        "romb": "_foreign.solvers._sampled",
         "simpson": "_foreign.solvers._sampled",
         "solve_ivp": "_foreign.solvers._initial_values",
     }

@@ -13,7 +13,7 @@ if _typing.TYPE_CHECKING:
         solve_discrete_lyapunov as solve_discrete_lyapunov,
         solve_sylvester as solve_sylvester,
     )
-    from .._foreign.solvers._matrix_functions import (
+    from .._foreign.solvers._matrix_functions import (  # type: ignore[assignment]
         fractional_matrix_power as fractional_matrix_power,
         logm as logm,
         sqrtm as sqrtm,
@@ -21,6 +21,7 @@ if _typing.TYPE_CHECKING:
 else:
     import jax.scipy.linalg as _theirs
 
+    from .._advice import knowing_scipy as _knowing_scipy
     from .._dispatch._names import attached as _attached
     from .._jax_internals import on_demand as _on_demand
 
@@ -35,6 +36,8 @@ else:
             "_foreign.solvers._matrix_equations",
         ),
     }
+    _plain = (_theirs.invhilbert, _theirs.invpascal, _theirs.pascal)
+    globals().update(_knowing_scipy("linalg", _plain))
     __getattr__, __dir__ = _attached(
         __name__, _HOMES, otherwise=_on_demand(__name__, _theirs)
     )

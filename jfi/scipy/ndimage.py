@@ -49,6 +49,16 @@ if _typing.TYPE_CHECKING:
         morphological_laplace as morphological_laplace,
         white_tophat as white_tophat,
     )
+    from .._foreign.images._labels import (
+        center_of_mass as center_of_mass,
+        label as label,
+        maximum as maximum,
+        mean as mean,
+        minimum as minimum,
+        standard_deviation as standard_deviation,
+        sum_labels as sum_labels,
+        variance as variance,
+    )
     from .._foreign.images._ranks import (
         maximum_filter as maximum_filter,
         maximum_filter1d as maximum_filter1d,
@@ -91,6 +101,11 @@ else:
         **dict.fromkeys(
             "convolve convolve1d correlate correlate1d".split(),
             "_correlation",
+        ),
+        **dict.fromkeys(
+            """center_of_mass label maximum mean minimum standard_deviation sum_labels
+            variance""".split(),
+            "_labels",
         ),
         **dict.fromkeys(
             """gaussian_gradient_magnitude gaussian_laplace laplace

@@ -94,7 +94,8 @@ def grey_opening(
     """
     name = "grey_opening()"
     given = size, footprint, structure
-    low = _eroded(name, input, *given, None, mode, cval, origin, axes)
+    between, output = _between(name, input, output)
+    low = _eroded(name, input, *given, between, mode, cval, origin, axes)
     return _dilated(name, low, *given, output, mode, cval, origin, axes)
 
 
@@ -116,7 +117,8 @@ def grey_closing(
     """
     name = "grey_closing()"
     given = size, footprint, structure
-    high = _dilated(name, input, *given, None, mode, cval, origin, axes)
+    between, output = _between(name, input, output)
+    high = _dilated(name, input, *given, between, mode, cval, origin, axes)
     return _eroded(name, high, *given, output, mode, cval, origin, axes)
 
 
@@ -206,6 +208,16 @@ def black_tophat(
     return _difference(closed, image("black_tophat()", input), closed.dtype)
 
 
+def _between(name: str, input: Image, output: Any) -> tuple[Any, Any]:
+    """The dtypes of the first result, and of the second.
+
+    Booleans with heights are numbers in between, as the bytes of SciPy's are.
+    """
+    if image(name, input).dtype != jnp.bool_:
+        return None, output
+    return np.uint8, bool if output is None else output
+
+
 def _difference(high: jax.Array, low: jax.Array, dtype: Any) -> jax.Array:
     if high.dtype == low.dtype == jnp.bool_:
         return high ^ low
@@ -261,12 +273,55 @@ def _with_heights(
     smallest: bool,
     dtype: Any,
 ) -> jax.Array:
-    # Sums are numbers of the image, as in SciPy: they may wrap around.
     compared = np.dtype(np.uint8) if x.dtype == jnp.bool_ else x.dtype
-    parts = moved(x.astype(working(x)), cval, windows, places)
-    pick, sign = (jnp.minimum, -1) if smallest else (jnp.maximum, 1)
+    whole = not jnp.issubdtype(compared, jnp.inexact)
+    if whole:
+        cval = cast(jnp.asarray(cval, working(x)), compared)
+    parts = moved(x.astype(compared if whole else working(x)), cval, windows, places)
+    heights = -heights if smallest else heights
+    if whole:
+        return _whole_extreme(parts, heights, smallest, dtype)
     raised = [
-        cast(part + sign * height.astype(part.dtype), compared)
+        cast(part + height.astype(part.dtype), compared)
         for part, height in zip(parts, heights, strict=True)
     ]
-    return cast(functools.reduce(pick, raised), dtype)
+    return cast(functools.reduce(_PICK[smallest], raised), dtype)
+
+
+_PICK = {True: jnp.minimum, False: jnp.maximum}
+
+
+def _whole_extreme(
+    parts: list[jax.Array], heights: jax.Array, smallest: bool, dtype: Any
+) -> jax.Array:
+    """The extreme of integers with heights, as C computes it in SciPy.
+
+    Its first sum is a float, which keeps the fraction of the height. All others are
+    integers of the image's dtype, of heights that are cut to integers: they may wrap
+    around. Here the first one is `base + fraction`, and the base an integer, too, since
+    floats of 32 bits don't hold all integers.
+    """
+    compared = parts[0].dtype
+    widest = jax.dtypes.canonicalize_dtype(np.int64)
+    wide = jax.dtypes.canonicalize_dtype(jnp.promote_types(compared, jnp.int32))
+    if wide.itemsize <= compared.itemsize:  # there is none that holds all its sums
+        wide = compared
+    below = jnp.floor(heights[0])
+    has_fraction = below != heights[0]
+    base = parts[0].astype(wide) + below.astype(widest).astype(wide)
+    cut = base + (has_fraction & (base < 0)).astype(wide)
+    first = cut.astype(dtype)
+    if jnp.issubdtype(dtype, jnp.inexact):
+        first = base.astype(dtype) + (heights[0] - below).astype(dtype)
+    if len(parts) == 1:
+        return first
+    others = [
+        part + cast(height, compared)
+        for part, height in zip(parts[1:], heights[1:], strict=True)
+    ]
+    other = functools.reduce(_PICK[smallest], others).astype(wide)
+    if smallest:
+        is_other = (other < base) | (has_fraction & (other == base))
+    else:
+        is_other = other > base
+    return jnp.where(is_other, other.astype(dtype), first)

@@ -19,6 +19,10 @@ from ._grids import (
     interpn as interpn,
 )
 from ._interp1d import interp1d as interp1d
+from ._nearest import (
+    NearestNDInterpolator as NearestNDInterpolator,
+    griddata as griddata,
+)
 from ._pieces import PPoly as PPoly
 from ._radial import RBFInterpolator as RBFInterpolator
 from ._scattered import (

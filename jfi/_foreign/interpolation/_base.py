@@ -55,6 +55,10 @@ class Interpolator:
         for name, value in fields.items():
             object.__setattr__(self, name, value)
 
+    def __getattr__(self, name: str) -> Any:
+        """For a name that is not there, such as `spline.roots`."""
+        raise AttributeError(_without(type(self), name), name=name, obj=self)
+
     def __setattr__(self, name: str, value: Any) -> None:
         kind = type(self).__name__
         message = f"a {kind} does not change: make a new {kind} with another {name}"
@@ -63,6 +67,25 @@ class Interpolator:
     def __reduce__(self) -> tuple[Any, ...]:
         fields = {name: getattr(self, name) for name in self.arrays + self.settings}
         return _of_fields, (type(self), fields)
+
+
+def _without(cls: type[Interpolator], name: str) -> str:
+    """Says that there is no such attribute, and what to write for one of SciPy's."""
+    said = f"{cls.__name__!r} object has no attribute {name!r}"
+    if name.startswith("_"):
+        return said
+    import scipy.interpolate
+
+    theirs: Any = None
+    for parent in cls.__mro__:  # CubicSpline is a PPoly
+        theirs = theirs or getattr(scipy.interpolate, parent.__name__, None)
+    if not hasattr(theirs, name):
+        return said
+    return (
+        f"{said}. SciPy's has; its results have sizes that depend on values, or change "
+        f"the object. Make SciPy's where values are known: "
+        f"scipy.interpolate.{theirs.__name__}(...).{name}"
+    )
 
 
 def _of_fields(cls: type[Interpolator], fields: dict[str, Any]) -> Interpolator:

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from ..._advice import knows_scipy
 from ..._errors import InterpolationError
 from ._base import Interpolator, Numbers, check_increasing, inexact
 from ._cubic_slopes import pchip_slopes
@@ -58,6 +59,7 @@ class RegularGridInterpolator(Interpolator):
     method: str
     bounds_error: bool
 
+    @knows_scipy("interpolate.RegularGridInterpolator")
     def __init__(
         self,
         points: Sequence[Numbers],

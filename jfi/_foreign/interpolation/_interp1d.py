@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from ..._advice import knows_scipy
 from ..._errors import InterpolationError
 from ._base import (
     Interpolator,
@@ -71,12 +72,14 @@ class interp1d(Interpolator):  # noqa: N801  (SciPy's name)
     axis: int
     bounds_error: bool
 
+    @knows_scipy("interpolate.interp1d")
     def __init__(
         self,
         x: Numbers,
         y: Numbers,
         kind: Kind | int = "linear",
         axis: int = -1,
+        *,
         bounds_error: bool | None = None,
         fill_value: Any = np.nan,
         assume_sorted: bool = False,
@@ -152,8 +155,8 @@ class interp1d(Interpolator):  # noqa: N801  (SciPy's name)
         fill = interpolator.fill_value
         y = np.asarray(interpolator.y)
         axis = interpolator.axis
-        strict = interpolator.bounds_error
-        return cls(interpolator.x, y, kind, axis, strict, fill, assume_sorted=True)
+        outer = {"bounds_error": interpolator.bounds_error, "fill_value": fill}
+        return cls(interpolator.x, y, kind, axis, **outer, assume_sorted=True)
 
 
 def _sorted(x: Numbers, y: Numbers, axis: int) -> tuple[Numbers, Numbers]:

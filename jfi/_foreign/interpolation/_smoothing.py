@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from ..._advice import knows_scipy
 from ..._errors import InterpolationError
 from ._base import Interpolator, Numbers, derivative_order, no_tracers, query_points
 from ._bsplines import BSpline
@@ -49,6 +50,7 @@ class UnivariateSpline(Interpolator):
     spline: BSpline
     ext: str
 
+    @knows_scipy("interpolate.UnivariateSpline")
     def __init__(
         self,
         x: Numbers,

@@ -127,7 +127,7 @@ def toms748(
 
 @hiding_frames
 def newton(
-    func: Callable[..., Any], x0: Any, args: Any = (), tol: float | None = None,
+    func: Callable[..., Any], x0: Any, *, args: Any = (), tol: float | None = None,
     maxiter: int = 50, x1: Any = None, rtol: float | None = None,
 ) -> jax.Array:  # fmt: skip
     """Find a root near a guess: `scipy.optimize.newton` for JAX functions.

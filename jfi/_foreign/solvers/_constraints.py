@@ -7,8 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._errors import SolverError
-
 
 def conditions_of(constraints: Any) -> list[Mapping[str, Any]]:
     """Dicts `{"type", "fun", "args"}` for constraints in any form of SciPy."""
@@ -57,20 +55,3 @@ def _distance(fun: Callable[..., Any], ends: Any, sign: int, chosen: Any) -> Any
         return sign * (values[where] - jnp.asarray(ends[where], values.dtype))
 
     return distance
-
-
-_INSTEAD = {
-    "jac": "JAX computes the gradient: leave jac out. Where fun returns the gradient "
-    "too, write: minimize(lambda x: fun(x)[0], x0)",
-    "hess": "JAX computes the hessian where the method needs it: leave hess out",
-    "hessp": "JAX computes the hessian where the method needs it: leave hessp out",
-    "callback": "To look at the points of the search, write in fun: "
-    "jax.debug.print('{}', x)",
-}
-
-
-def refuse_derivatives(**given: Any) -> None:
-    """Refuse what JAX computes itself, and what can't run in compiled code."""
-    for name, value in given.items():
-        if value is not None and value is not False:
-            raise SolverError(f"minimize() does not take {name}=. {_INSTEAD[name]}.")

@@ -77,8 +77,8 @@ def curve_fit(
         are no more data than parameters.
 
     Raises:
-        SolverError: The number of parameters is not known, `sigma` does not fit, or
-            an option of SciPy's is not there: `jac`, `full_output`.
+        SolverError: The number of parameters is not known, or `sigma` does not fit.
+        TypeError: There is no such option.
         RuntimeError: SciPy's: it did not converge. NaN under plain `jax.jit`.
     """
     limits = None if bounds is None or hasattr(bounds, "lb") else tuple(bounds)
@@ -109,22 +109,9 @@ def curve_fit(
     return CurveFitResult(popt, pcov)
 
 
-_INSTEAD = {
-    "jac": "JAX computes the jacobian: leave jac out",
-    "full_output": "For more than popt and pcov write: jnp.scipy.optimize."
-    "least_squares(lambda p: f(xdata, *p) - ydata, p0)",
-    "nan_policy": "Write: keep = ~jnp.isnan(ydata); "
-    "curve_fit(f, xdata[keep], ydata[keep])",
-    "args": "Write: curve_fit(lambda x, *p: f(x, *p, *args), xdata, ydata, p0)",
-}
-
-
 def _known(options: dict[str, Any]) -> dict[str, Any]:
     """SciPy's options as `search_of` calls them; others are refused."""
     known = dict(options)
-    for name, line in _INSTEAD.items():
-        if known.pop(name, None) not in (None, False):
-            raise SolverError(f"curve_fit() does not take {name}=. {line}.")
     if "maxfev" in known:
         known.setdefault("max_nfev", known.pop("maxfev"))
     unknown = sorted(set(known) - SEARCH_OPTIONS)
@@ -133,7 +120,7 @@ def _known(options: dict[str, Any]) -> dict[str, Any]:
             f"curve_fit() has no option {unknown[0]!r}. It has "
             f"{', '.join(sorted(SEARCH_OPTIONS | {'maxfev'}))}."
         )
-        raise SolverError(message)
+        raise TypeError(message)
     return known
 
 

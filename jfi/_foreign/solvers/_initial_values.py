@@ -92,7 +92,9 @@ def solve_ivp(
     args: Any = (),
     rtol: float = 1e-3,
     atol: float = 1e-6,
-    **options: Any,
+    first_step: float | None = None,
+    max_step: float | None = None,
+    min_step: float | None = None,
 ) -> IvpResult:
     """Integrate `dy/dt = fun(t, y)`: `scipy.integrate.solve_ivp` for JAX functions.
 
@@ -130,7 +132,9 @@ def solve_ivp(
         args: More arguments of `fun`, of any type that JAX takes.
         rtol: As in SciPy.
         atol: As in SciPy, a number.
-        **options: As in SciPy: `max_step`, `first_step`, `min_step`.
+        first_step: As in SciPy.
+        max_step: As in SciPy.
+        min_step: As in SciPy, for "LSODA" alone.
 
     Returns:
         `IvpResult`.
@@ -152,7 +156,9 @@ def solve_ivp(
     times = jnp.asarray(t_eval, state.dtype)
     function, consts = _traced(bound(fun, args), state)
     given = PathInputs(consts, start, stop, state.ravel(), times)
-    solver = Ivp(method, rtol, atol, frozen(options))
+    steps = {"first_step": first_step, "max_step": max_step, "min_step": min_step}
+    options = frozen({k: v for k, v in steps.items() if v is not None})
+    solver = Ivp(method, rtol, atol, options)
     if events is not None:
         called = lambda event: bound(event, args)
         seen = traced_events(events, called, state.shape, state.dtype, max_events)

@@ -55,10 +55,10 @@ class LeastSquaresResult(NamedTuple):
 def least_squares(
     fun: Callable[..., Any],
     x0: Any,
+    *,
     args: Any = (),
     bounds: Any = None,
     method: str = "trf",
-    *,
     ftol: float | None = None,
     xtol: float | None = None,
     gtol: float | None = None,
@@ -80,7 +80,8 @@ def least_squares(
         >>> def misfit(p, data):
         ...     return p[0] * jnp.exp(-p[1] * t) - data
         >>> def fit(data):
-        ...     return jnp.scipy.optimize.least_squares(misfit, jnp.ones(2), data).x
+        ...     start = jnp.ones(2)
+        ...     return jnp.scipy.optimize.least_squares(misfit, start, args=data).x
         >>> data = 2.0 * jnp.exp(-0.5 * t)
         >>> fit(data)
         Array([2. , 0.5], dtype=float32)

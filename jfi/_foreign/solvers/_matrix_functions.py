@@ -59,34 +59,36 @@ def fractional_matrix_power(A: Any, t: Any) -> jax.Array:  # noqa: N803
     return _power(matrix, jnp.asarray(t, matrix.real.dtype))
 
 
-def sqrtm(A: Any, blocksize: int = 1) -> jax.Array:  # noqa: N803
-    """The square root of a matrix: `jax.scipy.linalg.sqrtm`, with derivatives.
+def sqrtm(A: Any, *, blocksize: int = 64) -> jax.Array:  # noqa: N803
+    """The square root of a matrix: `scipy.linalg.sqrtm`, with derivatives.
 
     Example:
         >>> import jfi as jnp
         >>> jnp.scipy.linalg.sqrtm(jnp.array([[4.0, 0.0], [0.0, 9.0]]))
-        Array([[2.+0.j, 0.+0.j], [0.+0.j, 3.+0.j]], dtype=complex64)
+        Array([[2., 0.],
+               [0., 3.]], dtype=float32)
 
     Args:
         A: `(n, n)` matrix.
-        blocksize: As in JAX.
+        blocksize: Of no concern, as in SciPy.
 
     Returns:
-        `(n, n)` complex matrix, as in JAX.
+        `(n, n)` matrix. Of a real matrix it is real, NaN where the root is not, as
+        `jnp.sqrt` does it: pass a complex matrix then. SciPy changes the dtype instead,
+        `jax.scipy.linalg.sqrtm` is always complex.
     """
-    matrix = _square(A)
+    return _root(_square(A))
 
-    @jax.custom_jvp
-    def root(matrix: jax.Array) -> jax.Array:
-        return jax.scipy.linalg.sqrtm(matrix, blocksize)
 
-    @root.defjvp
-    def rule(primals: Any, tangents: Any) -> Any:
-        found = root(*primals)
-        return found, solve_sylvester(found, found, tangents[0].astype(found.dtype))
+@jax.custom_jvp
+def _root(matrix: jax.Array) -> jax.Array:
+    return call_scipy("sqrtm", matrix, matrix)
 
-    found: jax.Array = root(matrix)
-    return found
+
+@_root.defjvp
+def _root_rule(primals: Any, tangents: Any) -> Any:
+    found = _root(*primals)
+    return found, solve_sylvester(found, found, tangents[0])
 
 
 @jax.custom_jvp

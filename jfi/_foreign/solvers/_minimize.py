@@ -13,7 +13,7 @@ from jax.scipy.optimize import minimize as jax_minimize
 from ..._advice import hiding_frames
 from ..._errors import SolverError
 from ._bounds import bounds_of_pairs
-from ._constraints import conditions_of, refuse_derivatives
+from ._constraints import conditions_of
 from ._driving import Asked, drive
 from ._hoisting import Hoisted, HoistedFunction, evaluated, hoisted, value_of
 from ._implicit import implicit
@@ -66,13 +66,9 @@ def minimize(
     args: Any = (),
     method: str | None = None,
     *,
-    jac: Any = None,
-    hess: Any = None,
-    hessp: Any = None,
     bounds: Any = None,
     constraints: Any = (),
     tol: float | None = None,
-    callback: Any = None,
     options: Mapping[str, Any] | None = None,
 ) -> Any:
     """Minimise a function: `scipy.optimize.minimize` for JAX functions.
@@ -101,9 +97,6 @@ def minimize(
         args: More arguments of `fun`, of any type that JAX takes.
         method: None: SciPy's BFGS; "L-BFGS-B" with bounds, "SLSQP" with constraints. Or
             a method of SciPy: "Nelder-Mead", "trust-exact", ... ("scipy-BFGS" for BFGS)
-        jac: Refused, unless it is None or False: JAX computes derivatives.
-        hess: Refused, likewise.
-        hessp: Refused, likewise.
         bounds: `(low, high)` for each variable, None where there is none; or
             `scipy.optimize.Bounds`. The bounds may be traced.
         constraints: As in SciPy, one or several of
@@ -111,7 +104,6 @@ def minimize(
             or not negative; `scipy.optimize.LinearConstraint`, `NonlinearConstraint`.
             Those that hold the minimum must be independent.
         tol: As in SciPy. In float32 the default is coarser where SciPy's can't be had.
-        callback: Refused: write `jax.debug.print` in `fun`.
         options: As in SciPy.
 
     Returns:
@@ -121,7 +113,6 @@ def minimize(
         SolverError: An unknown method, one that does not take bounds or constraints, or
             a function that returns more than a number.
     """
-    refuse_derivatives(jac=jac, hess=hess, hessp=hessp, callback=callback)
     if method is not None and method.lower() in OF_JAX:
         _refuse_for_jax(method, bounds, constraints)
         return jax_minimize(fun, x0, args, method=method, tol=tol, options=options)

@@ -97,6 +97,118 @@ def cumulative_trapezoid(
     return jnp.moveaxis(sums, -1, axis)
 
 
+def cumulative_simpson(
+    y: Any, *, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: Any = None
+) -> jax.Array:
+    """The running integral by Simpson's rule: `scipy.integrate.cumulative_simpson`.
+
+    Example:
+        >>> import jfi as jnp
+        >>> x = jnp.arange(4.0)
+        >>> jnp.scipy.integrate.cumulative_simpson(x**2, x=x, initial=0).tolist()
+        [0.0, 0.333, 2.667, 9.0]
+
+    Args:
+        y: Values, of any shape.
+        x: `(n,)` points, or an array like `y`, which increase.
+        dx: The space between points, without `x`.
+        axis: The axis to integrate along.
+        initial: What is put in front, and added to all, so that the result is as long
+            as `y`.
+
+    Returns:
+        The integral up to each point but the first.
+
+    Raises:
+        SolverError: `x` does not fit `y`, or does not increase.
+    """
+    values, steps = _steps("cumulative_simpson()", y, x, dx, axis)
+    if x is not None and not isinstance(steps, Tracer) and not (steps > 0).all():
+        message = (
+            "cumulative_simpson() got x that does not increase. Sort it, and y with it:"
+            " i = jnp.argsort(x); x[i], y[i]"
+        )
+        raise SolverError(message)
+    if values.shape[-1] < 3:
+        parts = steps * (values[..., 1:] + values[..., :-1]) / 2
+    else:
+        parts = _parts_of_parabolas(values, steps)
+    sums = jnp.cumsum(parts, axis=-1)
+    if initial is not None:
+        start = jnp.asarray(initial, sums.dtype)
+        if start.ndim:
+            start = jnp.moveaxis(start, axis, -1)
+        start = jnp.broadcast_to(start, (*sums.shape[:-1], 1))
+        sums = jnp.concatenate([start, start + sums], axis=-1)
+    return jnp.moveaxis(sums, -1, axis)
+
+
+def _parts_of_parabolas(values: jax.Array, steps: jax.Array) -> jax.Array:
+    """The integral over each interval: every second one begins a parabola.
+
+    The last interval ends one, so that it overlaps where their number is odd.
+    """
+    steps = jnp.broadcast_to(steps, (*values.shape[:-1], values.shape[-1] - 1))
+
+    def part(y: list[jax.Array], near: jax.Array, far: jax.Array) -> jax.Array:
+        whole = near + far
+        bend = near / whole * (near / far)
+        return near / 6 * (
+            (3 - near / whole) * y[0] + (3 + bend + near / whole) * y[1] - bend * y[2]
+        )  # fmt: skip
+
+    three = [values[..., :-2], values[..., 1:-1], values[..., 2:]]
+    first = part(three, steps[..., :-1], steps[..., 1:])
+    second = part(three[::-1], steps[..., 1:], steps[..., :-1])
+    interval = np.arange(steps.shape[-1])
+    begins = (interval % 2 == 0) & (interval < steps.shape[-1] - 1)
+    last = steps.shape[-1] - 2
+    return jnp.where(
+        begins, first[..., np.minimum(interval, last)], second[..., interval - 1]
+    )
+
+
+def romb(y: Any, dx: Any = 1.0, axis: int = -1) -> jax.Array:
+    """Integrate `2 ** k + 1` values by Romberg's rule: `scipy.integrate.romb`.
+
+    Example:
+        >>> import jfi as jnp
+        >>> float(jnp.scipy.integrate.romb(jnp.linspace(0.0, 2.0, 5) ** 2, dx=0.5))
+        2.6667
+
+    Args:
+        y: Values at equally spaced points, of any shape, `2 ** k + 1` along `axis`.
+        dx: The space between points.
+        axis: The axis to integrate along.
+
+    Returns:
+        The integral, of the shape of `y` without the axis.
+
+    Raises:
+        SolverError: There are not `2 ** k + 1` values.
+    """
+    values, _ = _steps("romb()", y, None, dx, axis)
+    spaces = values.shape[-1] - 1
+    if spaces < 1 or spaces & (spaces - 1):
+        message = (
+            f"romb() got {spaces + 1} values along axis {axis}, and takes 2**k + 1 of "
+            "them: 3, 5, 9, 17 ... For others write jnp.scipy.integrate.simpson(y, "
+            "dx=dx)."
+        )
+        raise SolverError(message)
+    step: Any = jnp.asarray(dx) * spaces
+    sums = step * (values[..., 0] + values[..., -1]) / 2
+    row: list[jax.Array] = [sums]
+    while spaces > 1:  # halve the space, then extrapolate
+        step, spaces = step / 2, spaces // 2
+        between = values[..., spaces :: 2 * spaces].sum(-1)
+        below = [row[0] / 2 + step * between]
+        for k, above in enumerate(row):
+            below.append(below[k] + (below[k] - above) / (4 ** (k + 1) - 1))
+        row = below
+    return row[-1]
+
+
 def _steps(
     name: str, y: Any, x: Any, dx: Any, axis: int
 ) -> tuple[jax.Array, jax.Array]:

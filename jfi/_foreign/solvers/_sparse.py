@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._advice import knows_scipy
 from ..._dispatch._materialising import plain_array
 from ..._errors import SolverError
 from ..._values import Recent
@@ -89,6 +90,7 @@ def _starts_as_places(starts: jax.Array, count: int) -> jax.Array:
     return jnp.searchsorted(starts, jnp.arange(count), side="right") - 1
 
 
+@knows_scipy("sparse.linalg.spsolve")
 def spsolve(A: Any, b: Any, permc_spec: str | None = None) -> jax.Array:  # noqa: N803
     """Solve a sparse linear system: `scipy.sparse.linalg.spsolve`, with derivatives.
 

@@ -12,11 +12,13 @@ from ..._foreign.interpolation import (  # type: ignore[assignment]
     CubicHermiteSpline as CubicHermiteSpline,
     CubicSpline as CubicSpline,
     LinearNDInterpolator as LinearNDInterpolator,
+    NearestNDInterpolator as NearestNDInterpolator,
     PchipInterpolator as PchipInterpolator,
     PPoly as PPoly,
     RBFInterpolator as RBFInterpolator,
     RegularGridInterpolator as RegularGridInterpolator,
     UnivariateSpline as UnivariateSpline,
+    griddata as griddata,
     interp1d as interp1d,
     interpn as interpn,
     make_interp_spline as make_interp_spline,
@@ -28,5 +30,7 @@ if not _typing.TYPE_CHECKING:
 
     __getattr__, __dir__ = _attached(
         __name__,
-        dict.fromkeys(("interpn", "make_interp_spline"), "_foreign.interpolation"),
+        dict.fromkeys(
+            ("griddata", "interpn", "make_interp_spline"), "_foreign.interpolation"
+        ),
     )

@@ -17,6 +17,7 @@ if _typing.TYPE_CHECKING:
 else:
     import jax.scipy.sparse.linalg as _theirs
 
+    from ..._advice import knowing_scipy as _knowing_scipy
     from ..._advice._missing_names import explained as _explained
     from ..._jax_internals import on_demand as _on_demand
     from ..._optional._packages import attach as _attach
@@ -27,6 +28,8 @@ else:
         "factorized": "_sparse",
         "spsolve": "_sparse",
     }
+    _plain = (_theirs.bicgstab, _theirs.cg, _theirs.gmres)
+    globals().update(_knowing_scipy("sparse.linalg", _plain))
     __getattr__, __dir__ = _attach(
         __name__,
         {name: f".._foreign.solvers.{home}" for name, home in _HOMES.items()},
