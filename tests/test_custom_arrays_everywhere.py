@@ -53,7 +53,16 @@ WITH_SUCH_ARRAYS = {
 }
 
 #: What functions need beside the parameters without defaults.
-MISSING = {"unsqueeze": ["dim"]}
+MISSING = {
+    "clamp": ["min"],
+    "cumulative_prod": ["axis"],
+    "cumulative_sum": ["axis"],
+    "log_softmax": ["dim"],
+    "softmax": ["dim"],
+    "unsqueeze": ["dim"],
+}
+#: What takes arrays of three dimensions alone.
+OF_BATCHES = ["bmm"]
 
 
 def is_function(name, value):
@@ -104,14 +113,15 @@ class Foreign:
         return M
 
 
-def needed(function):
+def needed(name):
     """The names of the arguments that a function needs, and those by keyword."""
+    function = functions()[name]
     if isinstance(function.__wrapped__, jax.numpy.ufunc):
         return ["x", "y"][: function.nin], {}
     parameters = inspect.signature(function).parameters.values()
     found = [p for p in parameters if p.default is p.empty and p.kind != p.VAR_KEYWORD]
     by_name = [p.name for p in found if p.kind is p.KEYWORD_ONLY]
-    settings = dict.fromkeys([*by_name, *MISSING.get(function.__name__, [])], 0)
+    settings = dict.fromkeys([*by_name, *MISSING.get(name, [])], 0)
     return [p.name for p in found if p.name not in by_name], settings
 
 
@@ -123,10 +133,13 @@ def is_setting(name, parameter):
 def calls(names, make):
     """Calls with an array of a class for one parameter, plain ones for the others."""
     for name in names:
-        needs, by_name = needed(functions()[name])
+        needs, by_name = needed(name)
         for k, parameter in enumerate(needs):
             if not is_setting(name, parameter):
-                args = [M] * k + [make()] + [M] * (len(needs) - k - 1)
+                plain, x = M, make()
+                if name in OF_BATCHES:
+                    plain, x.ndim = M[None], 3
+                args = [plain] * k + [x] + [plain] * (len(needs) - k - 1)
                 yield (name, parameter), partial(functions()[name], *args, **by_name)
 
 

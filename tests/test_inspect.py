@@ -90,6 +90,22 @@ def test_factorizations_cost_what_books_say(fn, expected):
     assert batch.flops == pytest.approx(2 * expected, rel=0.3)
 
 
+def test_what_is_not_known_is_named_and_counts_nothing():
+    from jax.experimental import sparse
+
+    matrix = sparse.BCOO.fromdense(SQUARE)
+    report = jnp.inspect(lambda m, x: jnp.sin(m @ x))(matrix, jnp.ones((5, 1)))
+    assert (report.flops, report.transcendentals) == (0, 5)
+    assert report.uncounted == {"bcoo_dot_general": 1}
+    assert "without bcoo_dot_general" in str(report)
+    pooled = lambda x: jax.lax.reduce_window(
+        x, -np.inf, jax.lax.max, (2, 2), (2, 2), "SAME"
+    )
+    report = jnp.inspect(jax.grad(lambda x: pooled(x).sum()))(jnp.ones((4, 4)))
+    assert report.flops_by_operation["select_and_scatter_add"] == 16
+    assert report.uncounted == {}
+
+
 def test_complex_products_are_four_real_ones():
     x = jnp.ones((5, 5), complex)
     assert jnp.inspect(lambda x: x @ x)(x).flops == 8 * 125

@@ -1,9 +1,10 @@
 """What an operation costs: floating-point operations, and bytes read and written.
 
 Elementwise operations count one for each element of the result, as in XLA's own cost
-analysis: comparisons and conversions, too. Functions such as `exp` are counted
-apart. A multiply-add is two operations. Arithmetic of complex numbers counts in real
-operations, which XLA does not do.
+analysis: comparisons and conversions, too. So does an operation that is not known here,
+if its shapes are those of an elementwise one; others are named as not counted.
+Functions such as `exp` are counted apart. A multiply-add is two operations. Arithmetic
+of complex numbers counts in real operations, which XLA does not do.
 
 The counts of factorizations are those of the textbook for the leading terms.
 
@@ -59,11 +60,23 @@ def cost(name: str, ins: Sequence[Any], outs: Sequence[Any], params: Params) -> 
     if "callback" in name or name in _UNKNOWN:
         return Cost(0, 0, moved, is_known=False)
     formula = _FORMULAS.get(name)
+    if formula is None and not _is_by_element(ins, outs):
+        return Cost(0, 0, moved, is_known=False)
     try:
         flops = formula(ins, outs, params) if formula else _elementwise(name, outs)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         return Cost(0, 0, moved, is_known=False)  # another release of JAX
     return Cost(round(flops), 0, moved)
+
+
+def _is_by_element(ins: Avals, outs: Avals) -> bool:
+    """Whether the shapes are those of an operation on single elements."""
+    before, after = ([getattr(x, "shape", ()) for x in avals] for avals in (ins, outs))
+    try:
+        shape = np.broadcast_shapes(*before)
+    except ValueError:
+        return False
+    return all(one == shape for one in after)
 
 
 def size(aval: Any) -> int:
@@ -103,7 +116,8 @@ _MOVES = set("""
     sharding_constraint reshard create_token broadcast layout_constraint
     lu_pivots_to_permutation pbroadcast pvary all_gather all_to_all ppermute axis_index
     name empty empty2 mutable_array new_ref freeze ref_get get swap squeeze rng_uniform
-    split tie_p unreduced_psum reduced_vary_cast reduce_precision clone full
+    split stack unstack tile tie_p unreduced_psum reduced_vary_cast reduce_precision
+    clone full
 """.split())  # fmt: skip
 
 _TRANSCENDENTAL = set("""
@@ -138,6 +152,10 @@ def _scatter(ins: Avals, outs: Avals, params: Params) -> Any:
 
 def _window(ins: Avals, outs: Avals, params: Params) -> Any:
     return size(outs[0]) * (math.prod(params["window_dimensions"]) - 1)
+
+
+def _unpooled(ins: Avals, outs: Avals, params: Params) -> Any:
+    return size(ins[0]) * math.prod(params["window_dimensions"])
 
 
 def _random_bits(ins: Avals, outs: Avals, params: Params) -> Any:
@@ -241,6 +259,18 @@ def _householder(ins: Avals, outs: Avals, params: Params) -> Any:
     return math.prod(batch) * each * (4 if is_complex(ins[0]) else 1)
 
 
+def _times_q(ins: Avals, outs: Avals, params: Params) -> Any:
+    """Householder vectors applied to a matrix."""
+    vectors = ins[1].shape[-1]
+    return (
+        (4 * ins[0].shape[-2] - 2 * vectors)
+        * vectors
+        * size(outs[0])
+        / max(ins[0].shape[-2], 1)
+        * (4 if is_complex(ins[0]) else 1)
+    )
+
+
 def _svd(m: int, n: int, params: Params) -> float:
     if not params.get("compute_uv", True):
         return 4 * m * n**2 - 4 * n**3 / 3
@@ -287,6 +317,7 @@ _FORMULAS: dict[str, Formula] = {
         select_and_gather_add""".split(),
         _window,
     ),
+    "select_and_scatter_add": _unpooled,
     "sort": _sort,
     "top_k": _sort,
     "approx_top_k": _sort,
@@ -304,6 +335,7 @@ _FORMULAS: dict[str, Formula] = {
     "geqrf": _of_matrices(_geqrf),
     "geqp3": _of_matrices(_geqrf),
     "householder_product": _householder,
+    "ormqr": _times_q,
     "svd": _of_matrices(_svd),
     "eigh": _of_matrices(_eigh),
     "eig": _of_matrices(_eig),
