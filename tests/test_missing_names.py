@@ -198,7 +198,7 @@ print(hasattr(jfi, "matmull"), advice in sys.modules, "torch" in sys.modules)
 @pytest.mark.parametrize(
     ("module", "name", "line"),
     [
-        ("ndimage", "distance_transform_edt", "write: jnp.from_numpy(scipy.ndimage"),
+        ("ndimage", "fourier_shift", "jnp.from_numpy(scipy.ndimage.fourier_shift)"),
         ("stats", "lognorm", "write: jnp.from_numpy(scipy.stats.lognorm.pdf)"),
         ("spatial", "ConvexHull", "SciPy's class is scipy.spatial.ConvexHull"),
         ("special", "gama", "Did you mean 'gamma'?"),

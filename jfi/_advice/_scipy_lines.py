@@ -31,7 +31,6 @@ _LOOK = (
     "jax.debug.print('{}', x)"
 )
 _IVP = "solve_ivp has it: solve_ivp(f, (t[0], t[-1]), y0, 'LSODA', t_eval=t, {})"
-_PLAIN = "scipy.optimize.linprog runs on the CPU; write: jnp.from_numpy({})"
 
 
 def _bracketing(method: str) -> dict[str, str | None]:
@@ -94,7 +93,7 @@ INSTEAD: dict[str, dict[str, str | None]] = {
         "solve(a, b, assume_a=...)",
         "lower": "Pass the whole matrix: jnp.tril(a) + jnp.tril(a, -1).T",
     },
-    "linalg.lu": {"p_indices": "Write: p, l, u = lu(a); p.argmax(axis=0)"},
+    "linalg.lu": {"p_indices": "Write: p, l, u = lu(a); p.argmax(axis=1)"},
     "linalg.solve": {"transposed": "Write: solve(a.T, b)"},
     "linalg.solve_discrete_lyapunov": {"method": None},
     "optimize.curve_fit": {
