@@ -644,6 +644,12 @@ def call():
             found.append(list(map(float, names["call"]())))
     assert found[: len(changes)] == found[len(changes) :]
 
+    def write(x):
+        names["Planet"].EARTH.mass = x
+
+    with pytest.raises(jfi.AutoJitError, match=r"changes .*EARTH.*\['mass'\]"):
+        jfi.autojit(write)(1.0)
+
 
 def test_what_functions_read_under_decorators_of_libraries(script):
     names = script("""

@@ -18,6 +18,9 @@ class MemberKind(IdentityKind):
     def split(self, x: Any) -> Split:
         return identity_key(x), (type(x), x.__dict__)
 
+    def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
+        return (".__class__", ".__dict__")[k]
+
     def guard(
         self, source: Source, name: str, part: Any, n: int
     ) -> Sequence[Expression]:
