@@ -92,7 +92,8 @@ def refuse_wide_integers(data: Any, caller: str, dtype: DTypeLike = None) -> Non
         return
     narrow = jax.dtypes.canonicalize_dtype(data.dtype)
     least, most = int(data.min()), int(data.max())
-    held = [np.iinfo(narrow), *([] if dtype is None else [np.iinfo(dtype)])]
+    possible = {narrow, jax.dtypes.canonicalize_dtype(dtype or narrow)}
+    held = map(np.iinfo, possible)
     if not any(limits.min <= least and most <= limits.max for limits in held):
         raise DefaultsError(
             f"{caller}() got {data.dtype.name} data from {least} to {most}, which "
