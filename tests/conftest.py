@@ -31,6 +31,7 @@ def _fresh_state():
     dtype, device = _config._default_dtype.value, jax.config.jax_default_device
     x64 = jax.config.jax_enable_x64
     yield
+    jfi.manual_seed(0)  # examples in docstrings, which run later, have other fixtures
     if _config._default_dtype.value != dtype:
         jfi.set_default_dtype(dtype)
     jax.config.update("jax_enable_x64", x64)
