@@ -1,3 +1,4 @@
+import inspect
 import sys
 
 import haiku as hk
@@ -89,6 +90,21 @@ def test_whatever_a_network_reads_is_seen_when_it_changes():
                     compiled(params, X)
                 continue
             close(compiled(params, X), plain(params, X))
+
+
+def test_a_bound_method_uses_its_own_default_not_that_of_a_copied_signature():
+    class Model:
+        def scaled(self, *args, **named):
+            return scaled(*args, **named)
+
+    def scaled(x, factor=2.0):
+        return x * factor
+
+    Model.scaled.__signature__ = inspect.signature(lambda self, x, factor=2.0: None)
+    compiled = jfi.autojit(Model().scaled)
+    assert float(compiled(3.0)) == 6
+    scaled.__defaults__ = (5.0,)
+    assert float(compiled(3.0)) == 15
 
 
 # ---- the same numbers as haiku ----

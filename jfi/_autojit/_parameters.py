@@ -43,13 +43,16 @@ def _own(fn: Callable[..., Any]) -> list[Parameter]:
     now, and the caller has passed none. Then the code says what can be passed.
     """
     found = list(inspect.signature(fn, follow_wrapped=False).parameters.values())
-    is_plain = isinstance(fn, types.FunctionType) and "__signature__" in fn.__dict__
+    own = getattr(fn, "__func__", fn)  # of a bound method
+    is_plain = isinstance(own, types.FunctionType) and "__signature__" in own.__dict__
     if not is_plain or all(p.default is Parameter.empty for p in found):
         return found
-    same = types.FunctionType(
-        fn.__code__, fn.__globals__, None, fn.__defaults__, fn.__closure__
+    same: Any = types.FunctionType(
+        own.__code__, own.__globals__, None, own.__defaults__, own.__closure__
     )
-    same.__kwdefaults__ = fn.__kwdefaults__
+    same.__kwdefaults__ = own.__kwdefaults__
+    if own is not fn:
+        same = types.MethodType(same, fn)  # without its first parameter
     return list(inspect.signature(same).parameters.values())
 
 
