@@ -236,8 +236,7 @@ def minimum(input: Image, labels: Any = None, index: Any = None) -> jax.Array:
         The elements, of the shape of `index`; 0 for a label that is not there.
     """
     groups = _groups("minimum()", input, labels, index)
-    found = groups.each(jax.ops.segment_min, groups.values)
-    return jnp.where(groups.sizes() > 0, found, jnp.zeros_like(found))
+    return _or_zero(groups, jax.ops.segment_min)
 
 
 @explained_as(sum_labels)
@@ -254,8 +253,7 @@ def maximum(input: Image, labels: Any = None, index: Any = None) -> jax.Array:
         The elements, of the shape of `index`; 0 for a label that is not there.
     """
     groups = _groups("maximum()", input, labels, index)
-    found = groups.each(jax.ops.segment_max, groups.values)
-    return jnp.where(groups.sizes() > 0, found, jnp.zeros_like(found))
+    return _or_zero(groups, jax.ops.segment_max)
 
 
 @explained_as(sum_labels)
@@ -281,6 +279,12 @@ def center_of_mass(input: Image, labels: Any = None, index: Any = None) -> jax.A
     places = jnp.indices(shape, dtype=values.dtype).reshape(len(shape), -1).T
     moments = groups.sums(values[:, None] * places)
     return moments / groups.sums(values)[..., None]
+
+
+def _or_zero(groups: _Groups, reduce: Any) -> jax.Array:
+    """What one of `jax.ops` finds in each group; 0 where a group is empty."""
+    found = groups.each(reduce, groups.values)
+    return jnp.where(groups.sizes() > 0, found, jnp.zeros_like(found))
 
 
 def _mean(groups: _Groups, values: jax.Array) -> jax.Array:
