@@ -5,7 +5,6 @@ same, but for the last bits of numbers, where XLA does less: tests of those have
 process of their own. All of it is left out by `JFI_TEST_CACHE= XLA_FLAGS= pytest`.
 """
 
-import functools
 import gc
 import hashlib
 import inspect
@@ -55,8 +54,7 @@ os.environ.setdefault("XLA_FLAGS", " ".join(flags))
 import jax  # noqa: E402 - after the flags
 import pytest  # noqa: E402
 from _pytest.doctest import DoctestItem  # noqa: E402
-from jax._src import traceback_util  # noqa: E402, TID251 - see remember_paths
-from lowering import share_contexts  # noqa: E402
+from quicker_jax import remember_paths, share_contexts  # noqa: E402
 
 
 folder = cache_folder()
@@ -66,15 +64,6 @@ if folder is not None:
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
     jax.config.update("jax_persistent_cache_enable_xla_caches", "none")
-
-
-def remember_paths() -> None:
-    """JAX asks the file system about each frame of each error, for every folder of it.
-
-    The answer for two paths stays: asked once, it saves 3 % of the tests' time.
-    """
-    asked = traceback_util._path_starts_with  # noqa: SLF001 - see above
-    traceback_util._path_starts_with = functools.cache(asked)  # noqa: SLF001
 
 
 share_contexts()

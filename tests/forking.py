@@ -189,7 +189,7 @@ def _become(request, streams):
 if __name__ == "__main__":
     import jax  # noqa: F401 - what all this is for
     import numpy as np
-    from lowering import share_contexts
+    from quicker_jax import share_contexts
 
     share_contexts()
 
