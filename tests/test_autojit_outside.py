@@ -278,12 +278,80 @@ def run(x):
     assert sum(counted) == names["run"].cache_info().traces == 1
 
 
+USED = {
+    "a number": ("global n; n += 1", "n"),
+    "a number that a helper counts": ("tick()", "n"),
+    "an item of a dict": ("counts['n'] += 1", "counts['n']"),
+    "an item of a Counter": ("counter['n'] += 1", "counter['n']"),
+    "a list": ("seen.append(1)", "len(seen)"),
+    "a set": ("first = x in met; met.add(1.0)", "first + len(met)"),
+    "an attribute of a class": ("Counter.n += 1", "Counter.n"),
+    "a number that a method counts": ("Counter.tick()", "n"),
+    "a dict that a method counts in": ("Counter.tock()", "counts['n']"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::jfi.UncompiledWarning")
+@pytest.mark.parametrize(("count", "use"), USED.values(), ids=USED)
+def test_what_the_body_counts_and_uses_is_that_of_plain_python(script, count, use):
+    source = f"""
+import collections
+n, counts, seen, met = 0, dict(n=0), [], set()
+counter = collections.Counter()
+def tick():
+    global n
+    n += 1
+class Counter:
+    n = 0
+    def tick():
+        global n
+        n += 1
+    def tock():
+        counts["n"] += 1
+{{decorator}}
+def run(x):
+    {count}
+    return x * ({use})
+"""
+
+    def found(names):
+        results = [float(names["run"](1.0)) for _ in range(4)]
+        names["n"], names["counts"]["n"] = 7, 5
+        results += [float(names["run"](1.0)) for _ in range(2)]
+        left = "n", "counts", "counter", "seen", "met"
+        return results, [names[name] for name in left], names["Counter"].n
+
+    expected = found(script(source.format(decorator="")))
+    assert found(script(source.format(decorator="@jfi.autojit"))) == expected
+
+
+def test_a_count_is_watched_from_where_a_function_uses_it(script):
+    names = script("""
+n = 0
+def uses(x): return x * n
+@jfi.autojit
+def run(x, fn):
+    global n
+    n += 1
+    return fn(x)
+""")
+    plain = lambda x: x
+    for _ in range(3):
+        names["run"](1.0, plain)
+    names["n"] = 5
+    assert [names["run"](1.0, names["uses"]) for _ in range(2)] == [6, 7]
+    assert names["n"] == 7
+
+
 UNWATCHED = {
     "eval": "eval('N')",
     "globals": "globals()['N']",
     "an environment variable": "int(os.environ.get('SCRIPT_N', N))",
     "an iterator": "next(ITERATOR)",
     "a generator of NumPy": "RANDOM.integers(5)",
+    "NumPy's generator": "np.random.rand()",
+    "Python's generator": "random.gauss(0, 1)",
+    "an array of NumPy's generator": "np.random.normal(size=4).sum()",
     "a variable of a thread": "(setattr(HERE, 'n', N) or HERE.n)",
 }
 
@@ -291,8 +359,9 @@ UNWATCHED = {
 @pytest.mark.parametrize("read", UNWATCHED.values(), ids=UNWATCHED)
 def test_what_cant_be_watched_runs_uncompiled(script, read):
     source = f"""
-import itertools, os, threading
+import itertools, os, random, threading
 N, ITERATOR, RANDOM = 1, itertools.count(), np.random.default_rng(0)
+np.random.seed(0); random.seed(0)
 HERE = threading.local()
 {{decorator}}
 def run(x): return x * {read}
@@ -310,6 +379,27 @@ def run(x): return x * {read}
     names = script(source.format(decorator="@jfi.autojit(uncompiled=False)"))
     with pytest.raises(jfi.AutoJitError, match="pass the value as an argument"):
         names["run"](1.0)
+
+
+@pytest.mark.parametrize(
+    ("draw", "changes"),
+    [
+        ("np.random.default_rng().normal()", True),
+        ("np.random.RandomState().normal()", True),
+        ("random.Random().gauss(0, 1)", True),
+        ("np.random.default_rng(0).normal()", False),
+        ("random.Random(N).gauss(0, 1)", False),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::jfi.UncompiledWarning")
+def test_a_generator_made_inside_without_a_seed_draws_anew(script, draw, changes):
+    names = script(f"""
+import random
+N = 1
+@jfi.autojit
+def run(x): return x + {draw}
+""")
+    assert (names["run"](0.0) != names["run"](0.0)) == changes
 
 
 def test_a_large_numpy_array_outside_is_told_once(script):

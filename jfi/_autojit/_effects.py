@@ -5,10 +5,14 @@ there, and not in classes that came with an argument: that is refused. All else 
 changes there, and in lists, dicts ... that global variables hold, is an effect, like a
 print: it happens when the function is compiled, as it does under `jax.jit`, and such a
 variable is not watched. Objects that global variables hold are written at each call.
+
+So are variables that the code uses otherwise than to count in them (`used_names`): its
+results would be those of the first call. In classes nothing can be written at each
+call, so there such code runs uncompiled.
 """
 
 import collections
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -71,9 +75,19 @@ _CONTAINERS = (list, dict, set, collections.deque)
 
 
 def effects_among(
-    changes: Iterable[Change], values: Iterable[Any], roots: Mapping[int, Root]
+    changes: Iterable[Change],
+    values: Iterable[Any],
+    roots: Mapping[int, Root],
+    used: Collection[str],
 ) -> set[Root]:
-    """The global variables that the body changed without leaving data in them."""
+    """The global variables in which the body only counted: it left no data there.
+
+    Args:
+        changes: What it changed.
+        values: The new children, of one change after the other.
+        roots: See `roots_of`.
+        used: The names of variables in which the code does not only count.
+    """
     found: set[Root] = set()
     data: set[Root] = set()
     rest = iter(values)
@@ -83,7 +97,7 @@ def effects_among(
             module, name = roots[change.node]
             names = [name] if name else [*(change.keys or ()), *change.removed]
             into = found if all(map(_is_plain, new)) else data
-            into.update((module, name) for name in names)
+            into.update((module, name) for name in names if name not in used)
     return found - data
 
 
@@ -104,17 +118,18 @@ def pass_on_effects(clones: Iterable[Any]) -> None:
 
 
 def refused_change(
-    opened: Opened, before: Contents, built: Sequence[Any]
+    function: str, opened: Opened, before: Contents, built: Sequence[Any]
 ) -> tuple[int, str] | None:
     """The first change that can't be written back: the node, and the step from it.
 
     Raises:
-        EffectsError: A class was changed that a global variable holds.
+        EffectsError: The body counted in a class that a global variable holds.
+        UnwatchedError: It changed such a class, and uses what it changed.
     """
     for i, (old_part, old) in before.items():
         kind = opened.graph[i][0]
         if kind is CLASS:
-            step = _class_change(opened, i, (old_part, old), built[i])
+            step = _class_change(function, opened, i, (old_part, old), built[i])
             if step:
                 return i, step
         elif kind is STATIC_ARRAY and not equal(
@@ -125,7 +140,7 @@ def refused_change(
 
 
 def _class_change(
-    opened: Opened, i: int, was: tuple[Any, Sequence[Any]], cls: type
+    function: str, opened: Opened, i: int, was: tuple[Any, Sequence[Any]], cls: type
 ) -> str:
     """How the user writes the attribute of a class that the body changed."""
     old, new = dict(zip(*was, strict=True)), class_data(cls)
@@ -143,9 +158,16 @@ def _class_change(
     if not changed:
         return ""
     if opened.outside[i] and all(map(_is_plain, changed.values())):
+        for base, name in changed:
+            if name in opened.read.used:
+                raise UnwatchedError(_used(function, f"{base.__qualname__}.{name}"))
         raise EffectsError((id(base), name) for base, name in changed)
     base, name = next(iter(changed))
     return f"{base.__qualname__}.{name}"
+
+
+def _used(function: str, variable: str) -> str:
+    return stale(function, f"changes {variable} and uses it")
 
 
 def _is_same_value(cls: type, name: str, one: Any, two: Any) -> bool:
@@ -182,7 +204,8 @@ def take_back_changes(
 
     Raises:
         EffectsError: It counted in variables.
-        UnwatchedError: It changed an object, an array, or what a function remembers.
+        UnwatchedError: It changed an object, an array, or what a function remembers;
+            or it uses the variables, too.
     """
     for i, was in before.items():
         if held.graph[i][0] is VARIABLES:
@@ -216,6 +239,9 @@ def take_back_changes(
             kind.replace(held.objects[i], part, [held.objects[c] for c in children])
     if node is not None:
         return now, node, ""
+    for _, name in counted:
+        if name in held.read.used:
+            raise UnwatchedError(_used(function, name))
     if counted:
         raise EffectsError(counted)
     what = type(held.objects[changed[0]]).__name__

@@ -156,7 +156,7 @@ class Program:
         try:
             with fresh_arrays(held):
                 result = self._function.call(clones[0])
-            refused = refused_change(self._opened, before, clones)
+            refused = refused_change(names[0], self._opened, before, clones)
         finally:
             restore_classes(graph, clones, before, read)
             pass_on_effects(clones)
@@ -172,7 +172,7 @@ class Program:
                 self._refuse(f"catches an error of {function.name}()")
         donated = {id(leaves[k]) for k in self._donated}
         changes, values = find_changes(graph, before, clones, donated)
-        effects = effects_among(changes, values, self._roots)
+        effects = effects_among(changes, values, self._roots, read.used)
         if effects:
             raise EffectsError(effects)
         kept = [id(x) not in donated for x in clones]

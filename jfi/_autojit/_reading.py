@@ -19,8 +19,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._values import is_user_function, is_user_module, reads_surroundings, references
-from ._modes import Mode
+from .._values import (
+    References,
+    is_user_function,
+    is_user_module,
+    reads_surroundings,
+    references,
+)
+from ._modes import KEYS, Mode
 
 
 # Code that reads attributes by names that it makes up, or all there are.
@@ -59,8 +65,8 @@ class Assumed(NamedTuple):
     Attributes:
         whole: Whether all attributes count, whatever the code seems to read.
         effects: Global variables, by the id of their module's dict (of a copy, see
-            `copied_module`) and their name, whose changes by the body are effects, as
-            prints are: they are not watched.
+            `copied_module`) and their name, in which the body counts. Where no code
+            uses them, these changes are effects, as prints are, and not watched.
         unused: Names of attributes that the body does not use, as the user said.
     """
 
@@ -84,7 +90,8 @@ class Read:
         untraced: Whether some of that must not be traced, either.
         imports: What code of the user's imports when it runs.
         asked: The attributes that code of the user's reads.
-        effects: As assumed.
+        used: The variables and attributes that code of the user's does not only count
+            in.
         unused: As assumed.
     """
 
@@ -97,7 +104,8 @@ class Read:
         self.untraced: bool = False
         self.imports: set[str] = set()
         self.asked: set[str] = set()
-        self.effects: frozenset[tuple[Hashable, str]] = assumed.effects
+        self.used: set[str] = set()
+        self._assumed: frozenset[tuple[Hashable, str]] = assumed.effects
         self.unused: frozenset[str] = assumed.unused
         self._variables: dict[tuple[int, Mode], set[str]] = {}
         self._written: dict[tuple[int, Mode], set[str]] = {}
@@ -107,6 +115,13 @@ class Read:
 
     def __hash__(self) -> int:
         raise TypeError("what code reads is compared, and no key")
+
+    @property
+    def effects(self) -> frozenset[tuple[Hashable, str]]:
+        """As assumed, but for variables that code uses: these are watched."""
+        if not self._assumed:
+            return self._assumed
+        return frozenset(root for root in self._assumed if root[1] not in self.used)
 
     def variables(self, module: Mapping[str, Any], mode: Mode) -> list[str]:
         """The global variables of a module that are read."""
@@ -177,10 +192,14 @@ class Read:
         self._variables.setdefault((id(module), mode), set()).update(names)
         self.imports.update(found.imports)
         self.asked |= found.attributes
+        self.used |= found.used
         if found.written:
             self._written.setdefault((id(module), mode), set()).update(found.written)
-        unseen = dict.fromkeys(_unseen(module, found.chains))
+        unseen = dict.fromkeys(_unseen(module, found))
         self.unseen.update(unseen)
+        for (_, of), written in self._written.items():
+            if of in KEYS:  # such code writes to the module itself, unwatched
+                self.unseen.update(dict.fromkeys(sorted(written & self.used)))
         # What such code calls, by a name that it makes up, may be any of these.
         if unseen and any(isinstance(x, LRU_CACHED) for x in list(module.values())):
             self.untraced = True
@@ -201,51 +220,58 @@ class Read:
         self._variables.setdefault((id(vars(module)), mode), set()).update(names)
 
 
-def _unseen(
-    module: Mapping[str, Any], chains: tuple[tuple[str, ...], ...]
-) -> Iterator[str]:
+def _unseen(module: Mapping[str, Any], found: References) -> Iterator[str]:
     """What code reads that changes without a trace, as it is written there."""
-    for chain in chains:
+    for chain in found.chains:
         value, name, *rest = _MISSING, *chain
         if name in module:
             value = module[name]
         elif hasattr(builtins, name):
             value = getattr(builtins, name)
-        if value is not _MISSING and _is_unseen(value, rest):
+        is_bare = chain in found.bare
+        if value is not _MISSING and _is_unseen(value, rest, is_bare=is_bare):
             yield ".".join(chain)
 
 
 _MISSING = object()
+_GENERATORS = (np.random.RandomState, np.random.Generator, random.Random)
+# Made inside, from a seed, they start anew at each call.
+_SEEDED = ("numpy.random", "random.Random")
 
 
-def _is_unseen(value: Any, attributes: list[str]) -> bool:
+def _is_unseen(value: Any, attributes: list[str], *, is_bare: bool) -> bool:
     for name in (*attributes, ""):
         if isinstance(value, types.ModuleType):
             if is_user_module(value.__name__):
                 return False
             full = f"{value.__name__}.{name}"
-            if reads_surroundings(full) and not full.startswith(_SEEDED):
+            if _is_read(full, is_bare=is_bare):
                 return True
             value = vars(value).get(name)
             continue
-        return _changes_unseen(value, name)
+        return _changes_unseen(value, name, is_bare=is_bare)
     return False
 
 
-_GENERATORS = (np.random.RandomState, np.random.Generator)
-# Made inside, they start anew at each call.
-_SEEDED = ("numpy.random", "random.Random")
+def _is_read(full_name: str, *, is_bare: bool) -> bool:
+    """Whether a library's object reads what is not in the program.
+
+    Args:
+        full_name: Its name, from the module on.
+        is_bare: Whether it is called without arguments: a generator without a seed.
+    """
+    is_seeded = full_name.startswith(_SEEDED) and not is_bare
+    return reads_surroundings(full_name) and not is_seeded
 
 
-def _changes_unseen(value: Any, attribute: str) -> bool:
+def _changes_unseen(value: Any, attribute: str, *, is_bare: bool) -> bool:
     if isinstance(value, (contextvars.ContextVar, threading.local)):
         return True
-    if isinstance(value, types.BuiltinMethodType):
-        owner = value.__self__
-        if isinstance(owner, (*_GENERATORS, random.Random)):
-            return True
+    # The functions of these modules are methods: `random.gauss` of a generator there.
+    is_method = isinstance(value, (types.MethodType, types.BuiltinMethodType))
+    if isinstance(value.__self__ if is_method else value, _GENERATORS):
+        return True
     if not isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType)):
         value = type(value)
     names = f"{value.__module__}.{value.__qualname__}"
-    read = reads_surroundings(names) or reads_surroundings(f"{names}.{attribute}")
-    return read and not names.startswith(_SEEDED)
+    return any(_is_read(n, is_bare=is_bare) for n in (names, f"{names}.{attribute}"))

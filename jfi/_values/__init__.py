@@ -1,13 +1,15 @@
 """Values of any kind, looked at without JAX's transformations.
 
 `_data` says what is data, `_keys` when two values are the same, `_origins` whose code
-something is, `_bytecode` which names code reads, `_naming` what messages call things;
-`_classes` says what classes define, `_captured` what functions hold. `_partition` takes
-trees apart, `_warnings` warns once, `_caches` keeps what was made. Every question has
-its one answer here; all other rooms ask it.
+something is, `_bytecode` which names code reads, `_uses` in which of them it does not
+only count, `_naming` what messages call things; `_classes` says what classes define,
+`_captured` what functions hold. `_partition` takes trees apart, `_warnings` warns once,
+`_caches` keeps what was made. Every question has its one answer here; all other rooms
+ask it.
 """
 
 from ._bytecode import (
+    References as References,
     code_digest as code_digest,
     constant as constant,
     references as references,

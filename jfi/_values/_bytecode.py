@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
+from ._uses import used_names
+
 
 _READS_GLOBAL = frozenset(
     {
@@ -33,16 +35,20 @@ class References:
 
     Attributes:
         chains: Global names with the attributes read from them: `("np", "linalg")`.
+        bare: Those of them that are called without arguments.
         imports: Modules imported by a statement inside.
         written: Global names that are assigned or deleted.
         attributes: What is read of whatever: attributes, and the texts that are names,
             as in `getattr(x, "rate")`.
+        used: The global names and attributes that it does not only count in.
     """
 
     chains: tuple[tuple[str, ...], ...]
+    bare: frozenset[tuple[str, ...]]
     imports: tuple[str, ...]
     written: tuple[str, ...]
     attributes: frozenset[str]
+    used: frozenset[str]
 
 
 @functools.lru_cache(maxsize=4096)
@@ -52,9 +58,11 @@ def references(code: CodeType) -> References:
     # attributes follow. The syntax tree would be easier to read, and is not there for
     # functions of notebooks and of `exec`.
     chains: list[tuple[str, ...]] = []
+    bare: set[tuple[str, ...]] = set()
     imports: list[str] = []
     written: list[str] = []
     attributes = {part for text in _texts(code) for part in _names_in(text)}
+    used = used_names(code)
     open_chain: tuple[str, ...] = ()
     for step in dis.get_instructions(code):
         if step.opname in _NAMES_ATTRIBUTE:
@@ -72,6 +80,8 @@ def references(code: CodeType) -> References:
             continue
         if open_chain:
             chains.append(open_chain)
+            if step.opname == "CALL" and step.arg == 0:
+                bare.add(open_chain)
         open_chain = (step.argval,) if step.opname in _READS_GLOBAL else ()
         if step.opname == "IMPORT_NAME":
             # The level of a relative import stands two instructions before: unknown
@@ -83,14 +93,18 @@ def references(code: CodeType) -> References:
         if isinstance(nested, CodeType):
             inner = references(nested)
             chains += inner.chains
+            bare |= inner.bare
             imports += inner.imports
             written += inner.written
             attributes |= inner.attributes
+            used |= inner.used
     return References(
         tuple(dict.fromkeys(chains)),
+        frozenset(bare),
         tuple(dict.fromkeys(imports)),
         tuple(dict.fromkeys(written)),
         frozenset(attributes),
+        used,
     )
 
 
