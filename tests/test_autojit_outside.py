@@ -352,6 +352,11 @@ UNWATCHED = {
     "NumPy's generator": "np.random.rand()",
     "Python's generator": "random.gauss(0, 1)",
     "an array of NumPy's generator": "np.random.normal(size=4).sum()",
+    "a draw of SciPy": "scipy.stats.norm.rvs()",
+    "a file": "(N + 0 * len(PATH.read_text()))",
+    "whether there is a file": "(N + PATH.exists())",
+    "the files of a folder": "(N + len(glob.glob('*.none')))",
+    "another program": "(N + len(subprocess.check_output(['true'])))",
     "a variable of a thread": "(setattr(HERE, 'n', N) or HERE.n)",
 }
 
@@ -359,7 +364,9 @@ UNWATCHED = {
 @pytest.mark.parametrize("read", UNWATCHED.values(), ids=UNWATCHED)
 def test_what_cant_be_watched_runs_uncompiled(script, read):
     source = f"""
-import itertools, os, random, threading
+import glob, itertools, os, pathlib, random, subprocess, threading
+import scipy.stats
+PATH = pathlib.Path(os.__file__)
 N, ITERATOR, RANDOM = 1, itertools.count(), np.random.default_rng(0)
 np.random.seed(0); random.seed(0)
 HERE = threading.local()

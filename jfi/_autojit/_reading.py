@@ -5,28 +5,17 @@ call reads, never less, but for code that makes up names while it runs (`Read.wh
 and for what nobody can watch (`Read.unseen`).
 """
 
-import builtins
-import contextvars
 import enum
 import functools
 import operator
-import random
 import sys
-import threading
 import types
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from .._values import (
-    References,
-    is_user_function,
-    is_user_module,
-    reads_surroundings,
-    references,
-)
+from .._values import is_user_function, is_user_module, references
 from ._modes import KEYS, Mode
+from ._unseen import unseen
 
 
 # Code that reads attributes by names that it makes up, or all there are.
@@ -195,13 +184,13 @@ class Read:
         self.used |= found.used
         if found.written:
             self._written.setdefault((id(module), mode), set()).update(found.written)
-        unseen = dict.fromkeys(_unseen(module, found))
-        self.unseen.update(unseen)
+        read = dict.fromkeys(unseen(module, found))
+        self.unseen.update(read)
         for (_, of), written in self._written.items():
             if of in KEYS:  # such code writes to the module itself, unwatched
                 self.unseen.update(dict.fromkeys(sorted(written & self.used)))
         # What such code calls, by a name that it makes up, may be any of these.
-        if unseen and any(isinstance(x, LRU_CACHED) for x in list(module.values())):
+        if read and any(isinstance(x, LRU_CACHED) for x in list(module.values())):
             self.untraced = True
         imported = {
             name
@@ -218,60 +207,3 @@ class Read:
         }  # which answers for what is not there
         names = asked & vars(module).keys()
         self._variables.setdefault((id(vars(module)), mode), set()).update(names)
-
-
-def _unseen(module: Mapping[str, Any], found: References) -> Iterator[str]:
-    """What code reads that changes without a trace, as it is written there."""
-    for chain in found.chains:
-        value, name, *rest = _MISSING, *chain
-        if name in module:
-            value = module[name]
-        elif hasattr(builtins, name):
-            value = getattr(builtins, name)
-        is_bare = chain in found.bare
-        if value is not _MISSING and _is_unseen(value, rest, is_bare=is_bare):
-            yield ".".join(chain)
-
-
-_MISSING = object()
-_GENERATORS = (np.random.RandomState, np.random.Generator, random.Random)
-# Made inside, from a seed, they start anew at each call.
-_SEEDED = ("numpy.random", "random.Random")
-
-
-def _is_unseen(value: Any, attributes: list[str], *, is_bare: bool) -> bool:
-    for name in (*attributes, ""):
-        if isinstance(value, types.ModuleType):
-            if is_user_module(value.__name__):
-                return False
-            full = f"{value.__name__}.{name}"
-            if _is_read(full, is_bare=is_bare):
-                return True
-            value = vars(value).get(name)
-            continue
-        return _changes_unseen(value, name, is_bare=is_bare)
-    return False
-
-
-def _is_read(full_name: str, *, is_bare: bool) -> bool:
-    """Whether a library's object reads what is not in the program.
-
-    Args:
-        full_name: Its name, from the module on.
-        is_bare: Whether it is called without arguments: a generator without a seed.
-    """
-    is_seeded = full_name.startswith(_SEEDED) and not is_bare
-    return reads_surroundings(full_name) and not is_seeded
-
-
-def _changes_unseen(value: Any, attribute: str, *, is_bare: bool) -> bool:
-    if isinstance(value, (contextvars.ContextVar, threading.local)):
-        return True
-    # The functions of these modules are methods: `random.gauss` of a generator there.
-    is_method = isinstance(value, (types.MethodType, types.BuiltinMethodType))
-    if isinstance(value.__self__ if is_method else value, _GENERATORS):
-        return True
-    if not isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType)):
-        value = type(value)
-    names = f"{value.__module__}.{value.__qualname__}"
-    return any(_is_read(n, is_bare=is_bare) for n in (names, f"{names}.{attribute}"))
