@@ -90,8 +90,9 @@ ON_ARGUMENTS = (
     ),
 )  # fmt: skip
 
-# Counts in global variables, lists, dicts and classes are effects like prints: they happen
-# when a function is compiled (docs/autojit.md). They are not among these.
+# What is only counted, in global variables, lists, dicts and classes, is an effect like a
+# print: it happens when a function is compiled (docs/autojit.md). So all that is counted
+# here is used, too.
 ON_GLOBALS = (
     Effect("a number of a global object", "bag<n>.k += 1",
         "class P<n>: pass\nbag<n> = P<n>()\nbag<n>.k = 0", "", "", ("bag<n>.k = 0",),
@@ -110,6 +111,27 @@ ON_GLOBALS = (
     Effect("a global array", "global n<n>\nn<n> = n<n> + x", "n<n> = 0.0", "", "", (
         "n<n> = <v>",
     )),
+    Effect("a count that is used", "global n<n>\nn<n> += 1\nx = x * n<n>", "n<n> = 0",
+        "", "", ("n<n> = <i>",),
+    ),
+    Effect("a count that a helper counts", "tick<n>()\nx = x * n<n>",
+        "n<n> = 0\ndef tick<n>():\n    global n<n>\n    n<n> = n<n> + 1", "", "",
+        ("n<n> = <i>",),
+    ),
+    Effect("a count that a method counts", "x = x * P<n>().tick()",
+        "n<n> = 0\nclass P<n>:\n    def tick(self):\n        global n<n>\n"
+        "        n<n> += 1\n        return n<n>", "", "", ("n<n> = <i>",),
+    ),
+    Effect("an item that is counted and used", "x = x + bag<n>.get(<i>, 0)\n"
+        "bag<n>[<i>] = bag<n>.get(<i>, 0) + 1", "bag<n> = {}", "", "",
+        ("bag<n> = {}", "bag<n>.pop(<i>, None)"),
+    ),
+    Effect("a key that was seen", "x = x * len(bag<n>)\nbag<n>.add(<i>)",
+        "bag<n> = set()", "", "", ("bag<n>.clear()", "bag<n>.add(<i>)"),
+    ),
+    Effect("a number of a class that is used", "P<n>.k += 1\nx = x + P<n>.k",
+        "class P<n>: k = 0", "", "", ("P<n>.k = <i>",),
+    ),
     Effect("globals()[...] =", "globals()['n<n>'] = <i>"),
     Effect("append to a global", "bag<n>.append(x)", "bag<n> = []", "", "", (
         "bag<n> = []", "bag<n>.append(1)",
