@@ -70,6 +70,9 @@ CALLS = {
     "fori_loop, JAX bound": lambda lib: lib.fori_loop(
         0, jnp.array(3, "int32"), lambda i, x: x + i, X
     ),
+    "fori_loop, float bounds": lambda lib: lib.fori_loop(
+        1.0, 3.5, lambda i, x: x + i, 0
+    ),
     "fori_loop, no steps": lambda lib: lib.fori_loop(5, 2, lambda i, x: x * i, X),
     "fori_loop, unroll": lambda lib: lib.fori_loop(
         0, 6, lambda i, x: x * i, X, unroll=2

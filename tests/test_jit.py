@@ -274,6 +274,12 @@ def test_what_cannot_be_shared_is_compiled():
         same(jfi.jit(deleted.method)(X), X + deleted.k)
 
 
+def test_what_jax_returned_may_be_compared_with_its_own_kind_alone():
+    mapped = jax.pmap(lambda x: 2 * x)  # holds objects whose `==` fails for an int
+    for _ in range(2):
+        same(jfi.jit(mapped)(X[None]), 2 * X[None])
+
+
 def test_equal_objects_are_not_taken_for_each_other():
     class Same:
         def __init__(self, k):
