@@ -719,6 +719,24 @@ def test_what_rows_share_is_not_copied(f, library, copies):
     assert (max(sizes(gradient.jaxpr)) >= 7 * SHARED.size) == copies
 
 
+def test_what_every_branch_passes_on_is_shared_by_the_rows():
+    def f(library, x, th):
+        double = lambda x, th: (x * 2, th, SHARED)
+        return library.cond(x > 1, double, lambda x, th: (x, th, SHARED), x, th)
+
+    def in_a_scan(library, x, th):
+        body = lambda th, _: (f(library, x, th)[1], f(library, x, th)[0])
+        return library.scan(body, th, length=2)
+
+    th = jnp.float32(3)
+    for run, axes in (f, (0, None, None)), (in_a_scan, (None, 0)):
+        ours, theirs = (
+            jax.vmap(functools.partial(run, library), (0, None), axes)(X, th)
+            for library in (jnp, lax)
+        )
+        same(ours, theirs)
+
+
 def test_a_choice_that_rows_share_runs_one_branch():
     def f(x, choice):
         body = lambda c, _: (jnp.cond(choice, jnp.sin, jnp.cos, c), None)
@@ -848,6 +866,10 @@ def test_what_is_no_function_gets_the_words_of_jax():
         jnp.scan(3, 0.0, X)
     with pytest.raises(TypeError, match="callable"):
         jnp.cond(True, 1, 2)
+    with pytest.raises(TypeError, match="should be callable"):
+        jnp.while_loop(1, lambda x: x, X)
+    with pytest.raises(TypeError, match="should be callable"):
+        jnp.associative_scan(1, X)
     with pytest.raises(TypeError, match="scalar"):
         jnp.cond(X > 0, lambda: 1, lambda: 2)
     with pytest.raises((TypeError, ValueError)):

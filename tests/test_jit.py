@@ -632,6 +632,10 @@ def test_eval_shape_takes_what_that_of_jax_takes():
     assert len(jfi.eval_shape(np.shape, X)) == 1
     seen = jfi.eval_shape(lambda x: x + jfi.randn(3), X)
     assert (seen.shape, seen.dtype) == ((3,), np.float32)
+    with pytest.raises(
+        TypeError, match=r"^eval_shape\(\) got 3 .*, and takes functions"
+    ):
+        jfi.eval_shape(3, X)
     inside = jfi.jit(lambda x: x * jfi.eval_shape(lambda y: y.sum(), x).ndim)(X)
     same(inside, 0 * X)
 

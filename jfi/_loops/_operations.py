@@ -162,7 +162,9 @@ def _map_in_batches(f: Any, xs: Any, batch_size: int, keys: Keys | None) -> Any:
 
 
 def associative_scan(functions: tuple[Any], elems: Any, reverse: Any, axis: Any) -> Any:
-    fn = functools.partial(as_outside, functions[0])
+    (fn,) = functions
+    if callable(fn):  # else JAX says so
+        fn = functools.partial(as_outside, fn)
     with explained_arrays("associative_scan", elems, "elems"):
         return differentiate(lax.associative_scan, fn, elems, reverse, axis)
 
