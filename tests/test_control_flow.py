@@ -590,6 +590,25 @@ def test_settings_of_checkpoint_by_name():
         assert float(jax.jit(lambda x: ours(x, "power", n=3))(X)) == 36.0
 
 
+def test_checkpoint_keeps_each_argument_from_xla_as_told():
+    def f(x, mode, y, *, z):
+        return (jnp.sin(x * y["a"]) * jnp.sin(y["b"] * z)).sum()
+
+    y = {"a": X, "b": X}
+    for cse in (
+        ((False, True), {"z": True}),
+        [(True, {"a": False, "b": True}), {"z": 0}],
+    ):
+        barriers = []
+        for library in (jnp, jax):
+            kept = library.checkpoint(f, prevent_cse=cse, static_argnums=1)
+            slope = jax.jit(jax.grad(kept), static_argnums=1)
+            text = slope.lower(X, "fast", y, z=X).as_text()
+            barriers.append([x for x in text.split("\n") if "optimization_b" in x])
+        assert len(barriers[0]) == 1
+        assert barriers[0] == barriers[1]
+
+
 def test_checkpoint_computes_inner_values_again():
     f = lambda x: jnp.sin(jnp.sin(jnp.sin(x))).sum()
     text = lambda f: jax.jit(jax.grad(f)).lower(X).as_text()

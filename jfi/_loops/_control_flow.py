@@ -299,7 +299,8 @@ def checkpoint(
 
     Args:
         fun: A function of arrays.
-        prevent_cse: Whether to keep XLA from sharing the values after all.
+        prevent_cse: Whether to keep XLA from sharing the values after all; or a tuple
+            with an entry for each argument.
         policy: Which values to keep: one of `jax.checkpoint_policies`.
         static_argnums: Which arguments are settings, by position.
         static_argnames: The same, by name.
