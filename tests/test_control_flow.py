@@ -70,6 +70,9 @@ CALLS = {
     "fori_loop, JAX bound": lambda lib: lib.fori_loop(
         0, jnp.array(3, "int32"), lambda i, x: x + i, X
     ),
+    "fori_loop, float bounds": lambda lib: lib.fori_loop(
+        1.0, 3.5, lambda i, x: x + i, 0
+    ),
     "fori_loop, no steps": lambda lib: lib.fori_loop(5, 2, lambda i, x: x * i, X),
     "fori_loop, unroll": lambda lib: lib.fori_loop(
         0, 6, lambda i, x: x * i, X, unroll=2
@@ -587,6 +590,25 @@ def test_settings_of_checkpoint_by_name():
         assert float(jax.jit(lambda x: ours(x, "power", n=3))(X)) == 36.0
 
 
+def test_checkpoint_keeps_each_argument_from_xla_as_told():
+    def f(x, mode, y, *, z):
+        return (jnp.sin(x * y["a"]) * jnp.sin(y["b"] * z)).sum()
+
+    y = {"a": X, "b": X}
+    for cse in (
+        ((False, True), {"z": True}),
+        [(True, {"a": False, "b": True}), {"z": 0}],
+    ):
+        barriers = []
+        for library in (jnp, jax):
+            kept = library.checkpoint(f, prevent_cse=cse, static_argnums=1)
+            slope = jax.jit(jax.grad(kept), static_argnums=1)
+            text = slope.lower(X, "fast", y, z=X).as_text()
+            barriers.append([x for x in text.split("\n") if "optimization_b" in x])
+        assert len(barriers[0]) == 1
+        assert barriers[0] == barriers[1]
+
+
 def test_checkpoint_computes_inner_values_again():
     f = lambda x: jnp.sin(jnp.sin(jnp.sin(x))).sum()
     text = lambda f: jax.jit(jax.grad(f)).lower(X).as_text()
@@ -714,6 +736,24 @@ def test_what_rows_share_is_not_copied(f, library, copies):
     assert (max(sizes(jaxpr.jaxpr)) >= 7 * SHARED.size) == copies
     gradient = jax.make_jaxpr(jax.grad(lambda rows: run(rows).sum()))(rows)
     assert (max(sizes(gradient.jaxpr)) >= 7 * SHARED.size) == copies
+
+
+def test_what_every_branch_passes_on_is_shared_by_the_rows():
+    def f(library, x, th):
+        double = lambda x, th: (x * 2, th, SHARED)
+        return library.cond(x > 1, double, lambda x, th: (x, th, SHARED), x, th)
+
+    def in_a_scan(library, x, th):
+        body = lambda th, _: (f(library, x, th)[1], f(library, x, th)[0])
+        return library.scan(body, th, length=2)
+
+    th = jnp.float32(3)
+    for run, axes in (f, (0, None, None)), (in_a_scan, (None, 0)):
+        ours, theirs = (
+            jax.vmap(functools.partial(run, library), (0, None), axes)(X, th)
+            for library in (jnp, lax)
+        )
+        same(ours, theirs)
 
 
 def test_a_choice_that_rows_share_runs_one_branch():
@@ -845,6 +885,10 @@ def test_what_is_no_function_gets_the_words_of_jax():
         jnp.scan(3, 0.0, X)
     with pytest.raises(TypeError, match="callable"):
         jnp.cond(True, 1, 2)
+    with pytest.raises(TypeError, match="should be callable"):
+        jnp.while_loop(1, lambda x: x, X)
+    with pytest.raises(TypeError, match="should be callable"):
+        jnp.associative_scan(1, X)
     with pytest.raises(TypeError, match="scalar"):
         jnp.cond(X > 0, lambda: 1, lambda: 2)
     with pytest.raises((TypeError, ValueError)):

@@ -260,7 +260,7 @@ def test_without_a_pair():
             {"a": ["tanh"], "b": len},
             r"x\['a'\]\[0\] is the str 'tanh', x\['b'\] is the",
         ),
-        (jnp.key(0), "x is a random key. Name another argument: argnums=1"),
+        (jnp.key(0), "x is a random key. Pass a float, or an array of floats."),
     ],
 )
 @pytest.mark.parametrize("tool", ["grad", "value_and_grad", "jacrev", "hessian"])
@@ -271,6 +271,15 @@ def test_nothing_to_differentiate(tool, x, message):
     with pytest.raises(TypeError, match=message.replace("grad", tool)) as caught:
         getattr(jnp, tool)(f)(x)
     assert isinstance(caught.value, jnp.DerivativeError)
+
+
+def test_the_argument_that_has_a_derivative_is_named():
+    for call, line in [
+        (lambda f: f("tanh", 1.0), "argnums=1, for w."),
+        (lambda f: f("tanh", w=1.0), "argnames='w'."),
+    ]:
+        with pytest.raises(jnp.DerivativeError, match=f"is the str 'tanh'.*{line}"):
+            call(jnp.grad(lambda act, w: w))
 
 
 @pytest.mark.parametrize(

@@ -274,6 +274,12 @@ def test_what_cannot_be_shared_is_compiled():
         same(jfi.jit(deleted.method)(X), X + deleted.k)
 
 
+def test_what_jax_returned_may_be_compared_with_its_own_kind_alone():
+    mapped = jax.pmap(lambda x: 2 * x)  # holds objects whose `==` fails for an int
+    for _ in range(2):
+        same(jfi.jit(mapped)(X[None]), 2 * X[None])
+
+
 def test_equal_objects_are_not_taken_for_each_other():
     class Same:
         def __init__(self, k):
@@ -626,6 +632,10 @@ def test_eval_shape_takes_what_that_of_jax_takes():
     assert len(jfi.eval_shape(np.shape, X)) == 1
     seen = jfi.eval_shape(lambda x: x + jfi.randn(3), X)
     assert (seen.shape, seen.dtype) == ((3,), np.float32)
+    with pytest.raises(
+        TypeError, match=r"^eval_shape\(\) got 3 .*, and takes functions"
+    ):
+        jfi.eval_shape(3, X)
     inside = jfi.jit(lambda x: x * jfi.eval_shape(lambda y: y.sum(), x).ndim)(X)
     same(inside, 0 * X)
 

@@ -19,7 +19,7 @@ import numpy as np
 from .._errors import AutoJitError
 from .._jit._compiled import CompiledFunction, with_signature_of
 from .._jit._per_function import PerFunction, options_key, stand_in, weakly
-from .._values import KeyedValue, WeakIdentity, identity_key, is_library, is_small
+from .._values import KeyedValue, WeakIdentity, is_identity_key, is_library, is_small
 from . import Mode, contents_of, variables_read
 
 
@@ -328,7 +328,7 @@ def _part(part: Any, x: Any) -> Any:
     try:
         return WeakIdentity(x), _without_references(part)
     except TypeError:
-        if part == identity_key(x) and not isinstance(x, _OF_PYTHON):
+        if is_identity_key(part, x) and not isinstance(x, _OF_PYTHON):
             raise NotComparableError from None  # another may have its id
         return _without_references(part)
 

@@ -222,12 +222,24 @@ class Selected:
         instead = next(filter(None, (as_float(x, name) for name, x in seen)), None)
         write = f"Write {instead}." if instead else ""
         write = write or next(filter(None, (pytree_line(x) for _, x in seen)), "")
-        write = write or "Name another argument: argnums=1, argnames='x'."
+        write = write or self._line_for_another(names)
         message = (
             f"{tool}() of {function_name(self.fun)}() has nothing to differentiate: "
             f"{shown}. {write}"
         )
         raise DerivativeError(message)
+
+    def _line_for_another(self, names: Sequence[str]) -> str:
+        args, kwargs = self.call
+        leaves = [
+            (p, jax.tree.leaves(x)) for p, x in (*enumerate(args), *kwargs.items())
+        ]
+        others = [p for p, leaves in leaves if any(map(is_differentiable, leaves))]
+        if not others:
+            return "Pass a float, or an array of floats."
+        if isinstance(place := others[0], int):
+            return f"Name another argument: argnums={place}, for {names[place]}."
+        return f"Name another argument: argnames={place!r}."
 
 
 def selected(selection: Selection, fun: Any, call: Call) -> Selected:

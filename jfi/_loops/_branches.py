@@ -10,7 +10,7 @@ where the branch not taken is.
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 import jax
@@ -52,7 +52,8 @@ def branch_result(
     jaxprs = [jaxpr for jaxpr, _ in traced]
     values = [const for jaxpr in jaxprs for const in jaxpr.consts]
     values = [jnp.asarray(x) for x in (*values, *jax.tree.leaves(tuple(operands)))]
-    branches = [_branch(jaxprs, k) for k in range(len(jaxprs))]
+    passed = _passed_on(jaxprs, values)
+    branches = [_branch(jaxprs, k, passed) for k in range(len(jaxprs))]
     if is_batched(index):
         outs = _selected(branches, index, values)
     elif (ruled_call := ruled_calls()) is not None:
@@ -61,19 +62,42 @@ def branch_result(
         outs = call(index, values)
     else:
         return False, None
-    return True, jax.tree.unflatten(jax.tree.structure(returned[0]), outs)
+    leaves, structure = jax.tree.flatten(returned[0])
+    computed = iter(outs)
+    results = [passed[k] if k in passed else next(computed) for k in range(len(leaves))]
+    return True, jax.tree.unflatten(structure, results)
+
+
+def _passed_on(jaxprs: Sequence[Any], values: Sequence[Any]) -> dict[int, Any]:
+    """The results that are one and the same input whichever branch is taken.
+
+    Rows that share the input share the result: `vmap(..., out_axes=None)` takes it.
+    """
+    operands = values[len(values) - len(jaxprs[0].jaxpr.invars) :]
+    sources: list[list[Any]] = []  # per branch: the input that each result is, or None
+    for jaxpr in jaxprs:
+        variables = (*jaxpr.jaxpr.constvars, *jaxpr.jaxpr.invars)
+        inputs = zip(variables, (*jaxpr.consts, *operands), strict=True)
+        given = {id(variable): value for variable, value in inputs}
+        sources.append([given.get(id(variable)) for variable in jaxpr.jaxpr.outvars])
+    passed: dict[int, Any] = {}
+    for k, (first, *others) in enumerate(zip(*sources, strict=True)):
+        if first is not None and all(x is first for x in others):
+            passed[k] = jnp.asarray(first)
+    return passed
 
 
 _Branch = Callable[..., list[Any]]  # of the constants of all branches, and operands
 
 
-def _branch(jaxprs: Sequence[Any], k: int) -> _Branch:
+def _branch(jaxprs: Sequence[Any], k: int, left_out: Container[int]) -> _Branch:
     counts = [len(jaxpr.consts) for jaxpr in jaxprs]
     start, end, all_consts = sum(counts[:k]), sum(counts[: k + 1]), sum(counts)
 
     def branch(*values: Any) -> list[Any]:
         consts, operands = values[start:end], values[all_consts:]
-        return eval_jaxpr(jaxprs[k].jaxpr, consts, *operands)
+        outs = eval_jaxpr(jaxprs[k].jaxpr, consts, *operands)
+        return [x for place, x in enumerate(outs) if place not in left_out]
 
     return branch
 

@@ -62,12 +62,22 @@ def branches(run: Callable[..., Any], functions: Sequence[Function], *args: Any)
     return out
 
 
-def checkpoint(transform: Callable[[Function], Function], f: Function, x: Any) -> Any:
-    """`transform(f)(x)`."""
+def checkpoint(
+    transform: Callable[[Function], Function],
+    f: Function,
+    /,
+    *args: Any,
+    **kwargs: Any,
+) -> Any:
+    """`transform(f)(*args, **kwargs)`."""
     carried = carried_here()
     if carried is None:
-        return transform(f)(x)
+        return transform(f)(*args, **kwargs)
+
     # Captured: JAX can be told what to do with each argument.
-    counts, out = transform(lambda x: carried.run(carried.counts, f, x))(x)
+    def carrying(*args: Any, **kwargs: Any) -> Any:
+        return carried.run(carried.counts, f, *args, **kwargs)
+
+    counts, out = transform(carrying)(*args, **kwargs)
     carried.end(counts)
     return out

@@ -5,6 +5,7 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
+import numpy as np
 from jax import lax
 
 from .._advice import hiding_frames
@@ -145,6 +146,8 @@ def fori_loop(
     """
     bounds: tuple[Any, ...] = ()
     known: tuple[Any, ...] = static(lower), static(upper)
+    if all(isinstance(x, (float, np.floating)) for x in known):
+        known = int(known[0]), int(known[1])  # as JAX cuts them
     if at_top_level() and unroll is None and not progress:
         # Nothing is differentiated, for which JAX must know the number of steps: one
         # program for any.
@@ -296,7 +299,8 @@ def checkpoint(
 
     Args:
         fun: A function of arrays.
-        prevent_cse: Whether to keep XLA from sharing the values after all.
+        prevent_cse: Whether to keep XLA from sharing the values after all; or a tuple
+            with an entry for each argument.
         policy: Which values to keep: one of `jax.checkpoint_policies`.
         static_argnums: Which arguments are settings, by position.
         static_argnames: The same, by name.

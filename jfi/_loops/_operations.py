@@ -162,26 +162,31 @@ def _map_in_batches(f: Any, xs: Any, batch_size: int, keys: Keys | None) -> Any:
 
 
 def associative_scan(functions: tuple[Any], elems: Any, reverse: Any, axis: Any) -> Any:
-    fn = functools.partial(as_outside, functions[0])
+    (fn,) = functions
+    if callable(fn):  # else JAX says so
+        fn = functools.partial(as_outside, fn)
     with explained_arrays("associative_scan", elems, "elems"):
         return differentiate(lax.associative_scan, fn, elems, reverse, axis)
 
 
 def checkpoint(functions: tuple[Any], data: Any, static: Any, options: Any) -> Any:
     (fun,) = functions
+    by_position, by_name = data
+    places = sorted(by_position)
+    args = [by_position[n] for n in places]  # each by itself, for `prevent_cse=(...)`
 
     # JAX 0.10 takes static arguments by position, or by name, but not by both: with
     # `static_argnums=1` a call `f(x, n=2)` is a ValueError (jax-ml/jax#18405).
     @functools.wraps(fun, updated=())
-    def of_data(data: Any) -> Any:
-        by_position, by_name = ({**a, **b} for a, b in zip(data, static, strict=True))
-        return fun(*(by_position[n] for n in sorted(by_position)), **by_name)
+    def of_data(*args: Any, **named: Any) -> Any:
+        every = {**dict(zip(places, args, strict=True)), **static[0]}
+        return fun(*(every[n] for n in sorted(every)), **named, **static[1])
 
     if setting("jax_disable_jit"):  # JAX traces it all the same
-        return of_data(data)
+        return of_data(*args, **by_name)
     transform = functools.partial(jax.checkpoint, **options)
     try:
-        return _carrying.checkpoint(transform, of_data, data)
+        return _carrying.checkpoint(transform, of_data, *args, **by_name)
     except TypeError as error:
         add_advice(error, data)
         raise

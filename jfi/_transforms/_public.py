@@ -23,6 +23,7 @@ from .._jit import _function as _jit
 from .._random.traced._own_stream import Function
 from .._random.traced._rows import Randomness
 from .._trees import add_advice
+from .._values import refuse_no_function
 from . import _vmap
 
 
@@ -51,6 +52,7 @@ def eval_shape(fun: Any, *args: Any, **kwargs: Any) -> Any:
         return fun.eval_shape(*args, **kwargs)
     if hasattr(fun, "lower"):  # compiled: some of its arguments may be static
         return jax.eval_shape(fun, *args, **kwargs)
+    refuse_no_function("eval_shape", fun)
     try:
         return jit(fun).eval_shape(*args, **kwargs)  # `jit(fun)` finds this trace
     except TypeError as error:

@@ -51,6 +51,7 @@ from ._keys import (
     WeakIdentity as WeakIdentity,
     contents_key as contents_key,
     identity_key as identity_key,
+    is_identity_key as is_identity_key,
     number_key as number_key,
     typed_key as typed_key,
 )

@@ -35,6 +35,13 @@ def identity_key(value: Any) -> KeyedValue:
     return KeyedValue((type(value), id(value)), value)
 
 
+def is_identity_key(key: object, value: Any) -> bool:
+    """Whether this is `identity_key(value)`. Never asks the value's own `==`."""
+    if not isinstance(key, KeyedValue) or not isinstance(key.key, tuple):
+        return False
+    return [type(x) for x in key.key[1:]] == [int] and key == identity_key(value)
+
+
 class WeakIdentity(weakref.ref[Any]):
     """A weak reference that equals those to the very same object, while it lives."""
 

@@ -95,9 +95,9 @@ def varied(keys: Keys, number: jax.Array | int) -> Keys:
     return {s: folded_in(s.impl, key, number) for s, key in keys.items()}
 
 
-def while_loop(cond_fun: Function, body_fun: Function, init_val: Any) -> Any:
+def while_loop(cond_fun: Any, body_fun: Function, init_val: Any) -> Any:
     """`jax.lax.while_loop`, whose condition may draw beside the body."""
-    if not _draws(cond_fun, init_val):
+    if not callable(cond_fun) or not _draws(cond_fun, init_val):
         return in_stream(lambda: _while_loop(cond_fun, body_fun, init_val))
 
     def step(state: tuple[Any, Any]) -> tuple[Any, Any]:
