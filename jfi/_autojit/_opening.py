@@ -342,5 +342,5 @@ def modes_below(kind: Kind, part: Any, n: int, mode: Mode, read: Read) -> list[M
     if mode in WITH_DATA or mode is Mode.VARYING:
         for k in kind.frozen(part, n):
             if k < passed:
-                below[k] = Mode.FROZEN
+                below[k] = kind.frozen_as
     return below
