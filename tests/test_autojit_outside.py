@@ -285,15 +285,32 @@ UNWATCHED = {
     "an iterator": "next(ITERATOR)",
     "a generator of NumPy": "RANDOM.integers(5)",
     "a variable of a thread": "(setattr(HERE, 'n', N) or HERE.n)",
+    "draws of NumPy's own generator": "draw(np.random.randint)",
+    "draws of Python's own generator": "draw(random.randint)",
+    "draws of a generator made inside": "0 * np.random.default_rng().integers(5) + N",
+    "a file by its path": "int(FILE.write_text(str(N)) and FILE.read_text())",
+    "a file by a path in an attribute": "int(size(HOLDER) and HOLDER.file.read_text())",
+    "whether there is a file": "(1 + os.path.exists(str(FILE) + str(N)) * N)",
+    "how large a file is": "(FILE.write_text('x' * N) and getsize(FILE))",
+    "another program": "int(subprocess.check_output(['echo', str(N)]))",
+    "a module imported inside": "imported()",
 }
 
 
 @pytest.mark.parametrize("read", UNWATCHED.values(), ids=UNWATCHED)
 def test_what_cant_be_watched_runs_uncompiled(script, read):
     source = f"""
-import itertools, os, threading
+import itertools, os, pathlib, random, subprocess, tempfile, threading, types
+from os.path import getsize
 N, ITERATOR, RANDOM = 1, itertools.count(), np.random.default_rng(0)
-HERE = threading.local()
+HERE, FILE = threading.local(), pathlib.Path(tempfile.mkdtemp(), "number")
+HOLDER = types.SimpleNamespace(file=FILE)
+random.seed(0), np.random.seed(0)
+def draw(randint): return randint(0, 10**6)
+def size(holder): return holder.file.write_text(str(N))
+def imported():
+    import random
+    return 0 * random.gauss(0, 1) + N
 {{decorator}}
 def run(x): return x * {read}
 """

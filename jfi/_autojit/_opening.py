@@ -16,7 +16,14 @@ from jax.core import Tracer
 from .._errors import AutoJitError
 from ._graphs import INPUT, LEAVES, Node, Opened, path_of_node
 from ._modes import KEYS, RETURNED, WITH_DATA, Mode
-from ._reading import LRU_CACHED, NOTHING_ASSUMED, Assumed, Read
+from ._reading import (
+    LRU_CACHED,
+    NOTHING_ASSUMED,
+    Assumed,
+    Read,
+    is_path,
+    reads_files,
+)
 from .kinds._base import Kind, ReaderError, RefusedError
 from .kinds._classify import (
     ARRAY,
@@ -207,6 +214,8 @@ class _Walk:
             what = "a function that remembers what it read, or what JAX computed"
             self.unwatched.append((i, f"{what} for {{path}}"))
             self.found.untraced |= may_trace(x)
+        if is_path(x) and reads_files(self._read.attributes):
+            self.unwatched.append((i, "a file, by {path}"))
         if self._read.whole:
             self.found.add_value(x)
         if isinstance(x, (operator.attrgetter, operator.methodcaller)):

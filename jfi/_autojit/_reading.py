@@ -10,16 +10,23 @@ import contextvars
 import enum
 import functools
 import operator
+import pathlib
 import random
 import sys
 import threading
 import types
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._values import is_user_function, is_user_module, reads_surroundings, references
+from .._values import (
+    References,
+    is_user_function,
+    is_user_module,
+    reads_surroundings,
+    references,
+)
 from ._modes import Mode
 
 
@@ -179,7 +186,7 @@ class Read:
         self.asked |= found.attributes
         if found.written:
             self._written.setdefault((id(module), mode), set()).update(found.written)
-        unseen = dict.fromkeys(_unseen(module, found.chains))
+        unseen = dict.fromkeys(_unseen(module, found))
         self.unseen.update(unseen)
         # What such code calls, by a name that it makes up, may be any of these.
         if unseen and any(isinstance(x, LRU_CACHED) for x in list(module.values())):
@@ -201,46 +208,86 @@ class Read:
         self._variables.setdefault((id(vars(module)), mode), set()).update(names)
 
 
-def _unseen(
-    module: Mapping[str, Any], chains: tuple[tuple[str, ...], ...]
-) -> Iterator[str]:
+def _unseen(module: Mapping[str, Any], found: References) -> Iterator[str]:
     """What code reads that changes without a trace, as it is written there."""
-    for chain in chains:
+    for name in found.imports:  # into a variable of the function
+        imported = sys.modules.get(name)
+        if imported is not None:
+            for attributes in _chains_in(imported, found.attributes):
+                if _is_unseen(imported, attributes, found):
+                    yield ".".join((name, *attributes))
+    for chain in found.chains:
         value, name, *rest = _MISSING, *chain
         if name in module:
             value = module[name]
         elif hasattr(builtins, name):
             value = getattr(builtins, name)
-        if value is not _MISSING and _is_unseen(value, rest):
+        if value is not _MISSING and _is_unseen(value, rest, found, chain):
             yield ".".join(chain)
 
 
 _MISSING = object()
 
 
-def _is_unseen(value: Any, attributes: list[str]) -> bool:
+def _chains_in(
+    module: types.ModuleType, attributes: Collection[str]
+) -> Iterator[list[str]]:
+    """What code may read of a module, which reads these attributes of whatever."""
+    for name in attributes & vars(module).keys():
+        yield [name]
+        value = vars(module)[name]
+        if isinstance(value, types.ModuleType):
+            yield from ([name, inner] for inner in attributes & vars(value).keys())
+
+
+def _is_unseen(
+    value: Any,
+    attributes: list[str],
+    found: References,
+    chain: tuple[str, ...] | None = None,
+) -> bool:
+    seeded = () if chain in found.bare else _SEEDED
     for name in (*attributes, ""):
         if isinstance(value, types.ModuleType):
             if is_user_module(value.__name__):
                 return False
             full = f"{value.__name__}.{name}"
-            if reads_surroundings(full) and not full.startswith(_SEEDED):
+            if reads_surroundings(full) and not full.startswith(seeded):
                 return True
             value = vars(value).get(name)
             continue
-        return _changes_unseen(value, name)
+        if is_path(value):
+            return reads_files(found.attributes)
+        return _changes_unseen(value, name, seeded)
     return False
 
 
+def is_path(x: object) -> bool:
+    """Whether a value is the path of a file, or a class of paths."""
+    return issubclass(x if isinstance(x, type) else type(x), pathlib.PurePath)
+
+
+def reads_files(attributes: Collection[str]) -> bool:
+    """Whether code that reads these attributes of a path reads files or folders."""
+    return not _OF_FILES.isdisjoint(attributes)
+
+
+_OF_FILES = frozenset(
+    """cwd exists glob is_dir is_file is_symlink iterdir lstat open read_bytes
+    read_text rglob samefile stat walk""".split()
+)
+
+
 _GENERATORS = (np.random.RandomState, np.random.Generator)
-# Made inside, they start anew at each call.
+# Made inside with a seed, they start anew at each call.
 _SEEDED = ("numpy.random", "random.Random")
 
 
-def _changes_unseen(value: Any, attribute: str) -> bool:
+def _changes_unseen(value: Any, attribute: str, seeded: tuple[str, ...]) -> bool:
     if isinstance(value, (contextvars.ContextVar, threading.local)):
         return True
-    if isinstance(value, types.BuiltinMethodType):
+    # NumPy's functions, such as `np.random.rand`, are methods of a generator.
+    if isinstance(value, (types.BuiltinMethodType, types.MethodType)):
         owner = value.__self__
         if isinstance(owner, (*_GENERATORS, random.Random)):
             return True
@@ -248,4 +295,4 @@ def _changes_unseen(value: Any, attribute: str) -> bool:
         value = type(value)
     names = f"{value.__module__}.{value.__qualname__}"
     read = reads_surroundings(names) or reads_surroundings(f"{names}.{attribute}")
-    return read and not names.startswith(_SEEDED)
+    return read and not names.startswith(seeded)

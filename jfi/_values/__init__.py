@@ -8,6 +8,7 @@ its one answer here; all other rooms ask it.
 """
 
 from ._bytecode import (
+    References as References,
     code_digest as code_digest,
     constant as constant,
     references as references,

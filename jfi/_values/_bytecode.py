@@ -37,12 +37,14 @@ class References:
         written: Global names that are assigned or deleted.
         attributes: What is read of whatever: attributes, and the texts that are names,
             as in `getattr(x, "rate")`.
+        bare: The chains that are called without arguments.
     """
 
     chains: tuple[tuple[str, ...], ...]
     imports: tuple[str, ...]
     written: tuple[str, ...]
     attributes: frozenset[str]
+    bare: frozenset[tuple[str, ...]] = frozenset()
 
 
 @functools.lru_cache(maxsize=4096)
@@ -55,6 +57,7 @@ def references(code: CodeType) -> References:
     imports: list[str] = []
     written: list[str] = []
     attributes = {part for text in _texts(code) for part in _names_in(text)}
+    bare: set[tuple[str, ...]] = set()
     open_chain: tuple[str, ...] = ()
     for step in dis.get_instructions(code):
         if step.opname in _NAMES_ATTRIBUTE:
@@ -72,6 +75,8 @@ def references(code: CodeType) -> References:
             continue
         if open_chain:
             chains.append(open_chain)
+            if step.opname == "CALL" and not step.arg:
+                bare.add(open_chain)
         open_chain = (step.argval,) if step.opname in _READS_GLOBAL else ()
         if step.opname == "IMPORT_NAME":
             # The level of a relative import stands two instructions before: unknown
@@ -86,11 +91,13 @@ def references(code: CodeType) -> References:
             imports += inner.imports
             written += inner.written
             attributes |= inner.attributes
+            bare |= inner.bare
     return References(
         tuple(dict.fromkeys(chains)),
         tuple(dict.fromkeys(imports)),
         tuple(dict.fromkeys(written)),
         frozenset(attributes),
+        frozenset(bare),
     )
 
 
