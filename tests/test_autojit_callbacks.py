@@ -247,3 +247,29 @@ def test_a_callback_by_a_name_that_is_made_up():
     run = autojit(lambda x: getattr(jax, "_".join(kind))(logs, SCALAR, x))
     told(lambda: [float(run(1.0)), float(run(2.0))])
     assert LOG == [1.0, 2.0]
+
+
+class Terrain:
+    def __init__(self):
+        self.places, self.heights = np.arange(3.0), jnp.arange(3.0) ** 2
+
+    def height(self, x):
+        return np.interp(x, self.places, np.asarray(self.heights))
+
+    def on_the_host(self, x):
+        return jfi.from_numpy(self.height)(x)
+
+
+def test_a_function_of_numpy_reads_attributes_of_self():
+    terrain, height = Terrain(), autojit(Terrain.on_the_host)
+    assert told(lambda: float(height(terrain, 1.5))) == 2.5
+    terrain.places[:] *= 2
+    assert float(height(terrain, 3.0)) == 2.5
+
+
+def test_a_function_of_numpy_that_computes_with_captured_arrays_of_jax_is_refused():
+    def host(x, table):
+        return jfi.from_numpy(lambda x: x + np.sort(table))(x)
+
+    with pytest.raises(jfi.CallbackError, match=r"Make it an argument: from_numpy"):
+        jfi.jit(host)(jnp.ones(2), jnp.ones(2))

@@ -349,27 +349,37 @@ UNWATCHED = {
     "an environment variable": "int(os.environ.get('SCRIPT_N', N))",
     "an iterator": "next(ITERATOR)",
     "a generator of NumPy": "RANDOM.integers(5)",
-    "NumPy's generator": "np.random.rand()",
-    "Python's generator": "random.gauss(0, 1)",
-    "an array of NumPy's generator": "np.random.normal(size=4).sum()",
+    "NumPy's own generator": "np.random.rand()",
+    "an array of NumPy's own generator": "np.random.normal(size=4).sum()",
+    "Python's own generator": "random.gauss(0, 1)",
+    "a function of Python's own generator": "draw(random.randint)",
     "a draw of SciPy": "scipy.stats.norm.rvs()",
-    "a file": "(N + 0 * len(PATH.read_text()))",
-    "whether there is a file": "(N + PATH.exists())",
-    "the files of a folder": "(N + len(glob.glob('*.none')))",
-    "another program": "(N + len(subprocess.check_output(['true'])))",
     "a variable of a thread": "(setattr(HERE, 'n', N) or HERE.n)",
+    "a file by its path": "int(FILE.write_text(str(N)) and FILE.read_text())",
+    "a file by a path in an attribute": "int(size(HOLDER) and HOLDER.file.read_text())",
+    "whether there is a file": "(1 + os.path.exists(str(FILE) + str(N)) * N)",
+    "how large a file is": "(FILE.write_text('x' * N) and getsize(FILE))",
+    "the files of a folder": "(N + len(glob.glob('*.none')))",
+    "another program": "int(subprocess.check_output(['echo', str(N)]))",
+    "a module imported inside": "imported()",
 }
 
 
 @pytest.mark.parametrize("read", UNWATCHED.values(), ids=UNWATCHED)
 def test_what_cant_be_watched_runs_uncompiled(script, read):
     source = f"""
-import glob, itertools, os, pathlib, random, subprocess, threading
+import glob, itertools, os, pathlib, random, subprocess, tempfile, threading, types
 import scipy.stats
-PATH = pathlib.Path(os.__file__)
+from os.path import getsize
 N, ITERATOR, RANDOM = 1, itertools.count(), np.random.default_rng(0)
+HERE, FILE = threading.local(), pathlib.Path(tempfile.mkdtemp(), "number")
+HOLDER = types.SimpleNamespace(file=FILE)
 np.random.seed(0); random.seed(0)
-HERE = threading.local()
+def draw(randint): return randint(0, 10**6)
+def size(holder): return holder.file.write_text(str(N))
+def imported():
+    import random
+    return 0 * random.gauss(0, 1) + N
 {{decorator}}
 def run(x): return x * {read}
 """

@@ -48,6 +48,22 @@ def test_pieces_that_were_off_are_in_use_again():
     assert {row.state for row in _jax_internals.rows()} == {"in use"}
 
 
+def test_pieces_are_proved_whatever_options_of_jax_are_set():
+    code = """
+import jax
+
+jax.config.update("jax_default_matmul_precision", "highest")
+jax.config.update("jax_numpy_rank_promotion", "raise")
+jax.config.update("jax_transfer_guard", "disallow")
+jax.config.update("jax_disable_jit", True)
+
+from jfi import _jax_internals
+
+print({row.name for row in _jax_internals.rows() if row.state != "in use"})
+"""
+    assert output_of(code) == "set()"
+
+
 def test_an_unknown_piece_is_refused():
     told = pytest.raises(ValueError, match=r"'hidden_stat'.*hidden_state")
     with told, _jax_internals.without("hidden_stat"):

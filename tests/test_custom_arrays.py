@@ -205,6 +205,7 @@ def test_wrapping_a_rule_and_the_function_on_plain_arrays():
         (lambda: jnp.register_function(np.ndarray, "exp", abs), TypeError, "override"),
         (lambda: jnp.register_function(jax.Array, "exp", abs), TypeError, "override"),
         (lambda: jnp.register_function(float, "exp", abs), TypeError, "override"),
+        (lambda: jnp.register_function(Diagonal, "cos", 3), TypeError, "a function of"),
         (lambda: jnp.implements("exp"), TypeError, "got no class"),
         (lambda: jnp.on_materialise("no").__enter__(), ValueError, "'allow', 'warn'"),
         (lambda: jnp.materialise(object()), TypeError, "no __jfi_array__"),

@@ -145,9 +145,16 @@ def test_default_rng_has_numpys_methods():
 
 
 def test_what_is_no_seed_is_refused():
-    for made in (jnp.Generator, jnp.random.default_rng):
-        with pytest.raises(jnp.RandomError, match="Write an int from"):
+    for name, made in (
+        ("Generator", jnp.Generator),
+        ("default_rng", jnp.random.default_rng),
+    ):
+        with pytest.raises(
+            jnp.RandomError, match=rf"^{name}\(\) got.*Write an int from"
+        ):
             made("0")
+        with pytest.raises(TypeError, match=rf"^{name}\(\) got an unexpected keyword"):
+            made(device="cpu")
         with pytest.raises(jnp.RandomError, match="inside a JAX transformation"):
             jax.jit(lambda made=made: made(0).randn())()
 

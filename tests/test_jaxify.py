@@ -249,3 +249,39 @@ def test_compare_in_one_direction():
 def test_compare_needs_something_to_call():
     with pytest.raises(ComparisonError, match="can't be called"):
         compare(X)
+
+
+class Terrain:
+    """Holds objects of SciPy, as a user's class would."""
+
+    def __init__(self, heights):
+        interpolate = pytest.importorskip("scipy.interpolate")
+        sparse = pytest.importorskip("scipy.sparse")
+        self.spline = interpolate.CubicSpline(np.arange(4.0), heights)
+        self.matrix = sparse.csr_array(np.diag(heights))
+
+    def height(self, x):
+        return jaxify(self.spline)(x)
+
+    def product(self, x):
+        return jaxify(self.matrix) @ x
+
+    def on_the_host(self, x):
+        return jfi.from_numpy(self.spline)(x)
+
+
+@pytest.mark.filterwarnings("ignore::jfi.UncompiledWarning")
+def test_objects_of_scipy_in_attributes_are_settings_of_compiled_code():
+    terrain = Terrain(np.arange(4.0) ** 2)
+    calls = [
+        (jfi.autojit(terrain.height), terrain.spline, jnp.array(1.5)),
+        (jfi.autojit(terrain.product), terrain.matrix, jnp.ones(4)),
+        (jfi.autojit(terrain.on_the_host), terrain.spline, jnp.array(1.5)),
+    ]
+    for _ in range(3):
+        for call, plain, x in calls:
+            want = plain @ x if plain is terrain.matrix else plain(x)
+            np.testing.assert_allclose(call(x), want, rtol=1e-5)
+        terrain.spline.c[:] *= 2  # in place
+        terrain.matrix.data[1] += 1
+    assert calls[0][0].cache_info().traces == 3

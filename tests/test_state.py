@@ -304,6 +304,13 @@ def test_what_is_no_data_is_refused_or_comes_from_like(path, value):
     assert jnp.load_state(path) == 1  # as it was
 
 
+def test_other_keys_are_refused_by_name(path):
+    jnp.save_state(path, {"w": jnp.ones(2), "step": 3})
+    told = r"Only the file has 'step'\. Only like= has 'count'\."
+    with pytest.raises(jnp.StateError, match=told):
+        jnp.load_state(path, like={"w": jnp.ones(2), "count": 0})
+
+
 def test_a_traced_state_is_refused(path):
     with pytest.raises(jnp.StateError, match=r"state\[0\] is traced"):
         jnp.jit(lambda x: jnp.save_state(path, [x]))(1.0)

@@ -17,6 +17,7 @@ from typing import Any
 import jax
 from jax.core import Tracer
 
+from .._foreign.numpy_functions import failed_function
 from .._jax_internals import callbacks_of, replayed
 from .._values import attributes_of, references
 from ._graphs import Graph, Opened
@@ -66,20 +67,31 @@ def refusing_clones(
         UnwatchedError: It calls back to code that holds clones.
     """
     clones: list[Any] = []
-    traced = jax.jit(functools.partial(trace, clones)).trace(*leaves)
-    copied = {
+    refused = UnwatchedError(
+        f"{function}() calls back to Python code that uses what it has captured, "
+        "of which compiled code has copies.\nDo that outside the function, with "
+        "what it returns."
+    )
+    try:
+        traced = jax.jit(functools.partial(trace, clones)).trace(*leaves)
+    except Exception as error:  # a run to learn its results may have met clones, too
+        failed = failed_function(error)
+        if failed is not None and _reaches([failed], _copied(graph, clones)):
+            raise refused from None
+        raise
+    if _reaches(callbacks_of(traced.jaxpr.jaxpr), _copied(graph, clones)):
+        raise refused
+    return replayed(traced, leaves)
+
+
+def _copied(graph: Graph, clones: Sequence[Any]) -> set[int]:
+    """The identities of the clones that are copies of what can change."""
+    return {
         id(clone)
         for (kind, part, _), clone in zip(graph, clones, strict=False)
         if kind.changeable and kind not in _LOOKED_INTO
         if clone is not MISSING and clone is not kind.itself(part)
     }
-    if _reaches(callbacks_of(traced.jaxpr.jaxpr), copied):
-        raise UnwatchedError(
-            f"{function}() calls back to Python code that uses what it has captured, "
-            "of which compiled code has copies.\nDo that outside the function, with "
-            "what it returns."
-        )
-    return replayed(traced, leaves)
 
 
 # Clones of these matter by what they hold alone.

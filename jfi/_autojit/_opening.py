@@ -17,6 +17,7 @@ from .._errors import AutoJitError
 from ._graphs import INPUT, LEAVES, Node, Opened, path_of_node
 from ._modes import KEYS, RETURNED, WITH_DATA, Mode
 from ._reading import LRU_CACHED, NOTHING_ASSUMED, Assumed, Read
+from ._unseen import is_path, reads_files
 from .kinds._base import Kind, ReaderError, RefusedError
 from .kinds._classify import (
     ARRAY,
@@ -207,6 +208,8 @@ class _Walk:
             what = "a function that remembers what it read, or what JAX computed"
             self.unwatched.append((i, f"{what} for {{path}}"))
             self.found.untraced |= may_trace(x)
+        if is_path(x) and reads_files(self._read.attributes):
+            self.unwatched.append((i, "a file, by {path}"))
         if self._read.whole:
             self.found.add_value(x)
         if isinstance(x, (operator.attrgetter, operator.methodcaller)):
@@ -342,5 +345,5 @@ def modes_below(kind: Kind, part: Any, n: int, mode: Mode, read: Read) -> list[M
     if mode in WITH_DATA or mode is Mode.VARYING:
         for k in kind.frozen(part, n):
             if k < passed:
-                below[k] = Mode.FROZEN
+                below[k] = kind.frozen_as
     return below

@@ -4,9 +4,10 @@ import builtins
 import contextvars
 import pathlib
 import random
+import sys
 import threading
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,12 @@ from .._values import References, is_user_module, reads_surroundings
 
 _MISSING = object()
 _GENERATORS = (np.random.RandomState, np.random.Generator, random.Random)
-# Methods that read a file, of whatever; and those that are others' as well.
-_READS_OF_FILES = frozenset({"read_bytes", "read_text"})
-_READS_OF_PATHS = frozenset("exists glob is_dir is_file iterdir rglob stat".split())
 # Made inside, from a seed, they start anew at each call.
 _SEEDED = ("numpy.random", "random.Random")
+_OF_FILES = frozenset(
+    """cwd exists glob is_dir is_file is_symlink iterdir lstat open read_bytes
+    read_text rglob samefile stat walk""".split()
+)
 
 
 def unseen(module: Mapping[str, Any], found: References) -> Iterator[str]:
@@ -30,55 +32,67 @@ def unseen(module: Mapping[str, Any], found: References) -> Iterator[str]:
         module: The global variables of the code.
         found: The names that it reads.
     """
-    yield from sorted(found.attributes & _READS_OF_FILES)
+    for name in found.imports:  # into a variable of the function
+        imported = sys.modules.get(name)
+        if imported is not None:
+            for attributes in _chains_in(imported, found.attributes):
+                if _is_unseen(imported, attributes, found):
+                    yield ".".join((name, *attributes))
     for chain in found.chains:
         value, name, *rest = _MISSING, *chain
         if name in module:
             value = module[name]
         elif hasattr(builtins, name):
             value = getattr(builtins, name)
-        is_bare = chain in found.bare
-        if _is_path(value, rest):
-            yield from sorted(found.attributes & _READS_OF_PATHS)
-        if value is not _MISSING and _is_unseen(value, rest, is_bare=is_bare):
+        if value is not _MISSING and _is_unseen(value, rest, found, chain):
             yield ".".join(chain)
 
 
-def _is_path(value: Any, attributes: list[str]) -> bool:
-    """Whether a variable is a path of the file system, or makes one."""
-    if value is pathlib and attributes:
-        value = vars(pathlib).get(attributes[0])
-    return isinstance(value, pathlib.Path) or (
-        isinstance(value, type) and issubclass(value, pathlib.Path)
-    )
+def is_path(x: object) -> bool:
+    """Whether a value is the path of a file, or a class of paths."""
+    return issubclass(x if isinstance(x, type) else type(x), pathlib.PurePath)
 
 
-def _is_unseen(value: Any, attributes: list[str], *, is_bare: bool) -> bool:
+def reads_files(attributes: Collection[str]) -> bool:
+    """Whether code that reads these attributes of a path reads files or folders."""
+    return not _OF_FILES.isdisjoint(attributes)
+
+
+def _chains_in(
+    module: types.ModuleType, attributes: Collection[str]
+) -> Iterator[list[str]]:
+    """What code may read of a module, which reads these attributes of whatever."""
+    for name in attributes & vars(module).keys():
+        yield [name]
+        value = vars(module)[name]
+        if isinstance(value, types.ModuleType):
+            yield from ([name, inner] for inner in attributes & vars(value).keys())
+
+
+def _is_unseen(
+    value: Any,
+    attributes: list[str],
+    found: References,
+    chain: tuple[str, ...] | None = None,
+) -> bool:
+    # Called without arguments, a generator has no seed.
+    seeded = () if chain in found.bare else _SEEDED
     for name in (*attributes, ""):
         if isinstance(value, types.ModuleType):
             if is_user_module(value.__name__):
                 return False
             full = f"{value.__name__}.{name}"
-            if _is_read(full, is_bare=is_bare):
+            if reads_surroundings(full) and not full.startswith(seeded):
                 return True
             value = vars(value).get(name)
             continue
-        return _changes_unseen(value, name, is_bare=is_bare)
+        if is_path(value):
+            return reads_files(found.attributes)
+        return _changes_unseen(value, name, seeded)
     return False
 
 
-def _is_read(full_name: str, *, is_bare: bool) -> bool:
-    """Whether a library's object reads what is not in the program.
-
-    Args:
-        full_name: Its name, from the module on.
-        is_bare: Whether it is called without arguments: a generator without a seed.
-    """
-    is_seeded = full_name.startswith(_SEEDED) and not is_bare
-    return reads_surroundings(full_name) and not is_seeded
-
-
-def _changes_unseen(value: Any, attribute: str, *, is_bare: bool) -> bool:
+def _changes_unseen(value: Any, attribute: str, seeded: tuple[str, ...]) -> bool:
     if isinstance(value, (contextvars.ContextVar, threading.local)):
         return True
     # The functions of these modules are methods: `random.gauss` of a generator there.
@@ -90,4 +104,5 @@ def _changes_unseen(value: Any, attribute: str, *, is_bare: bool) -> bool:
     if not isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType)):
         value = type(value)
     names = f"{value.__module__}.{value.__qualname__}"
-    return any(_is_read(n, is_bare=is_bare) for n in (names, f"{names}.{attribute}"))
+    read = reads_surroundings(names) or reads_surroundings(f"{names}.{attribute}")
+    return read and not names.startswith(seeded)

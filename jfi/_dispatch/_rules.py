@@ -64,15 +64,16 @@ def register_function(
         The rule, or the decorator.
 
     Raises:
-        TypeError: Arrays of JAX and NumPy have no rules, and what is no class.
+        TypeError: Arrays of JAX and NumPy have no rules, and what is no class; or the
+            rule is no function.
         ValueError: There is no such function.
     """
     _refuse_plain(cls)
     function = function_of(fn)
     if rule is None:
         return lambda later: register_function(cls, fn, later, wrap=wrap)
-    new = rule(_rule_before(cls, function)) if wrap else rule
-    make_rules(cls)[function.rule] = new
+    new = _callable(rule)(_rule_before(cls, function)) if wrap else rule
+    make_rules(cls)[function.rule] = _callable(new)
     rule_changes(cls, function.rule)
     return rule
 
@@ -105,6 +106,15 @@ def implements(fn: Callable[..., Any] | str, *classes: type) -> Callable[[Rule],
         return rule
 
     return register
+
+
+def _callable(rule: Any) -> Any:
+    if callable(rule):
+        return rule
+    raise TypeError(
+        f"register_function() got {rule!r} as a rule. A rule is a function of the "
+        "arguments: register_function(cls, fn, lambda x: ...)."
+    )
 
 
 def _refuse_plain(cls: Any) -> None:

@@ -15,6 +15,8 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
+import jax
+
 
 T = TypeVar("T")
 State = Literal["in use", "fallback", "refused"]
@@ -150,7 +152,8 @@ def outside_of_tracing(test: Callable[[], T]) -> T:
     """The result of a test that runs outside every transformation: in a new thread.
 
     A piece may be needed for the first time while JAX traces the user's code, and its
-    proof would be traced along. Another thread traces nothing.
+    proof would be traced along. Another thread traces nothing. Nor do options that the
+    user has set reach it: a proof that they stop would say that JAX lacks the piece.
 
     Raises:
         Exception: What the test raises.
@@ -160,7 +163,8 @@ def outside_of_tracing(test: Callable[[], T]) -> T:
 
     def run() -> None:
         try:
-            results.append(test())
+            with _options_of_jax():
+                results.append(test())
         except BaseException as error:
             errors.append(error)
 
@@ -170,3 +174,15 @@ def outside_of_tracing(test: Callable[[], T]) -> T:
     if errors:
         raise errors[0]
     return results[0]
+
+
+@contextmanager
+def _options_of_jax() -> Generator[None]:
+    """In a `with` block, options that would stop a proof are those JAX begins with."""
+    with (
+        jax.default_matmul_precision(None),
+        jax.disable_jit(False),
+        jax.numpy_rank_promotion("allow"),
+        jax.transfer_guard("allow"),
+    ):
+        yield

@@ -51,11 +51,13 @@ class OwnStream:
     """
 
     __jfi_static__ = True  # `autojit` leaves it as it is
+    _made_by = "Generator"  # what users write, for messages
 
     def __init__(self, seed: int | jax.Array | None = None) -> None:
-        name = type(self).__name__
-        given = None if seed is None else checked_seed(seed, name)
+        given = None if seed is None else checked_seed(seed, self._made_by)
         self.stream: Stream = _BoundStream(given)
+
+    __init__.__qualname__ = "Generator"  # in Python's TypeError, for `device=` ...
 
     def manual_seed(self, seed: int | jax.Array) -> None:
         """Start the stream anew, from a seed: see `jfi.manual_seed`."""
@@ -144,6 +146,8 @@ class NumPyGenerator(OwnStream):
 
     Made by `jfi.random.default_rng`.
     """
+
+    _made_by = "default_rng"
 
     ball: Final = _like(_numpy_random.ball)
     bernoulli: Final = _like(_numpy_random.bernoulli)

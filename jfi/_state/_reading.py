@@ -171,7 +171,7 @@ class StateReader:
         known = [] if given is ABSENT or issubclass(cls, (set, frozenset)) else given
         known = list(known)
         if given is not ABSENT and len(known) != len(records) and known:
-            self._check_free(records, known, path)
+            self._check_free(records, known, path, "")
         known += [ABSENT] * (len(records) - len(known))
         if issubclass(cls, (set, frozenset)):
             members = [] if given is ABSENT else list(given)
@@ -199,7 +199,10 @@ class StateReader:
         ]
         if known and set(keys) != set(known):
             values = [record for _, record in records]
-            self._check_free(values, list(known.values()), path)
+            missing = [key for key in keys if key not in known]
+            extra = [key for key in known if key not in keys]
+            other = _only("the file", missing) + _only("like=", extra)
+            self._check_free(values, list(known.values()), path, other)
         return {
             key: self.value(record, known.get(key, ABSENT), f"{path}[{key!r}]")
             for key, (_, record) in zip(keys, records, strict=True)
@@ -217,19 +220,27 @@ class StateReader:
                     return self.value(record, like, path)
         return self.value(record, ABSENT, path)
 
-    def _check_free(self, records: Sequence[Any], known: list[Any], path: str) -> None:
+    def _check_free(
+        self, records: Sequence[Any], known: list[Any], path: str, other: str
+    ) -> None:
         """Refuse containers of other sizes, but for those that collect numbers."""
         free = all(map(_is_free_record, records)) and all(map(_is_free, known))
         if not free:
             raise StateError(
                 f"{path} has {len(records)} items in the file, and {len(known)} in the "
-                "state that is passed as like=, or other keys. Build that with the "
-                "settings of the saved one."
+                f"state that is passed as like=.{other} Build that with the settings "
+                "of the saved one."
             )
 
     def _check_simple(self, found: Any, like: Any, path: str) -> None:
         if not (like is ABSENT or _is_free(like)):
             _refuse(path, repr(found), like)
+
+
+def _only(where: str, keys: Sequence[Any]) -> str:
+    """Which keys are in one of the two alone, some of them."""
+    shown = [*map(repr, keys[:5]), *(["..."] if len(keys) > 5 else [])]
+    return f" Only {where} has {', '.join(shown)}." if shown else ""
 
 
 def _is_free_record(record: Any) -> bool:

@@ -28,25 +28,38 @@ _LIBRARY_FOLDERS = tuple(
     if key in ("stdlib", "platstdlib", "purelib", "platlib")
 )
 _SURROUNDINGS = (
-    "_io.open", "builtins.__import__", "builtins.eval", "builtins.exec",
-    "builtins.globals", "builtins.input", "builtins.open", "datetime.date.today",
-    "datetime.datetime.now", "datetime.datetime.today", "datetime.datetime.utcnow",
-    "glob", "importlib", "io.open", "jax.numpy.fromfile", "jax.numpy.load",
-    "numpy.fromfile", "numpy.genfromtxt", "numpy.load", "numpy.loadtxt",
-    "numpy.memmap", "numpy.random.RandomState", "numpy.random.default_rng",
+    "PIL.Image.open", "_io.open", "builtins.__import__", "builtins.eval",
+    "builtins.exec", "builtins.globals", "builtins.input", "builtins.open",
+    "cv2.imread", "datetime.date.today", "datetime.datetime.now",
+    "datetime.datetime.today", "datetime.datetime.utcnow", "fileinput", "glob",
+    "h5py", "imageio", "importlib", "io.open", "jax.numpy.fromfile", "jax.numpy.load",
+    "jfi.load_state", "joblib.numpy_pickle", "linecache", "matplotlib.image.imread",
+    "matplotlib.pyplot.imread", "numpy.fromfile", "numpy.genfromtxt", "numpy.load",
+    "numpy.loadtxt", "numpy.memmap", "numpy.random.RandomState",
+    "numpy.random._generator.default_rng", "numpy.random.default_rng",
     "numpy.random.mtrand.RandomState", "os._Environ", "os.access", "os.environ",
-    "os.getcwd", "os.getenv", "os.getpid", "os.listdir", "os.lstat", "os.popen",
-    "os.scandir", "os.stat", "os.urandom", "os.walk", "pandas.read_csv",
-    "pandas.read_excel", "pandas.read_feather", "pandas.read_hdf", "pandas.read_json",
+    "os.getcwd", "os.getenv", "os.getpid", "os.listdir", "os.lstat", "os.open",
+    "os.path.exists", "os.path.getatime", "os.path.getctime", "os.path.getmtime",
+    "os.path.getsize", "os.path.isdir", "os.path.isfile", "os.path.islink",
+    "os.path.lexists", "os.path.samefile", "os.popen", "os.scandir", "os.stat",
+    "os.urandom", "os.walk", "pandas.io", "pandas.read_csv", "pandas.read_excel",
+    "pandas.read_feather", "pandas.read_hdf", "pandas.read_json",
     "pandas.read_parquet", "pandas.read_pickle", "pandas.read_sql",
-    "pandas.read_table", "posixpath.exists", "posixpath.getmtime",
-    "posixpath.getsize", "posixpath.isdir", "posixpath.isfile", "random.Random",
-    "random.SystemRandom", "secrets", "sklearn.model_selection.train_test_split",
-    "sklearn.utils.resample", "sklearn.utils.shuffle", "subprocess", "sys.argv",
-    "sys.modules", "sys.path", "sys.stdin", "time", "torch.bernoulli", "torch.load",
-    "torch.multinomial", "torch.normal", "torch.rand", "torch.rand_like",
-    "torch.randint", "torch.randn", "torch.randn_like", "torch.randperm", "uuid",
+    "pandas.read_table", "random.Random", "random.SystemRandom", "requests",
+    "scipy.io", "secrets", "skimage.io", "sklearn.model_selection.train_test_split",
+    "sklearn.utils.resample", "sklearn.utils.shuffle", "socket", "sqlite3",
+    "subprocess", "sys.argv", "sys.modules", "sys.path", "sys.stdin",
+    "threading.active_count", "threading.current_thread", "threading.get_ident",
+    "time", "torch.bernoulli", "torch.load", "torch.multinomial", "torch.normal",
+    "torch.rand", "torch.rand_like", "torch.randint", "torch.randn",
+    "torch.randn_like", "torch.randperm", "torch.serialization.load",
+    "urllib.request", "uuid",
 )  # fmt: skip
+# The modules that the functions of `os` and `os.path` name as their own.
+_OF_OS = {
+    "posix": "os", "nt": "os",
+    "genericpath": "os.path", "posixpath": "os.path", "ntpath": "os.path",
+}  # fmt: skip
 
 _EFFECTS = (
     "absl.logging", "builtins.breakpoint", "builtins.input", "builtins.print",
@@ -156,7 +169,8 @@ def reads_surroundings(name: str) -> bool:
 
     The clock, the environment, files: a result that was kept would be stale.
     """
-    return _is_among(name, _SURROUNDINGS)
+    root, dot, rest = name.partition(".")
+    return _is_among(f"{_OF_OS.get(root, root)}{dot}{rest}", _SURROUNDINGS)
 
 
 @functools.cache

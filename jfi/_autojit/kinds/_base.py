@@ -70,6 +70,7 @@ class Kind:
     is_fixed: bool = False  # an object of a library, under a name that stays its own
     ordered: bool = True  # its keys have an order, which Python code can see
     tells_class: bool = False  # its own class is among its children
+    frozen_as: Mode = Mode.FROZEN  # how the children are taken that `frozen` names
 
     def split(self, x: Any) -> Split:
         """Take a value apart: what must be equal to share a program, and children."""

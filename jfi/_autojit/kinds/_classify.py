@@ -312,7 +312,7 @@ def _kind_of_class(x: Any, cls: type) -> kinds.Kind:
         order = sorted  # as nnx itself does wherever it goes through them
     # Code of a library, which nobody looks at, may read any attribute.
     whole = registered or is_library(cls) or any(map(is_installed, cls.__mro__))
-    kind = objects.ObjectKind
+    kind = objects.object_kind(cls)
     if flax.is_train_state(cls):
         kind = flax.TrainStateKind
     elif flax.is_module_state(cls):

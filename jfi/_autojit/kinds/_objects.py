@@ -197,6 +197,29 @@ class ObjectKind(Kind):
         return self._base.step(base, k - n, children[n:]) if self._base else ""
 
 
+class HostObjectKind(ObjectKind):
+    """An object of SciPy, whose code computes with NumPy: its arrays are settings.
+
+    `jaxify` reads them, too. Objects of `scipy.optimize` (bounds, results) and of
+    `scipy.spatial` (rotations) may hold data: they are opened like others.
+    """
+
+    frozen_as = Mode.STATIC
+
+    def frozen(self, part: Any, n: int) -> Collection[int]:
+        return range(n)
+
+
+_COMPUTING = ("interpolate", "linalg", "signal", "sparse", "stats")
+
+
+def object_kind(cls: type) -> type[ObjectKind]:
+    """The kind of the objects of a class."""
+    root, *parts = cls.__module__.split(".")
+    computes = root == "scipy" and bool(parts) and parts[0] in _COMPUTING
+    return HostObjectKind if computes else ObjectKind
+
+
 class Unread:
     """Stands for the values of attributes that no code reads, as far as jfi can see.
 

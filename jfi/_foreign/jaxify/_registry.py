@@ -31,6 +31,8 @@ class Jaxify:
     `jaxify.register` for others.
     """
 
+    __jfi_static__ = True  # `autojit` does not open it: the rules are not data
+
     def __init__(self) -> None:
         self.__name__ = "jaxify"
         self._by_class = functools.singledispatch(_no_rule)

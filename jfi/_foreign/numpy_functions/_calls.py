@@ -26,6 +26,7 @@ from ..host import (
 )
 from ._broadcasting import CheckedBatch, ElementwiseBatch, elementwise
 from ._rules import GivenRules
+from ._samples import failure
 
 
 class NumpyCall(HostFunction):
@@ -205,12 +206,7 @@ class NumpyCall(HostFunction):
             self._refuse_nothing(values, arrays)
             return [Spec(value.shape, value.dtype) for value in values], tree
         assert error is not None
-        error.add_note(
-            f"jfi ran {self.name} on sample values to learn the shapes of its results. "
-            "If it takes special values only, say what it returns: from_numpy(fn, "
-            "out=jax.ShapeDtypeStruct(shape, dtype))."
-        )
-        raise error
+        raise failure(error, self._fn, self.name)
 
     def _refuse_nothing(
         self, values: Sequence[NDArray[Any]], samples: Sequence[NDArray[Any]]

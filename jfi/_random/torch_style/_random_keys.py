@@ -55,8 +55,7 @@ def make_random_keys(
     Raises:
         RandomError: No fresh key can be given here, or `key` is no key.
     """
-    static = (count_from("make_random_keys", n),)
-    return draw("make_random_keys", jax.random.split, static, (), key, device)
+    return _keys("make_random_keys", n, key, device)
 
 
 @documented
@@ -87,4 +86,9 @@ def next_key(
     """
     if n is None:
         return make_random_key(key=key, device=device)
-    return make_random_keys(n, key=key, device=device)
+    return _keys("next_key", n, key, device)
+
+
+def _keys(caller: str, n: int, key: Key | None, device: DeviceLike | None) -> jax.Array:
+    static = (count_from(caller, n),)
+    return draw(caller, jax.random.split, static, (), key, device)
