@@ -265,6 +265,23 @@ def test_branches_in_a_loop_see_what_cannot_be_watched(module):
     assert [run(), run()] == [12.0] * 2
 
 
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda f: jnp.scan(lambda c, x: (c, f(x)), 0.0, X),
+        lambda f: jnp.auto_vmap(f)(X),
+    ],
+    ids=["scan", "batch"],
+)
+@pytest.mark.parametrize(
+    "body", ["return x + random.random()", "global n\n    n += 1\n    return x * n"]
+)
+def test_a_loop_or_batch_tells_that_all_of_it_sees_one_value(module, run, body):
+    exec(f"import random\nn = 0\ndef f(x):\n    {body}", vars(module))
+    with pytest.warns(jnp.UncompiledWarning, match="all turns and rows get what is re"):
+        run(module.f)
+
+
 STEPS = """
 import jax
 import jfi as jnp

@@ -18,7 +18,7 @@ from .._jax_internals import calls_back
 from .._optional._progress import ProgressBar
 from .._random.traced import FoundDraws
 from .._values import NEEDS_VALUE, Warner, references
-from ._watching import uncompiled_because
+from ._watching import GlobalWritesError, UnwatchedError, uncompiled_because
 
 
 # JAX does not warn of how often it compiles a loop.
@@ -56,6 +56,9 @@ class Reasons:
         self._warner.warn(self._message(error))
 
     def _message(self, error: Exception) -> str:
+        if isinstance(error, (UnwatchedError, GlobalWritesError)):
+            told = uncompiled_because(str(error))
+            return f"{told} Until then all turns and rows get what is read once."
         if isinstance(error, AutoJitError):
             return uncompiled_because(str(error))
         if isinstance(error, CallsBackError):
