@@ -274,12 +274,28 @@ def test_branches_in_a_loop_see_what_cannot_be_watched(module):
     ids=["scan", "batch"],
 )
 @pytest.mark.parametrize(
-    "body", ["return x + random.random()", "global n\n    n += 1\n    return x * n"]
+    "body", ["return x + time.time()", "global n\n    n += 1\n    return x * n"]
 )
 def test_a_loop_or_batch_tells_that_all_of_it_sees_one_value(module, run, body):
-    exec(f"import random\nn = 0\ndef f(x):\n    {body}", vars(module))
+    exec(f"import time\nn = 0\ndef f(x):\n    {body}", vars(module))
     with pytest.warns(jnp.UncompiledWarning, match="all turns and rows get what is re"):
         run(module.f)
+
+
+def test_loops_refuse_generators_that_would_draw_once(module):
+    exec("import random\ndef f(*x): return x[-1] + random.random()", vars(module))
+    f, x = module.f, jnp.zeros(3)
+    for loop in (
+        lambda: jnp.scan(lambda c, x: (c + np.random.rand(), x), 0.0, x),
+        lambda: jnp.fori_loop(0, 3, f, 0.0),
+        lambda: jnp.while_loop(lambda c: c < 3, f, 0.0),
+        lambda: jnp.scan_while(lambda c: c < 3, f, 0.0, 3),
+    ):
+        with pytest.raises(jnp.LoopError, match=r"(?s)by (np\.)?random.*jnp\.randn"):
+            loop()
+    with pytest.warns(jnp.UncompiledWarning, match=r"random\.random"):
+        draws = [float(jnp.cond(True, f, f, 0.0)) for _ in range(2)]
+    assert draws[0] != draws[1]
 
 
 STEPS = """

@@ -4,20 +4,18 @@ Who writes `scan` or `vmap_automatically` has not asked for autojit. So what it 
 is no error there: that runs as JAX alone would run it, and a warning says why, once.
 """
 
-import random
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import jax
-import numpy as np
 
 from .._errors import AutoJitError, RandomError, UncompiledWarning
 from .._jax_internals import calls_back
 from .._optional._progress import ProgressBar
 from .._random.traced import FoundDraws
-from .._values import NEEDS_VALUE, Warner, references
+from .._values import NEEDS_VALUE, Warner
 from ._watching import GlobalWritesError, UnwatchedError, uncompiled_because
 
 
@@ -102,28 +100,3 @@ def refusing_callbacks(block: Callable[..., Any]) -> Callable[..., Any]:
         return jitted(*args)
 
     return refusing
-
-
-_GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
-
-
-def generators_read(fn: Any) -> Iterator[str]:
-    """The random generators of NumPy and Python that a function uses, by name."""
-    code = getattr(fn, "__code__", None)
-    if code is None:
-        return
-    module = getattr(fn, "__globals__", {})
-    for name, *_ in references(code).chains:
-        if isinstance(module.get(name), _GENERATORS):
-            yield name
-    cells = getattr(fn, "__closure__", None) or ()
-    for name, cell in zip(code.co_freevars, cells, strict=True):
-        if isinstance(_contents(cell), _GENERATORS):
-            yield name
-
-
-def _contents(cell: types.CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # the variable has no value yet
-        return None

@@ -7,7 +7,8 @@ from typing import Any
 import jax
 
 from .._autojit import GlobalWritesError, UnwatchedError, autojit
-from .._autojit._unasked import OPTIONS, Reasons, generators_read, with_variables
+from .._autojit._unasked import OPTIONS, Reasons, with_variables
+from .._autojit._unseen import generators_read
 from .._errors import AutoJitError, BatchError, JfiError
 from .._jax_internals import at_top_level, is_staged
 from .._random.traced import FoundDraws, tracing

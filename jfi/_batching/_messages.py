@@ -105,8 +105,8 @@ def unstackable(name: str, result: str, kind: str, why: str) -> str:
 
 def random_generator(name: str, generator: str) -> str:
     return (
-        f"{name}() uses the random generator {generator} of NumPy or Python, which "
-        "would draw once for all rows.\n"
+        f"{name}() draws by {generator}, of NumPy, Python or SciPy, which would draw "
+        "once for all rows.\n"
         "Draw outside and pass the numbers, or draw inside with jnp.randn(...)."
     )
 

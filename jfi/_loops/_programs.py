@@ -23,6 +23,8 @@ from .._autojit._unasked import (
     refusing_callbacks,
     with_variables,
 )
+from .._autojit._unseen import generators_read
+from .._errors import LoopError
 from .._jax_internals import (
     at_top_level,
     awaited,
@@ -162,6 +164,8 @@ class _EagerLoop:
                 raise  # the bounded loops are traced in any case
             why = error
         why.__traceback__ = None  # it holds the arguments
+        if self._operation.__name__ not in BRANCHES:
+            _refuse_generators(self._operation.__name__, functions)
         # It calls back, or holds what can't be compared, or Python code needs the value
         # of an array; or it fails anyway, in words that should be JAX's and the user's.
         is_unwatched = isinstance(why, UnwatchedError)
@@ -177,6 +181,25 @@ class _EagerLoop:
         self.compiles = is_unwatched  # what it reads may be another next time
         self._reasons.warn(why)
         return out
+
+
+BRANCHES = ("cond", "switch")  # which run a function once, as plain Python does
+
+
+def _refuse_generators(name: str, functions: tuple[Any, ...]) -> None:
+    """Refuse functions of a loop that draw by a generator that is not jfi's.
+
+    Raises:
+        LoopError: JAX runs them once for all steps, which would get one draw.
+    """
+    for function in functions:
+        for generator in generators_read(function):
+            message = (
+                f"{name}() got a function that draws by {generator}, of NumPy, Python "
+                "or SciPy, which would draw once for all steps.\n"
+                "Draw inside with jnp.randn(...), or draw outside and pass the numbers."
+            )
+            raise LoopError(message)
 
 
 # What `_EagerLoop` gives its own copy of the function below.
