@@ -398,6 +398,17 @@ def run(x): return x * {read}
         names["run"](1.0)
 
 
+def test_the_warning_of_a_draw_names_what_is_compiled(script):
+    names = script("""
+@jfi.autojit
+def run(x): return x + np.random.rand()
+""")
+    with pytest.warns(
+        jfi.UncompiledWarning, match=r"uses np.random.rand.*\n.*jnp.randn"
+    ):
+        names["run"](1.0)
+
+
 @pytest.mark.parametrize(
     ("draw", "changes"),
     [

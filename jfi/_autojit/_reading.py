@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from .._values import is_user_function, is_user_module, references
 from ._modes import KEYS, Mode
-from ._unseen import unseen
+from ._unseen import generators_read, unseen
 
 
 # Code that reads attributes by names that it makes up, or all there are.
@@ -77,6 +77,7 @@ class Read:
         made: The classes that code can call, to make objects.
         unseen: What is read that can't be watched, as the user writes it.
         untraced: Whether some of that must not be traced, either.
+        draws: Whether some of that are random numbers.
         imports: What code of the user's imports when it runs.
         asked: The attributes that code of the user's reads.
         used: The variables and attributes that code of the user's does not only count
@@ -91,6 +92,7 @@ class Read:
         self.made: set[type] = set()
         self.unseen: dict[str, None] = {}
         self.untraced: bool = False
+        self.draws: bool = False
         self.imports: set[str] = set()
         self.asked: set[str] = set()
         self.used: set[str] = set()
@@ -186,6 +188,7 @@ class Read:
             self._written.setdefault((id(module), mode), set()).update(found.written)
         read = dict.fromkeys(unseen(module, found))
         self.unseen.update(read)
+        self.draws |= bool(read) and any(generators_read(fn))
         for (_, of), written in self._written.items():
             if of in KEYS:  # such code writes to the module itself, unwatched
                 self.unseen.update(dict.fromkeys(sorted(written & self.used)))

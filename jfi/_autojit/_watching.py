@@ -46,17 +46,21 @@ def refuse_unwatched(function: str, opened: Opened, *, writes: bool) -> None:
     if opened.read.unseen:
         what = " and ".join(opened.read.unseen)
         error = UntracedError if opened.read.untraced else UnwatchedError
-        raise error(
-            stale(function, f"uses {what}, which can change without being seen")
-        )
+        advice = _DRAW if opened.read.draws else _READ
+        what = f"uses {what}, which can change without being seen"
+        raise error(stale(function, what, advice))
 
 
-def stale(function: str, what: str) -> str:
+_READ = "Read it outside the function, and pass the value as an argument."
+_DRAW = (
+    "Draw with jnp.randn(...) or jnp.random.uniform(...), which are compiled; or draw "
+    "outside the function, and pass the value as an argument."
+)
+
+
+def stale(function: str, what: str, advice: str = _READ) -> str:
     """What an `UnwatchedError` says of a function that does something."""
-    return (
-        f"{function}() {what}: compiled code would not see it change.\n"
-        "Read it outside the function, and pass the value as an argument."
-    )
+    return f"{function}() {what}: compiled code would not see it change.\n{advice}"
 
 
 def warn_once(history: History, error: UnwatchedError) -> None:
