@@ -294,17 +294,24 @@ UNWATCHED = {
     "how large a file is": "(FILE.write_text('x' * N) and getsize(FILE))",
     "another program": "int(subprocess.check_output(['echo', str(N)]))",
     "a module imported inside": "imported()",
+    "a number of C": "int(NUMBER.value) * (setattr(NUMBER, 'value', N) or N)",
+    "a struct of C": "int(POINT.y) * (setattr(POINT, 'y', N) or N)",
+    "the variables of a frame": "sys._getframe().f_globals['N']",
 }
 
 
 @pytest.mark.parametrize("read", UNWATCHED.values(), ids=UNWATCHED)
 def test_what_cant_be_watched_runs_uncompiled(script, read):
     source = f"""
-import itertools, os, pathlib, random, subprocess, tempfile, threading, types
+import ctypes, itertools, os, pathlib, random, subprocess, sys, tempfile, threading
+import types
 from os.path import getsize
 N, ITERATOR, RANDOM = 1, itertools.count(), np.random.default_rng(0)
 HERE, FILE = threading.local(), pathlib.Path(tempfile.mkdtemp(), "number")
 HOLDER = types.SimpleNamespace(file=FILE)
+NUMBER = ctypes.c_double(3)
+class Point(ctypes.Structure): _fields_ = [("y", ctypes.c_double)]
+POINT = Point(3)
 random.seed(0), np.random.seed(0)
 def draw(randint): return randint(0, 10**6)
 def size(holder): return holder.file.write_text(str(N))
@@ -327,6 +334,20 @@ def run(x): return x * {read}
     names = script(source.format(decorator="@jfi.autojit(uncompiled=False)"))
     with pytest.raises(jfi.AutoJitError, match="pass the value as an argument"):
         names["run"](1.0)
+
+
+def test_an_attribute_of_a_member_of_an_enum_is_seen_to_change(script):
+    names = script("""
+import enum
+class Gait(enum.Enum):
+    WALK, RUN = 1, 2
+Gait.WALK.speed = 1.5
+@jfi.autojit
+def run(x): return x * Gait.WALK.speed
+""")
+    assert float(names["run"](2.0)) == 3.0
+    names["Gait"].WALK.speed = 2.5
+    assert float(names["run"](2.0)) == 5.0
 
 
 def test_a_large_numpy_array_outside_is_told_once(script):
