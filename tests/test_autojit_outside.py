@@ -362,18 +362,23 @@ UNWATCHED = {
     "the files of a folder": "(N + len(glob.glob('*.none')))",
     "another program": "int(subprocess.check_output(['echo', str(N)]))",
     "a module imported inside": "imported()",
+    "a number of C": "int(NUMBER.value) * (setattr(NUMBER, 'value', N) or N)",
+    "a struct of C": "int(POINT.y) * (setattr(POINT, 'y', N) or N)",
+    "the variables of a frame": "sys._getframe().f_globals['N']",
 }
 
 
 @pytest.mark.parametrize("read", UNWATCHED.values(), ids=UNWATCHED)
 def test_what_cant_be_watched_runs_uncompiled(script, read):
     source = f"""
-import glob, itertools, os, pathlib, random, subprocess, tempfile, threading, types
-import scipy.stats
+import ctypes, glob, itertools, os, pathlib, random, subprocess, sys, tempfile
+import scipy.stats, threading, types
 from os.path import getsize
 N, ITERATOR, RANDOM = 1, itertools.count(), np.random.default_rng(0)
 HERE, FILE = threading.local(), pathlib.Path(tempfile.mkdtemp(), "number")
-HOLDER = types.SimpleNamespace(file=FILE)
+HOLDER, NUMBER = types.SimpleNamespace(file=FILE), ctypes.c_double(3)
+class Point(ctypes.Structure): _fields_ = [("y", ctypes.c_double)]
+POINT = Point(3)
 np.random.seed(0); random.seed(0)
 def draw(randint): return randint(0, 10**6)
 def size(holder): return holder.file.write_text(str(N))
@@ -428,6 +433,20 @@ N = 1
 def run(x): return x + {draw}
 """)
     assert (names["run"](0.0) != names["run"](0.0)) == changes
+
+
+def test_an_attribute_of_a_member_of_an_enum_is_seen_to_change(script):
+    names = script("""
+import enum
+class Gait(enum.Enum):
+    WALK, RUN = 1, 2
+Gait.WALK.speed = 1.5
+@jfi.autojit
+def run(x): return x * Gait.WALK.speed
+""")
+    assert float(names["run"](2.0)) == 3.0
+    names["Gait"].WALK.speed = 2.5
+    assert float(names["run"](2.0)) == 5.0
 
 
 def test_a_large_numpy_array_outside_is_told_once(script):

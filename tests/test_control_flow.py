@@ -880,16 +880,42 @@ def test_errors_of_the_users_own_code_stay_as_they_are():
     assert not isinstance(info.value, LoopError)
 
 
-def test_what_is_no_function_gets_the_words_of_jax():
-    with pytest.raises(TypeError, match="callable"):
-        jnp.scan(3, 0.0, X)
-    with pytest.raises(TypeError, match="callable"):
-        jnp.cond(True, 1, 2)
-    with pytest.raises(TypeError, match="should be callable"):
-        jnp.while_loop(1, lambda x: x, X)
-    with pytest.raises(TypeError, match="should be callable"):
-        jnp.associative_scan(1, X)
-    with pytest.raises(TypeError, match="scalar"):
-        jnp.cond(X > 0, lambda: 1, lambda: 2)
-    with pytest.raises((TypeError, ValueError)):
-        jnp.switch(0, [])
+ONE = [lambda x: x, lambda x: -x]
+WRONG = [
+    (lambda: jnp.scan(3, 0.0, X), r"the int 3 for f, which is not callable"),
+    (lambda: jnp.scan(lambda c, x: (c, x), 0.0, length=-1), r"got length=-1"),
+    (lambda: jnp.fori_loop(0, 3, None, 1.0), r"None for body_fun, which is not"),
+    (lambda: jnp.while_loop(None, ONE[0], 0.0), r"None for cond_fun, which is not"),
+    (lambda: jnp.fori_loop(0, "3", lambda i, c: c, 0.0), r"str '3' for upper"),
+    (lambda: jnp.fori_loop(X, 3, lambda i, c: c, 0.0), r"float32\[3\] for lower"),
+    (
+        lambda: jnp.cond(True, ONE[0], 2),
+        r"the int 2 for false_fun, which is not callable",
+    ),
+    (lambda: jnp.cond(X > 0, *ONE, 1.0), r"bool\[3\] for pred.*scalar.*\n.*jnp\.where"),
+    (lambda: jnp.cond("yes", *ONE, 1.0), r"the str 'yes' for pred.*\n.*x > 0"),
+    (lambda: jnp.cond(None, *ONE, 1.0), r"None for pred"),
+    (lambda: jnp.switch(0, []), r"no branches"),
+    (
+        lambda: jnp.switch(0, ONE[0], 1.0),
+        r"function <lambda> for branches.*takes a list",
+    ),
+    (lambda: jnp.switch("a", {"a": ONE[0]}, 1.0), r"a dict for branches.*\n.*\.index"),
+    (lambda: jnp.switch(0, [ONE[0], 3], 1.0), r"the int 3 for branches\[1\]"),
+    (lambda: jnp.switch(1.0, ONE, 1.0), r"the float 1\.0 for index.*\n.*asarray"),
+    (lambda: jnp.switch(np.arange(2), ONE, 1.0), r"int64\[2\] for index.*\n.*vmap"),
+    (lambda: jnp.map(ONE[0], 3), r"the int 3 there, which has none"),
+    (lambda: jnp.map(ONE[0], X, batch_size=2.5), r"batch_size=2\.5"),
+    (lambda: jnp.associative_scan(jnp.add, 3.0), r"the float 3\.0 there"),
+    (lambda: jnp.associative_scan(1, X), r"the int 1 for fn, which is not callable"),
+]
+
+
+@pytest.mark.usefixtures("mixed_world")
+@pytest.mark.parametrize(
+    ("call", "message"), WRONG, ids=[str(k) for k in range(len(WRONG))]
+)
+def test_arguments_of_the_wrong_kind_are_named(call, message):
+    for run in (call, jax.jit(lambda: call())):
+        with pytest.raises(LoopError, match=message):
+            run()

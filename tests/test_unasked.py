@@ -94,20 +94,4 @@ def test_what_writes_global_variables_is_told_what_to_write():
     names = {"__name__": "__main__"}
     exec(code, names)
     (message,) = uncompiled(lambda: jnp.map(names["solve"], jnp.arange(2.0)))
-    assert message.endswith("Return the values, and assign them outside.")
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: jnp.scan(3, 0.0, jnp.arange(3.0)),
-        lambda: jnp.fori_loop(0, 3, None, 1.0),
-        lambda: jnp.switch(0, [3, 4], 1.0),
-    ],
-)
-def test_what_is_no_function_is_refused_by_jax(call):
-    with pytest.raises(
-        TypeError,
-        match="argument should be",
-    ):
-        call()
+    assert "Return the values, and assign them outside." in message

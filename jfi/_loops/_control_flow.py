@@ -12,6 +12,7 @@ from .._advice import hiding_frames
 from .._jax_internals import at_top_level
 from .._shown import shown_as
 from . import _operations
+from ._arguments import check_branches, check_functions, check_length
 from ._programs import run_loop, static
 from ._scan_while import bounded_while_loop
 
@@ -61,6 +62,8 @@ def scan(
     Raises:
         LoopError: `f` does not return the carry as it came, or rows don't fit.
     """
+    if isinstance(length, int) and length < 0:  # JAX takes it, and may fail in MLIR
+        check_length(length)
     settings = static(length), reverse, unroll, progress
     out: tuple[Carry, Y] = run_loop(_operations.scan, (f,), (init, xs), settings)
     return out
@@ -198,7 +201,11 @@ def cond(
             (pred, operands, operand),
             choice=pred,
         )
-    else:  # JAX's older form, with an operand for each function
+    else:
+        of_older_form = [*functions[1:], *operands[1:]]
+        if len(of_older_form) != 2 or not all(callable(f) for f in of_older_form):
+            check_functions("cond", {"true_fun": true_fun, "false_fun": false_fun})
+        # JAX's older form, with an operand for each function
         out = lax.cond(pred, true_fun, false_fun, *operands, **operand)
     return out
 
@@ -230,7 +237,7 @@ def switch(
     """
     out: R = run_loop(
         _operations.switch,
-        tuple(branches),
+        check_branches(branches),
         (index, operands, operand),
         choice=index,
     )

@@ -17,6 +17,13 @@ from .._jax_internals import origin_of_output
 from .._random.traced import Pretending, in_scope
 from .._trees import first_difference
 from .._values import function_name, path_name, shown_line
+from ._arguments import (
+    check_batch_size,
+    check_bounds,
+    check_choice,
+    check_dimensions,
+    check_functions,
+)
 from ._carry import (
     Names,
     check_arrays,
@@ -49,6 +56,7 @@ def explained_scan(f: Any, init: Any, xs: Any, length: Any) -> Any:
     """Explain what does not fit in `scan(f, init, xs, length)`."""
 
     def explain() -> None:
+        check_functions("scan", {"f": f})
         check_arrays("scan", init, "init")
         _check_rows(xs, length)
         row = jax.tree.map(lambda x: _typed(x, drop=1), xs)
@@ -75,6 +83,7 @@ def explained_while(cond_fun: Any, body_fun: Any, init_val: Any) -> Any:
     """Explain what does not fit in `while_loop(cond_fun, body_fun, init_val)`."""
 
     def explain() -> None:
+        check_functions("while_loop", {"cond_fun": cond_fun, "body_fun": body_fun})
         check_arrays("while_loop", init_val, "init_val")
         init = jax.tree.map(_typed, init_val)
         check_condition(
@@ -88,10 +97,12 @@ def explained_while(cond_fun: Any, body_fun: Any, init_val: Any) -> Any:
     return _explained(explain)
 
 
-def explained_fori(body_fun: Any, lower: Any, init_val: Any) -> Any:
+def explained_fori(body_fun: Any, lower: Any, upper: Any, init_val: Any) -> Any:
     """Explain what does not fit in `fori_loop(lower, upper, body_fun, init_val)`."""
 
     def explain() -> None:
+        check_functions("fori_loop", {"body_fun": body_fun})
+        check_bounds(lower, upper)
         check_arrays("fori_loop", init_val, "init_val")
         init = jax.tree.map(_typed, init_val)
         traced, out = _new_trace(body_fun, _typed(lower), init)
@@ -101,17 +112,31 @@ def explained_fori(body_fun: Any, lower: Any, init_val: Any) -> Any:
     return _explained(explain)
 
 
-def explained_arrays(loop: str, tree: Any, root: str) -> Any:
-    """Tell which leaf of the arguments is no array."""
-    return _explained(lambda: check_arrays(loop, tree, root))
+def explained_rows(
+    loop: str, function: Any, tree: Any, root: str, batch_size: Any = None
+) -> Any:
+    """Explain what can't be gone through row by row."""
+
+    def explain() -> None:
+        check_functions(loop, {"f" if loop == "map" else "fn": function})
+        check_batch_size(batch_size)
+        check_arrays(loop, tree, root)
+        check_dimensions(loop, tree, root)
+
+    return _explained(explain)
 
 
 def explained_branches(
-    what: str, names: Sequence[str], functions: Sequence[Any], operands: Sequence[Any]
+    what: str,
+    names: Sequence[str],
+    functions: Sequence[Any],
+    choice: Any,
+    operands: Sequence[Any],
 ) -> Any:
     """Explain in which result two branches differ."""
 
     def explain() -> None:
+        check_choice(what, choice)
         check_arrays(what, operands, "operands")
         args = jax.tree.map(_typed, tuple(operands))
         (_, first), *others = (_new_trace(function, *args) for function in functions)

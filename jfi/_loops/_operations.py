@@ -31,9 +31,9 @@ from .._values import function_name
 from . import _carrying
 from ._branches import branch_result
 from ._diagnosis import (
-    explained_arrays,
     explained_branches,
     explained_fori,
+    explained_rows,
     explained_scan,
     explained_while,
 )
@@ -77,7 +77,7 @@ def fori_loop(
     """Its bounds are data, or else known."""
     (body,) = functions
     lower, upper = bounds + known
-    with explained_fori(body, lower, init_val):
+    with explained_fori(body, lower, upper, init_val):
         title = title_of(progress, function_name(body)) if progress else None
 
         def run(body: Any, init: Any) -> Any:
@@ -92,7 +92,7 @@ def cond(
     functions: tuple[Any, Any], pred: Any, operands: Any, operand: dict[str, Any]
 ) -> Any:
     args, others = _operands(operands, operand)
-    with explained_branches("cond", ("true_fun", "false_fun"), functions, args):
+    with explained_branches("cond", ("true_fun", "false_fun"), functions, pred, args):
         if _is_in_batch() and _is_scalar(pred, np.bool_):
             done, out = branch_result(jnp.int32(pred), functions[::-1], args)
             if done:
@@ -107,7 +107,7 @@ def switch(
 ) -> Any:
     args, others = _operands(operands, operand)
     names = tuple(f"branches[{k}]" for k in range(len(functions)))
-    with explained_branches("switch", names, functions, args):
+    with explained_branches("switch", names, functions, index, args):
         if _is_in_batch() and functions and _is_scalar(index, np.integer):
             clamped = jnp.clip(index, 0, len(functions) - 1).astype(jnp.int32)
             done, out = branch_result(clamped, functions, args)
@@ -146,7 +146,7 @@ def _is_scalar(x: Any, kind: Any) -> bool:
 
 def map(functions: tuple[Any], xs: Any, batch_size: Any) -> Any:
     (f,) = functions
-    with explained_arrays("map", xs, "xs"):
+    with explained_rows("map", f, xs, "xs", batch_size):
         if batch_size is None:
             return _carrying.map(f, xs)
         return with_own_stream(functools.partial(_map_in_batches, f, xs, batch_size))
@@ -162,10 +162,8 @@ def _map_in_batches(f: Any, xs: Any, batch_size: int, keys: Keys | None) -> Any:
 
 
 def associative_scan(functions: tuple[Any], elems: Any, reverse: Any, axis: Any) -> Any:
-    (fn,) = functions
-    if callable(fn):  # else JAX says so
-        fn = functools.partial(as_outside, fn)
-    with explained_arrays("associative_scan", elems, "elems"):
+    fn = functools.partial(as_outside, functions[0])
+    with explained_rows("associative_scan", functions[0], elems, "elems"):
         return differentiate(lax.associative_scan, fn, elems, reverse, axis)
 
 

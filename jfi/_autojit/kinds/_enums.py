@@ -39,11 +39,15 @@ def holds_code(cls: type[enum.Enum]) -> bool:
     functions = map(functions_behind, class_data(cls).values())
     if any(is_user_function(f) for found in functions for f in found):
         return True
-    return not all(_is_constant(_contents(member)) for member in cls)
+    return not all(map(_is_fixed, cls))
 
 
-def _contents(member: enum.Enum) -> tuple[Any, ...]:
-    return tuple(x for name, x in vars(member).items() if name != "__objclass__")
+_OWN = frozenset(("_name_", "_sort_order_", "_value_", "__objclass__"))
+
+
+def _is_fixed(member: enum.Enum) -> bool:
+    """Whether a member has its name and a constant alone, and no attributes."""
+    return vars(member).keys() <= _OWN and _is_constant(member.value)
 
 
 def _is_constant(value: Any) -> bool:

@@ -11,7 +11,10 @@ from ._base import ReaderError, RefusedError
 
 
 def refuse_readers(x: Any, cls: type) -> None:
-    """Refuse what changes when it is read: iterators, files, random generators."""
+    """Refuse what changes when it is read, or in memory of C that nobody can watch.
+
+    Iterators, files, random generators; numbers and structs of ctypes.
+    """
     if isinstance(x, Iterator):  # generators are
         what = "generator" if isinstance(x, types.GeneratorType) else cls.__name__
         raise ReaderError(
@@ -30,6 +33,8 @@ def refuse_readers(x: Any, cls: type) -> None:
             "constants of the compiled function.\n"
             "Draw outside and pass the numbers, or draw inside with jnp.randn(...)."
         )
+    if any(base.__module__ == "_ctypes" for base in cls.__mro__):
+        raise contents_change(cls)
 
 
 def contents_change(cls: type) -> RefusedError:

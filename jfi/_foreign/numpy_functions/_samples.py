@@ -1,6 +1,5 @@
 """Failures of runs on sample values, by which the shapes of results are learnt."""
 
-import weakref
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any
@@ -11,9 +10,7 @@ from ..._errors import CallbackError
 from ..._values import attributes_of, captured
 
 
-_failed: weakref.WeakKeyDictionary[BaseException, Callable[..., Any]] = (
-    weakref.WeakKeyDictionary()
-)
+_FUNCTION = "_jfi_ran_on_samples"  # of an error; most have no weak references
 
 
 def failure(error: Exception, fn: Callable[..., Any], name: str) -> Exception:
@@ -33,7 +30,7 @@ def failure(error: Exception, fn: Callable[..., Any], name: str) -> Exception:
             "If it takes special values only, say what it returns: from_numpy(fn, "
             "out=jax.ShapeDtypeStruct(shape, dtype))."
         )
-    _failed[error] = fn
+    setattr(error, _FUNCTION, fn)
     return error
 
 
@@ -41,8 +38,9 @@ def failed_function(error: BaseException | None) -> Callable[..., Any] | None:
     """The function whose run on sample values has led to an error, if one has."""
     seen: list[BaseException] = []
     while error is not None and error not in seen:
-        if error in _failed:
-            return _failed[error]
+        fn: Callable[..., Any] | None = getattr(error, _FUNCTION, None)
+        if fn is not None:
+            return fn
         seen.append(error)
         error = error.__cause__ or error.__context__
     return None
