@@ -421,3 +421,21 @@ def test_a_smoothing_spline_ends_as_scipys(ext):
             f(POINTS)
         beyond = np.clip(POINTS, X[0], X[-1]) != POINTS
         np.testing.assert_array_equal(jnp.isnan(jax.jit(f)(POINTS)), beyond)
+
+
+def test_the_strictest_settings_of_jax():
+    x = np.linspace(0, 1, 5, dtype="float32")
+    at, X = x[:2] + np.float32(0.1), np.stack([x, x**2], axis=1)
+
+    def run():
+        of_scipy = jfi.scipy.interpolate
+        return (
+            of_scipy.interp1d(x, x**3, kind="cubic")(at),
+            of_scipy.RBFInterpolator(X, x)(X[:2]),
+            of_scipy.LinearNDInterpolator(X, x)(X[:2]),
+            of_scipy.NearestNDInterpolator(X, x)(X[:2]),
+        )
+
+    expected = run()
+    with jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise"):
+        jax.tree.map(np.testing.assert_array_equal, run(), expected)

@@ -212,3 +212,23 @@ def test_a_number_that_must_be_known_is_a_setting_under_autojit(smooth):
     for number in (2.0, 4.0):
         expected = smooth(image, number)
         np.testing.assert_allclose(compiled(image, number), expected, rtol=1e-5)
+
+
+def test_the_strictest_settings_of_jax():
+    image = np.arange(12, dtype="float32").reshape(3, 4)
+    places = image[:2] / 4
+
+    def run():
+        of_scipy = jfi.scipy.ndimage
+        return (
+            *(of_scipy.map_coordinates(image, places, order=n) for n in (2, 3)),
+            of_scipy.affine_transform(image, np.eye(2, dtype="float32")),
+            of_scipy.label(image > 3),
+            of_scipy.binary_erosion(image > 3),
+            of_scipy.binary_fill_holes(image > 3),
+            of_scipy.binary_hit_or_miss(image > 3),
+        )
+
+    expected = run()
+    with jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise"):
+        jax.tree.map(np.testing.assert_array_equal, run(), expected)

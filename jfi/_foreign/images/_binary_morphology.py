@@ -170,7 +170,7 @@ def binary_fill_holes(
         Array([0, 1, 1, 1, 1, 0], dtype=int32)
     """
     name = "binary_fill_holes()"
-    mask = image(name, input) == 0
+    mask = ~image(name, input).astype(bool)
     outside = _repeated(name, jnp.zeros(mask.shape, bool), structure, -1, mask, None,
                         1, origin, axes, grows=True)  # fmt: skip
     output_dtype(name, mask, output)
@@ -205,7 +205,9 @@ def binary_hit_or_miss(
     hit = _repeated(name, x, first, 1, None, None, 0, origin1, axes, grows=False)
     # Beyond the border it is false: no element there is missed.
     where = origin1 if origin2 is None else origin2
-    missed = _repeated(name, x == 0, second, 1, None, None, 1, where, axes, grows=False)
+    missed = _repeated(
+        name, ~x.astype(bool), second, 1, None, None, 1, where, axes, grows=False
+    )
     return hit & missed
 
 
@@ -246,9 +248,9 @@ def _repeated(
         windows, places = neighbors(
             name, x, None, footprint, "constant", origin, axes, mirrored=grows
         )
-    may_change = None if mask is None else jnp.asarray(mask) != 0
+    may_change = None if mask is None else jnp.asarray(mask).astype(bool)
     found: jax.Array = _run(
-        x != 0, may_change, border_value != 0, windows, places, times, grows
+        x.astype(bool), may_change, border_value != 0, windows, places, times, grows
     )
     return found
 

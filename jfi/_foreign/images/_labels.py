@@ -60,7 +60,7 @@ def label(
         return [labels, np.int32(count)]
 
     specs = [jax.ShapeDtypeStruct(x.shape, dtype), jax.ShapeDtypeStruct((), jnp.int32)]
-    labels, count = host_call(run, specs, x != 0, name="scipy.ndimage.label")
+    labels, count = host_call(run, specs, x.astype(bool), name="scipy.ndimage.label")
     return labels, count
 
 

@@ -125,8 +125,9 @@ def taps(places: Places, size: int, order: int, mode: str, pad: int) -> Taps:
         cell, part = _mirrored(cell, part, size, MODES[mode], xp)
     if order % 2 == 0:
         up = part >= 0.5
-        cell, part = cell + up, part - up
-    every = (cell - order // 2)[..., None] + np.arange(order + 1, dtype=np.int32)
+        cell, part = cell + up.astype(cell.dtype), part - up.astype(part.dtype)
+    steps = np.arange(order + 1, dtype=np.int32).reshape(*cell.ndim * (1,), -1)
+    every = (cell - order // 2)[..., None] + steps
     beyond = (every < 0) | (every >= size) if mode == "grid-constant" else None
     kind = mode if mode == "nearest" else continuation("", mode)
     indices = folded(every, size, kind)

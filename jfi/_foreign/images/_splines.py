@@ -194,7 +194,9 @@ def tap_weights(part: Any, order: int) -> Any:
     Returns:
         `(..., order + 1)` weights.
     """
-    highest, *others = _polynomials(order)[::-1]
+    # Of as many dimensions as the places: users may have told JAX to refuse others.
+    powers = [p.reshape(*part.ndim * (1,), -1) for p in _polynomials(order)[::-1]]
+    highest, *others = powers
     within = (part if order % 2 else part + 0.5)[..., None]
     weights = highest + 0 * within
     for power in others:

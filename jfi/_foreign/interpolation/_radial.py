@@ -203,7 +203,7 @@ def _matrices(of: RBFInterpolator, points: jax.Array) -> tuple[jax.Array, jax.Ar
     kernels = kernel(jnp.sum(difference**2, axis=-1))
     assert of.shift is not None
     assert of.scale is not None
-    near = (points - of.shift) / of.scale
+    near = (points - of.shift[None]) / of.scale[None]
     ones = jnp.ones_like(near[:, :0].sum(1))
     columns = [
         functools.reduce(

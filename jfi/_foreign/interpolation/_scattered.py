@@ -200,7 +200,8 @@ def _coordinates(
         )
         raise InterpolationError(message)
     places = places.astype(jnp.result_type(places, triangles.shift))
-    return (places - triangles.shift) / triangles.scale
+    once = (None,) * (places.ndim - 1)
+    return (places - triangles.shift[once]) / triangles.scale[once]
 
 
 def _at_each(of: Any, places: jax.Array, at: Any) -> jax.Array:

@@ -129,7 +129,7 @@ def _solved(
 
     def rows(points: jax.Array, order: int) -> jax.Array:
         first, weights = basis_at(knots, k, points, order)
-        columns = first[:, None] + jnp.arange(k + 1)
+        columns = first[:, None] + jnp.arange(k + 1, dtype=first.dtype)[None]
         table = jnp.zeros((points.shape[0], unknown), x.dtype)
         at = jnp.arange(points.shape[0])[:, None]
         return table.at[at, columns].set(jnp.stack(weights, axis=-1))

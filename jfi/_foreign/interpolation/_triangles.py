@@ -103,9 +103,9 @@ class Triangulation(Interpolator):
         steps has an end all the same, for numbers that are rounded.
         """
         place = jax.lax.stop_gradient(place)
-        last = jnp.array(self.starts.shape)
+        last = np.array(self.starts.shape)
         width = jnp.where(self.high > self.low, self.high - self.low, 1)
-        at = jnp.nan_to_num((place - self.low) / width * last)
+        at = jnp.nan_to_num((place - self.low) / width * last.astype(place.dtype))
         at = jnp.clip(at.astype(jnp.int32), 0, last - 1)
         start = self.starts[tuple(at)]
         near = -100 * jnp.finfo(place.dtype).eps  # type: ignore[no-untyped-call]

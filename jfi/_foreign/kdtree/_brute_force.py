@@ -170,11 +170,13 @@ def _powers(data: Any, points: Any, order: float, box: Box) -> Any:
     total = jnp.zeros((len(points), len(data)), np.float64)
     m = data.shape[1]
     if m > 8:  # one operation, where an operation for each coordinate is too many
-        away = _wrapped(points[:, None] - data, None if box is None else np.array(box))
+        away = _wrapped(
+            points[:, None] - data[None], None if box is None else np.array(box)
+        )
         parts = _power(jnp.abs(away), order)
         return parts.max(-1) if order == np.inf else parts.sum(-1)
     for j in range(m):
-        away = points[:, j, None] - data[:, j]
+        away = points[:, j, None] - data[None, :, j]
         away = _wrapped(away, None if box is None else np.array(box[j]))
         part = _power(jnp.abs(away), order)
         total = jnp.maximum(total, part) if order == np.inf else total + part
