@@ -293,9 +293,10 @@ def test_loops_refuse_generators_that_would_draw_once(module):
     ):
         with pytest.raises(jnp.LoopError, match=r"(?s)by (np\.)?random.*jnp\.randn"):
             loop()
-    with pytest.warns(jnp.UncompiledWarning, match=r"random\.random"):
-        draws = [float(jnp.cond(True, f, f, 0.0)) for _ in range(2)]
-    assert draws[0] != draws[1]
+    for once in (lambda: jnp.cond(True, f, f, 0.0), lambda: jnp.checkpoint(f)(0.0)):
+        with pytest.warns(jnp.UncompiledWarning, match=r"random\.random"):
+            draws = [float(once()) for _ in range(2)]
+        assert draws[0] != draws[1]
 
 
 STEPS = """

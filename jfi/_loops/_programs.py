@@ -164,7 +164,7 @@ class _EagerLoop:
                 raise  # the bounded loops are traced in any case
             why = error
         why.__traceback__ = None  # it holds the arguments
-        if self._operation.__name__ not in BRANCHES:
+        if self._operation.__name__ not in RUN_ONCE:
             _refuse_generators(self._operation.__name__, functions)
         # It calls back, or holds what can't be compared, or Python code needs the value
         # of an array; or it fails anyway, in words that should be JAX's and the user's.
@@ -183,7 +183,8 @@ class _EagerLoop:
         return out
 
 
-BRANCHES = ("cond", "switch")  # which run a function once, as plain Python does
+# Operations that run a function once, as plain Python does.
+RUN_ONCE = ("checkpoint", "cond", "switch")
 
 
 def _refuse_generators(name: str, functions: tuple[Any, ...]) -> None:
