@@ -17,7 +17,6 @@ from typing import Any
 import jax
 from jax.core import Tracer
 
-from .._foreign.numpy_functions import failed_function
 from .._jax_internals import callbacks_of, replayed
 from .._values import attributes_of, references
 from ._graphs import Graph, Opened
@@ -75,6 +74,8 @@ def refusing_clones(
     try:
         traced = jax.jit(functools.partial(trace, clones)).trace(*leaves)
     except Exception as error:  # a run to learn its results may have met clones, too
+        from .._foreign.numpy_functions import failed_function  # which few scripts need
+
         failed = failed_function(error)
         if failed is not None and _reaches([failed], _copied(graph, clones)):
             raise refused from None
