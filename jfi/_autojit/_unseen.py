@@ -66,6 +66,15 @@ def generators_read(fn: Any) -> Iterator[str]:
             yield name
 
 
+def one_draw(name: str, generator: str, parts: str) -> str:
+    """What refuses a loop or batch that draws by a generator that is not jfi's."""
+    return (
+        f"{name}() draws by {generator}, of NumPy, Python or SciPy, which would draw "
+        f"once for all {parts}.\n"
+        "Draw outside and pass the numbers, or draw inside with jnp.randn(...)."
+    )
+
+
 def is_path(x: object) -> bool:
     """Whether a value is the path of a file, or a class of paths."""
     return issubclass(x if isinstance(x, type) else type(x), pathlib.PurePath)

@@ -8,13 +8,12 @@ import jax
 
 from .._autojit import GlobalWritesError, UnwatchedError, autojit
 from .._autojit._unasked import OPTIONS, Reasons, with_variables
-from .._autojit._unseen import generators_read
+from .._autojit._unseen import generators_read, one_draw
 from .._errors import AutoJitError, BatchError, JfiError
 from .._jax_internals import at_top_level, is_staged
 from .._random.traced import FoundDraws, tracing
 from ._devices import Spread
 from ._mapping import Args, Function, Kwargs
-from ._messages import random_generator
 
 
 class BatchCalls:
@@ -80,7 +79,7 @@ class BatchCalls:
     ) -> Any:
         """Python code in it asks for a value, or for what autojit refuses."""
         for name in generators_read(fn):
-            raise BatchError(random_generator(self._name, name))
+            raise BatchError(one_draw(self._name, name, "rows"))
         if isinstance(why, UnwatchedError):
             self._compiles = False
         out = self._mapping.run(fn, args, kwargs)

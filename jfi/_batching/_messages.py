@@ -103,14 +103,6 @@ def unstackable(name: str, result: str, kind: str, why: str) -> str:
     )
 
 
-def random_generator(name: str, generator: str) -> str:
-    return (
-        f"{name}() draws by {generator}, of NumPy, Python or SciPy, which would draw "
-        "once for all rows.\n"
-        "Draw outside and pass the numbers, or draw inside with jnp.randn(...)."
-    )
-
-
 def _whole(leaves: Sequence[Leaf]) -> str:
     roots = {leaf.name.split("[")[0].split(".")[0] for leaf in leaves}
     return roots.pop() if len(roots) == 1 else "its arguments"

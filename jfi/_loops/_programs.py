@@ -23,7 +23,7 @@ from .._autojit._unasked import (
     refusing_callbacks,
     with_variables,
 )
-from .._autojit._unseen import generators_read
+from .._autojit._unseen import generators_read, one_draw
 from .._errors import LoopError
 from .._jax_internals import (
     at_top_level,
@@ -195,12 +195,7 @@ def _refuse_generators(name: str, functions: tuple[Any, ...]) -> None:
     """
     for function in functions:
         for generator in generators_read(function):
-            message = (
-                f"{name}() got a function that draws by {generator}, of NumPy, Python "
-                "or SciPy, which would draw once for all steps.\n"
-                "Draw inside with jnp.randn(...), or draw outside and pass the numbers."
-            )
-            raise LoopError(message)
+            raise LoopError(one_draw(name, generator, "steps"))
 
 
 # What `_EagerLoop` gives its own copy of the function below.
