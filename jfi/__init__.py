@@ -177,8 +177,10 @@ if _typing.TYPE_CHECKING:
     from ._inspect import (
         Inspection as Inspection,
         Summary as Summary,
+        Timing as Timing,
         inspect as inspect,
         summary as summary,
+        timeit as timeit,
     )
     from ._loops import (
         ScanWhileResult as ScanWhileResult,
@@ -222,7 +224,6 @@ if _typing.TYPE_CHECKING:
         uniform as uniform,
     )
     from ._state import load_state as load_state, save_state as save_state
-    from ._timing import Timing as Timing, timeit as timeit
     from ._torch_names import (
         bmm as bmm,
         cat as cat,
@@ -331,8 +332,8 @@ else:
             "stack_trees": "_batching",
             "summary": "_inspect",
             "switch": "_loops",
-            "Timing": "_timing",
-            "timeit": "_timing",
+            "Timing": "_inspect",
+            "timeit": "_inspect",
             "unstack_tree": "_batching",
             "value_and_grad": "_derivatives",
             "vjp": "_derivatives",

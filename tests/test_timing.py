@@ -51,7 +51,7 @@ def test_rounds_with_a_compilation_are_left_out_up_to_the_third(monkeypatch, cap
             jax.jit(lambda x: x + took)(1.0)
         return {"0": took}
 
-    monkeypatch.setattr("jfi._timing._public.one_round", one_round)
+    monkeypatch.setattr("jfi._inspect._timing.one_round", one_round)
     timing = jnp.timeit(abs, -1, seconds=0)
     assert timing.seconds == (1e-6, 6.0, 1e-6, 1e-6, 1e-6)
     assert "e+" not in capsys.readouterr().out

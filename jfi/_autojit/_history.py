@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, overload
 
 from .._errors import AutoJitError, RecompileWarning
 from .._jax_internals import at_top_level, is_outermost, on_compiled
-from .._tables import aligned_lines, html_table
+from .._shown import aligned_lines, html_table
 from .._values import listed, user_level
 from ._descriptions import CallDescription, Difference, description_of, differences
 from ._graphs import Graph

@@ -3,7 +3,7 @@
 from html import escape
 from typing import TYPE_CHECKING
 
-from .._tables import html_facts, html_table
+from .._shown import html_facts, html_table
 from ._text import facts, headline, tables
 
 

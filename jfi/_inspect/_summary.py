@@ -12,7 +12,7 @@ import numpy as np
 from .._autojit._graphs import paths
 from .._autojit._modes import Mode
 from .._autojit._opening import open_values
-from .._tables import aligned_lines, html_table
+from .._shown import aligned_lines, html_table
 from .._values import has_dtype, is_tracer
 from ._amounts import of_bytes
 

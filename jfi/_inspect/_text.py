@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._optional._packages import require
-from .._tables import aligned_lines
+from .._shown import aligned_lines
 from .._values import array_label
 from ._amounts import of_bytes, of_lines, of_number
 from ._rows import Event

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from .._advice import hiding_frames
 from .._errors import LoopError
-from .._tables import html_values
+from .._shown import html_values
 from . import _bounded
 from ._programs import run_loop
 from ._traced_loop import checked_max_steps

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
 import jax
 
 from .._errors import RandomError
-from .._tables import html_facts
+from .._shown import html_facts
 from . import numpy_style as _numpy_random, torch_style as _torch_random
 from ._seeding import RngState, checked_seed, restart, set_state, state_of
 from ._streams import Stream, using

@@ -4,7 +4,7 @@ JFI_TABLES names a file that gets each table as a line of JSON: `write_costs.py`
 the page of costs from it.
 
 A ratio is the median over the rounds of the ratios within a round: see
-`jfi._timing._rounds`.
+`jfi._inspect._rounds`.
 """
 
 import json
@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field
 from rich.console import Console
 from rich.table import Table
 
-from jfi._timing._rounds import Clock, one_round, wall_clock
+from jfi._inspect._rounds import Clock, one_round, wall_clock
 
 
 @dataclass

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from ..._tables import html_values
+from ..._shown import html_values
 from ..._values import is_array, is_tracer
 
 

@@ -27,8 +27,8 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
+from .._values import function_name, is_named, line_label
 from ._tables import html_facts
-from ._values import function_name, is_named, line_label
 
 
 F = TypeVar("F", bound=Callable[..., Any])
