@@ -30,7 +30,13 @@ from ._reading import Assumed, Read
 from ._recent import MAX_FUNCTIONS, Known, code_of, of_this_copy, portable
 from ._shardings import constrain, leaf_options, split_options
 from ._varying import Numbers
-from ._watching import UnwatchedError, refuse_unwatched, warn_of_copies, warn_once
+from ._watching import (
+    UnwatchedError,
+    refuse_comparing,
+    refuse_unwatched,
+    warn_of_copies,
+    warn_once,
+)
 from .kinds._functions import Body
 from .kinds._variables import Variables
 
@@ -180,6 +186,7 @@ class Calls:
         """
         given = self._open(args, abstract=abstract)
         refuse_unwatched(self.history.function, given, writes=self.options.uncompiled)
+        refuse_comparing(self.history.function, given)
         known = self.programs.frozen(given.graph) | self._numbers.unchanged(given)
         frozen = known
         while True:
@@ -237,6 +244,8 @@ class Calls:
             assumed=self._known.assumed,
         )
         self._read = opened.read
+        if opened.read.classes_count:
+            opened = opened.with_classes()
         return portable(opened) if self._is_copy else opened
 
     def _assume(self, error: UnreadError | EffectsError) -> None:

@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import jax
+
+from .._jax_internals import plain_class
 from .._values import contents_key, copied_if_numpy, number_key
 from ._modes import Mode
 from ._opening import kind_in_mode
@@ -24,6 +27,13 @@ def array(x: Any) -> Any:
     return copied_if_numpy(x)
 
 
+def array_of_jax(x: Any) -> Any:
+    """The same, where an array of NumPy is another matter."""
+    if plain_class(x) is not jax.Array:
+        raise _OtherKindError
+    return array(x)
+
+
 def number(x: Any) -> Any:
     """A number that is to be traced."""
     if kind_in_mode(x, Mode.TRACED) is not SCALAR:
@@ -42,6 +52,7 @@ def integer(x: Any) -> Any:
 NAMES: dict[str, Any] = {
     "__name__": __name__,
     "array": array,
+    "array_of_jax": array_of_jax,
     "number": number,
     "integer": integer,
     "is_kind": is_kind,

@@ -111,7 +111,7 @@ def description_of(
             orders.update(_methods(part[0].value))
         elif kind in LEAVES:
             values[path] = str(jax.typeof(value).str_short())
-            orders[path] = _kind_of_number(kind, value)
+            orders[path] = _kind_of_number(kind, part, value)
         elif isinstance(value, types.FunctionType):
             values[path], parts[path] = (
                 _setting_in_words(value),
@@ -142,8 +142,10 @@ def _methods(cls: type) -> Iterator[tuple[str, str]]:
         yield f"{owner.__qualname__}.{name}", text
 
 
-def _kind_of_number(kind: Any, x: Any) -> str:
+def _kind_of_number(kind: Any, part: Any, x: Any) -> str:
     """What tells apart numbers and arrays of one shape and dtype."""
+    if part is not None and part is not jax.Array:  # where code asks for classes
+        return f"a {part.__name__}"
     if kind is SCALAR:
         return "a Python number" if jax.typeof(x).weak_type else "a NumPy number"
     return "an array of weak type" if jax.typeof(x).weak_type else "an array"

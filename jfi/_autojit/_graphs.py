@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from .._jax_internals import plain_class
 from ._modes import Mode
 from ._reading import Read
 from .kinds._base import InputKind, Kind
@@ -70,6 +71,17 @@ class Opened(NamedTuple):
                 if found[child] < 0:
                     found[child] = found[i]
         return [found[i] for i in self.leaf_nodes()]
+
+    def with_classes(self) -> "Opened":
+        """The same arguments; the classes of arrays and numbers are part of the graph.
+
+        Otherwise arrays of JAX and NumPy, and numbers of Python, share programs.
+        """
+        graph = list(self.graph)
+        for i in self.leaf_nodes():
+            kind, _, children = graph[i]
+            graph[i] = (kind, plain_class(self.objects[i]), children)
+        return self._replace(graph=tuple(graph))
 
     def frozen(self, nodes: Collection[int]) -> "Opened":
         """The same arguments with some numbers and arrays as plain values."""

@@ -3,7 +3,7 @@
 import functools
 import threading
 from collections.abc import Callable, Collection, Hashable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from .._jax_internals import at_top_level, setting
 from .._jit._compiled import CompiledFunction
@@ -28,9 +28,10 @@ from ._keeping import Kept, RetakenError
 from ._layout_table import WeakLayout
 from ._messages import change_refused
 from ._outcomes import take_apart
+from ._passing import passing_for_values
 from ._rebuilding import rebuild
 from ._varying import as_data, examples
-from ._watching import UntracedError, stale
+from ._watching import UntracedError, stale, written
 from .kinds._objects import touching
 from .kinds._remembering import Remembered, remembering
 
@@ -145,9 +146,18 @@ class Program:
         return self._trace_clones([], *leaves)
 
     def _trace_clones(self, built: list[Any], *leaves: Any) -> Any:
-        graph, names, read = self._opened.graph, self._function.names, self._opened.read
+        graph = self._opened.graph
         clones = rebuild(graph, leaves)
         built[:] = clones
+        with passing_for_values(graph, leaves) as lines:
+            try:
+                return self._run_body(clones, leaves)
+            finally:
+                if lines:
+                    self._refuse(written(self._function.names[0], lines[0]))
+
+    def _run_body(self, clones: list[Any], leaves: Sequence[Any]) -> Any:
+        graph, names, read = self._opened.graph, self._function.names, self._opened.read
         compilation = self._function.history.begin(graph, clones, names)
         before = contents(graph, clones)
         held = held_by_classes(graph, clones, read)
@@ -169,7 +179,7 @@ class Program:
             raise change_refused(graph, clones, names, *refused)
         for function in remembering(clones):
             if function.error is not None:
-                self._refuse(f"catches an error of {function.name}()")
+                self._refuse(stale(names[0], f"catches an error of {function.name}()"))
         donated = {id(leaves[k]) for k in self._donated}
         changes, values = find_changes(graph, before, clones, donated)
         effects = effects_among(changes, values, self._roots, read.used)
@@ -189,14 +199,14 @@ class Program:
         for function in remembering(clones):
             self.remembered = self.remembered | function.calls
             if function.refused:
-                self._refuse(function.refused)
+                self._refuse(stale(self._function.names[0], function.refused))
         if self.remembered:
             for layout, settings in self.places:
                 layout.put(settings, self.run)
 
-    def _refuse(self, what: str) -> None:
-        self.refused = stale(self._function.names[0], what)
-        raise UntracedError(self.refused)
+    def _refuse(self, why: str) -> NoReturn:
+        self.refused = why
+        raise UntracedError(why)
 
     def note_numbers(self, nodes: Collection[int]) -> None:
         """The trace that has just failed needs the values of some numbers."""

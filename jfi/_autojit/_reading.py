@@ -32,6 +32,9 @@ _TREES = frozenset(("tree_flatten", "tree_flatten_with_keys", "tree_unflatten"))
 # Called where an object is written as text.
 _SHOWING = frozenset(("__format__", "__repr__", "__str__"))
 _SHOWS = frozenset(("ascii", "format", "print", "repr", "str"))
+# Functions and attributes that tell arrays of NumPy from JAX's, or floats from both.
+_ASKS_CLASS = frozenset(("getattr", "hasattr", "isinstance", "type"))
+_DEPENDS_ON_CLASS = frozenset(("__class__", "isscalar", "sort"))
 
 
 LRU_CACHED = type(functools.cache(lambda: None))
@@ -82,6 +85,9 @@ class Read:
         asked: The attributes that code of the user's reads.
         used: The variables and attributes that code of the user's does not only count
             in.
+        classes_count: Whether what code of the user's does depends on the classes of
+            arrays and numbers: on NumPy's or JAX's.
+        compared: The classes with which it compares `type(x)`, by their names.
         unused: As assumed.
     """
 
@@ -96,6 +102,8 @@ class Read:
         self.imports: set[str] = set()
         self.asked: set[str] = set()
         self.used: set[str] = set()
+        self.classes_count = False
+        self.compared: set[str] = set()
         self._assumed: frozenset[tuple[Hashable, str]] = assumed.effects
         self.unused: frozenset[str] = assumed.unused
         self._variables: dict[tuple[int, Mode], set[str]] = {}
@@ -173,6 +181,9 @@ class Read:
         self.attributes |= found.attributes
         self.whole |= not found.attributes.isdisjoint(_ALL_ATTRIBUTES)
         if not is_user_function(fn):
+            # `functools.singledispatch` asks for the user.
+            is_pythons = fn.__globals__.get("__name__") == functools.__name__
+            self.classes_count |= is_pythons and "__class__" in found.attributes
             return
         names = {chain[0] for chain in found.chains}
         module = fn.__globals__
@@ -184,6 +195,11 @@ class Read:
         self.imports.update(found.imports)
         self.asked |= found.attributes
         self.used |= found.used
+        self.compared |= found.compared
+        self.classes_count |= found.in_place or not (
+            builtin.isdisjoint(_ASKS_CLASS)
+            and found.attributes.isdisjoint(_DEPENDS_ON_CLASS)
+        )
         if found.written:
             self._written.setdefault((id(module), mode), set()).update(found.written)
         read = dict.fromkeys(unseen(module, found))

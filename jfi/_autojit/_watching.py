@@ -7,7 +7,7 @@ import numpy as np
 
 from .._errors import AutoJitError, SlowCallWarning, UncompiledWarning
 from .._values import user_level
-from ._graphs import Opened, path_of_node
+from ._graphs import LEAVES, Opened, path_of_node
 from ._history import History
 from .kinds._classify import ARRAY, STATIC_ARRAY
 
@@ -61,6 +61,31 @@ _DRAW = (
 def stale(function: str, what: str, advice: str = _READ) -> str:
     """What an `UnwatchedError` says of a function that does something."""
     return f"{function}() {what}: compiled code would not see it change.\n{advice}"
+
+
+def refuse_comparing(function: str, opened: Opened) -> None:
+    """Refuse a call whose code compares `type(x)`, which tells data from plain values.
+
+    Raises:
+        UnwatchedError: There is such data.
+    """
+    names = opened.read.compared
+    for kind, part, _ in opened.graph:
+        if kind in LEAVES and getattr(part, "__name__", "") in names:
+            message = (
+                f"{function}() compares type(...) with {part.__name__}, in place of "
+                "which compiled code has another type.\nWrite isinstance(x, ...)."
+            )
+            raise UnwatchedError(message)
+
+
+def written(function: str, line: str) -> str:
+    """What an `UnwatchedError` says of a function that writes into a NumPy array."""
+    return (
+        f"{function}() writes into a NumPy array in `{line}`, which compiled code "
+        "can't.\nMake a new array (x = x + 1, x = jnp.sort(x)), or pass "
+        "jnp.asarray(x), which nobody writes into."
+    )
 
 
 def warn_once(history: History, error: UnwatchedError) -> None:

@@ -85,6 +85,10 @@ from ._pieces import (
     rows as rows,
     without as without,
 )
+from ._plain_classes import (
+    of_plain_classes as of_plain_classes,
+    plain_class as plain_class,
+)
 from ._pytrees import (
     WholeStructure as WholeStructure,
     pytree_from_node as pytree_from_node,

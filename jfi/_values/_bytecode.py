@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
+from ._class_questions import compared_classes, is_in_place
 from ._uses import used_names
 
 
@@ -41,6 +42,8 @@ class References:
         attributes: What is read of whatever: attributes, and the texts that are names,
             as in `getattr(x, "rate")`.
         used: The global names and attributes that it does not only count in.
+        compared: The classes with which it compares `type(x)`, by their names.
+        in_place: Whether it writes into what a local variable holds: `x += 1`.
     """
 
     chains: tuple[tuple[str, ...], ...]
@@ -49,6 +52,8 @@ class References:
     written: tuple[str, ...]
     attributes: frozenset[str]
     used: frozenset[str]
+    compared: frozenset[str]
+    in_place: bool
 
 
 @functools.lru_cache(maxsize=4096)
@@ -63,14 +68,19 @@ def references(code: CodeType) -> References:
     written: list[str] = []
     attributes = {part for text in _texts(code) for part in _names_in(text)}
     used = used_names(code)
+    steps = [x for x in dis.get_instructions(code) if x.opname not in _NO_EFFECT]
+    compared = frozenset(compared_classes(steps))
+    in_place = any(map(is_in_place, steps, steps[1:]))
     open_chain: tuple[str, ...] = ()
     for step in dis.get_instructions(code):
         if step.opname in _NAMES_ATTRIBUTE:
             attributes.add(step.argval)
         elif step.opname in _WRITES_GLOBAL:
             written.append(step.argval)
-        elif step.opname == "MATCH_CLASS" and step.argval:  # `case Point(x)`
-            attributes.add("__match_args__")
+        elif step.opname == "MATCH_CLASS":  # `case Point(x)`, `case float()`
+            attributes.add("__class__")
+            if step.argval:
+                attributes.add("__match_args__")
         elif step.opname in _FORMATS:
             attributes |= {"__format__", "__repr__", "__str__"}
         if step.opname in _READS_ATTRIBUTE and open_chain:
@@ -98,6 +108,8 @@ def references(code: CodeType) -> References:
             written += inner.written
             attributes |= inner.attributes
             used |= inner.used
+            compared |= inner.compared
+            in_place |= inner.in_place
     return References(
         tuple(dict.fromkeys(chains)),
         frozenset(bare),
@@ -105,6 +117,8 @@ def references(code: CodeType) -> References:
         tuple(dict.fromkeys(written)),
         frozenset(attributes),
         used,
+        compared,
+        in_place,
     )
 
 

@@ -131,7 +131,8 @@ def is_own_frame(frame: FrameType) -> bool:
 
 def is_python_frame(frame: FrameType) -> bool:
     """Whether what runs in a frame is code of Python's own library."""
-    is_standard = frame.f_code.co_filename.startswith(_STANDARD_FOLDER)
+    file = frame.f_code.co_filename
+    is_standard = file.startswith((_STANDARD_FOLDER, "<frozen "))
     return is_standard and _is_stdlib(_package(frame))
 
 

@@ -10,6 +10,8 @@ import types
 from collections.abc import Callable, Collection, Iterable, Sequence, Sized
 from typing import Any, NamedTuple, TypeAlias
 
+import jax
+
 from ..._values import KeyedValue, identity_key, number_key
 from .._modes import Mode
 from .._reading import Read
@@ -197,7 +199,7 @@ IMMUTABLE = Watches()
 
 
 class ArrayKind(Kind):
-    """An array: a traced input."""
+    """An array: a traced input. The part is its class, where code asks for classes."""
 
     def split(self, x: Any) -> Split:
         return None, ()
@@ -205,8 +207,17 @@ class ArrayKind(Kind):
     def guard(
         self, source: Source, name: str, part: Any, n: int
     ) -> Sequence[Expression]:
-        source.leaf(name, "array", "Array")
+        if part is jax.Array:
+            source.leaf(name, "array_of_jax", "Array")
+        else:
+            _require_class(source, name, part)
+            source.leaf(name, "array", "Array")
         return ()
+
+
+def _require_class(source: Source, name: str, part: Any) -> None:
+    if part is not None:
+        source.require(f"type({name}) is {source.constant(part)}")
 
 
 class ScalarKind(ArrayKind):
@@ -215,6 +226,7 @@ class ScalarKind(ArrayKind):
     def guard(
         self, source: Source, name: str, part: Any, n: int
     ) -> Sequence[Expression]:
+        _require_class(source, name, part)
         source.leaf(name, "number", "float")
         return ()
 
@@ -228,6 +240,7 @@ class IntegerKind(ArrayKind):
     def guard(
         self, source: Source, name: str, part: Any, n: int
     ) -> Sequence[Expression]:
+        _require_class(source, name, part)
         source.leaf(name, "integer", "int")
         return ()
 

@@ -6,9 +6,10 @@ what the function does, and may hold what the body of a compiled function works 
 
 import functools
 import types
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from .._reading import Read
 from ._containers import PartsKind
 
 
@@ -44,5 +45,11 @@ def _registered(made: Any, registry: Mapping[type, Any]) -> Any:
 _CHOOSE: Any = functools.singledispatch(lambda x: x)
 _CODE = _CHOOSE.__code__
 
-DISPATCHED = PartsKind(_parts_of_function, _function, [""])
-DISPATCHED_METHOD = PartsKind(_parts_of_method, _method, [".func", ""])
+
+class _DispatchedKind(PartsKind):
+    def functions(self, x: Any, read: Read) -> Iterable[types.FunctionType]:
+        return (_CHOOSE,)  # which asks for the class of its argument
+
+
+DISPATCHED = _DispatchedKind(_parts_of_function, _function, [""])
+DISPATCHED_METHOD = _DispatchedKind(_parts_of_method, _method, [".func", ""])

@@ -1,0 +1,355 @@
+"""The user's code asks what its arguments are, and sees what plain Python shows it."""
+
+import functools
+import numbers
+import textwrap
+import warnings
+from collections.abc import Iterable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from autojitting import Counted, same
+from subprocesses import output_of
+
+import jfi
+from jfi import UncompiledWarning, autojit
+from jfi._jax_internals import without
+
+
+def is_float(x):
+    return x * 2 if isinstance(x, float) else x * 3
+
+
+def is_number(x):
+    return x * 2 if isinstance(x, (int, complex)) else x * 3
+
+
+def is_any_number(x):
+    return x * 2 if isinstance(x, numbers.Real) else x * 3
+
+
+def is_numpy(x):
+    return x * 2 if isinstance(x, np.ndarray | np.generic) else x * 3
+
+
+def is_array_of_jax(x):
+    return x * 2 if issubclass(x.__class__, np.ndarray) else x * 3
+
+
+def is_scalar(x):
+    return x * 2 if np.isscalar(x) else x * 3
+
+
+def has_a_shape(x):
+    return x * 2 if hasattr(x, "shape") else x * 3
+
+
+def has_dimensions(x):
+    return x * 2 if getattr(x, "ndim", 7) == 7 else x * 3
+
+
+def matched(x):
+    match x:
+        case float():
+            return x * 2
+        case np.ndarray(ndim=1):
+            return x * 5
+        case {"x": float(y)}:
+            return y * 7
+        case _:
+            return x * 3
+
+
+@functools.singledispatch
+def dispatched(x):
+    return x * 3
+
+
+@dispatched.register
+def _(x: float):
+    return x * 2
+
+
+@dispatched.register
+def _(x: np.ndarray):
+    return x * 5
+
+
+def in_a_helper(x):
+    return is_float(x) + is_numpy(x)
+
+
+def with_a_check(x):
+    if isinstance(x, (float, np.ndarray)):
+        return x * 2
+    raise ValueError("no number")
+
+
+QUESTIONS = [
+    is_float,
+    is_number,
+    is_any_number,
+    is_numpy,
+    is_array_of_jax,
+    is_scalar,
+    has_a_shape,
+    has_dimensions,
+    matched,
+    lambda x: dispatched(x),
+    in_a_helper,
+]
+VALUES = [
+    2.5,
+    jnp.ones(2),
+    np.ones(2, np.float32),
+    np.float32(2.5),
+    np.ones((), np.float32),
+    jnp.ones(()),
+    2,
+    True,
+    1.5j,
+    np.float64(2.5),
+    np.int32(2),
+    np.arange(3),
+]
+
+
+@pytest.mark.parametrize("ask", QUESTIONS)
+def test_the_answer_is_that_of_plain_python(ask, way):
+    fn = autojit(ask, warn_after=1000)
+    for order in (VALUES, VALUES[::-1], VALUES):
+        for x in order:
+            assert same(fn(x), ask(x)), x
+
+
+def test_a_number_stays_data():
+    for ask in (is_float, is_any_number, has_a_shape, matched, with_a_check):
+        fn = Counted(ask)
+        for x in (0.5, 1.5, 2.5):
+            assert same(fn(x), ask(x))
+        assert fn.traces == 1
+
+
+def test_arguments_of_any_form():
+    class Model:
+        def __init__(self, gain):
+            self.gain, self.noise = gain, np.ones(2, np.float32)
+
+        @autojit
+        def __call__(self, p):
+            gain = self.gain * 2 if isinstance(self.gain, float) else self.gain
+            noise = 5 if isinstance(self.noise, np.ndarray) else 7
+            return gain * noise * (p["k"] if isinstance(p["k"], float) else 11)
+
+    model = Model(0.5)
+    assert model({"k": 3.0}) == 15
+    model.gain = jnp.float32(0.5)
+    assert model({"k": 3.0}) == 7.5
+    model.noise = jnp.ones(2)
+    assert model({"k": jnp.float32(3.0)}) == 38.5
+
+
+gain = 2.0
+
+
+def test_what_is_read_outside():
+    global gain
+    offset = np.ones(2, np.float32)
+
+    def ask(x):
+        x = x * 2 if isinstance(gain, float) else x * 3
+        return x + 1 if isinstance(offset, np.ndarray) else x
+
+    fn = autojit(ask)
+    for value in (2.0, 3.0, jnp.ones(()), np.float32(1), 2.0):
+        gain = value
+        assert same(fn(jnp.ones(2)), ask(jnp.ones(2)))
+    gain = 2.0
+
+
+def test_inside_transformations_and_other_functions():
+    def ask(x, dt):
+        scale = dt if isinstance(dt, float) else 100.0
+        slope = jax.grad(lambda x: (x * dt).sum() if isinstance(dt, float) else x.sum())
+        steps = jfi.scan(lambda c, _: (c * scale, dt), x, None, length=2)[0]
+        rows = jax.vmap(lambda row: row * dt if isinstance(dt, float) else row)(x)
+        return slope(x) + steps + rows + inner(dt)
+
+    inner = autojit(is_float)
+    x = jnp.ones(2)
+    fn = autojit(ask)
+    for dt in (0.5, 0.25):
+        assert same(fn(x, dt), ask(x, dt))
+    assert fn.cache_info().traces == 1
+
+
+def test_libraries_see_tracers():
+    fn = autojit(lambda x: (isinstance(x, float), jnp.sin(x) + jnp.where(x > 1, x, 0)))
+    is_known, y = fn(2.0)
+    assert is_known is True
+    assert same(y, jnp.sin(2.0) + 2)
+    assert autojit(lambda x: isinstance(x, Iterable))(np.ones(2)) is True
+
+
+def test_nothing_of_it_is_left_in_the_traced_values():
+    def ask(x):
+        raise KeyError(x, isinstance(x, jnp.ndarray | np.ndarray))
+
+    with pytest.raises(KeyError) as caught:
+        autojit(ask)(np.ones(2))
+    x, was_array = caught.value.args
+    assert was_array
+    assert not isinstance(x, np.ndarray)
+    assert isinstance(x, jax.core.Tracer)
+
+
+# ------------------------------------------------------------ what can't be answered
+
+
+@pytest.mark.parametrize(
+    ("ask", "x"),
+    [
+        (lambda x: x * 2 if type(x) is float else x * 3, 2.0),
+        (lambda x: x * 2 if type(x) in (int, float) else x * 3, 2.0),
+        (lambda x: x * 2 if type(x) is not np.float32 else x * 3, np.float32(2)),
+    ],
+)
+def test_where_the_type_itself_is_compared_it_runs_uncompiled(ask, x):
+    fn = autojit(ask)
+    assert same(fn(jnp.ones(2)), ask(jnp.ones(2)))
+    assert fn(3) == ask(3)
+    with pytest.warns(UncompiledWarning, match=r"(?s)compares type.*isinstance"):
+        assert fn(x) == ask(x)
+
+
+def test_types_of_objects_are_no_questions_of_data():
+    class Model:
+        def __init__(self):
+            self.w = np.ones(2, np.float32)
+
+        @autojit
+        def __call__(self, other):
+            assert type(self) is type(other)
+            return self.w * 2 if type(other.name) is str else self.w
+
+        name = "a"
+
+    model = Model()
+    assert same(model(model), np.full(2, 2.0))
+
+
+def sum_and_move(x, y):
+    x += y
+    return x.sum()
+
+
+def through_an_alias(x, y):
+    z = x
+    z *= y
+    return x
+
+
+def smallest(x, y):
+    x.sort()
+    return x[0] * y
+
+
+def from_a_dict(p, y):
+    rows = p["rows"]
+    rows -= y
+    return p["rows"] * 2
+
+
+@pytest.mark.parametrize("write", [sum_and_move, through_an_alias, smallest])
+def test_a_numpy_array_is_written_as_plain_python_does(write):
+    fn = autojit(write)
+    ours, theirs = np.array([3.0, 1.0, 2.0]), np.array([3.0, 1.0, 2.0])
+    with pytest.warns(UncompiledWarning, match="writes into a NumPy array in `"):
+        assert same(fn(ours, 2.0), write(theirs, 2.0))
+    assert same(fn(ours, 2.0), write(theirs, 2.0))
+    assert same(ours, theirs)
+
+
+def test_so_is_one_in_a_container():
+    ours, theirs = {"rows": np.ones(2)}, {"rows": np.ones(2)}
+    fn = autojit(from_a_dict)
+    with pytest.warns(UncompiledWarning, match=r"`rows -= y`"):
+        assert same(fn(ours, 2.0), from_a_dict(theirs, 2.0))
+    assert same(ours["rows"], theirs["rows"])
+
+
+def test_it_can_be_refused():
+    refuse = autojit(sum_and_move, uncompiled=False)
+    with pytest.raises(jfi.AutoJitError, match=r"(?s)`x \+= y`.*x = x \+ 1"):
+        refuse(np.ones(2), 1.0)
+
+
+def test_arrays_of_jax_and_what_is_made_inside_are_compiled():
+    def move(x, y):
+        y = y * 2
+        y += 1
+        total = 0.0
+        for k in range(3):
+            total += k * x.sum()
+        x += y
+        return x, total
+
+    fn = autojit(move)
+    for x in (jnp.ones(2), 2 * jnp.ones(2)):
+        assert same(fn(x, np.ones(2)), move(x, np.ones(2)))
+    assert fn.cache_info().traces == 1
+
+
+def test_attributes_and_items_are_written_back():
+    class Filter:
+        def __init__(self):
+            self.state, self.parts = np.zeros(2), {"sum": np.zeros(2)}
+
+        @autojit
+        def step(self, x):
+            self.state += x
+            self.parts["sum"] -= x
+            return self.state
+
+    one = Filter()
+    for k in range(1, 4):
+        assert same(one.step(np.ones(2)), np.full(2, k))
+    assert same(one.parts["sum"], np.full(2, -3))
+
+
+# ------------------------------------------------------------ other tools
+
+
+def test_without_the_piece_numbers_are_tracers():
+    with without("plain_classes"):
+        assert autojit(lambda x: x * 2 if isinstance(x, float) else x * 3)(2.0) == 6
+
+
+def test_persistent_functions_tell_classes_apart(tmp_path):
+    code = """
+        import jax.numpy as jnp, numpy as np
+        import jfi
+
+        @jfi.persistent
+        def ask(x):
+            if isinstance(x, float):
+                return x * 2
+            return x * 5 if isinstance(x, np.ndarray) else x * 3
+
+        print(*(float(ask(x)) for x in (2.0, np.array(2.0, "f4"), jnp.float32(2.0))))
+        """
+    env = {"JFI_CACHE_DIR": str(tmp_path), "JFI_SERVER": "off"}
+    for _ in range(2):
+        assert output_of(textwrap.dedent(code), env=env) == "4.0 10.0 6.0"
+
+
+def test_in_batches():
+    def solve(p):
+        return p["x"] * (p["dt"] if isinstance(p["dt"], float) else 100.0)
+
+    problem = {"x": jnp.ones((3, 2)), "dt": 0.5}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert same(jfi.vmap_automatically(solve, problem), jnp.full((3, 2), 0.5))
