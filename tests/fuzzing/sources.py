@@ -94,6 +94,32 @@ GLOBALS = {
     "a NumPy scalar": Source("A<n> = np.float32(<v>)", "A<n>", (
         "A<n> = np.float32(<v>)", "A<n> = <any>", "A<n> = np.asarray(<v>)",
     )),
+    "the class of a number": Source(
+        "A<n> = <v>", "(2.0 if isinstance(A<n>, <float|(int, float)|np.generic>) else 3.0)",
+        ("A<n> = <v>", "A<n> = <any>", "A<n> = <any>"),
+    ),
+    "the type of a number": Source(
+        "A<n> = <v>", "(2.0 if type(A<n>) is <float|np.float32> else 3.0)",
+        ("A<n> = <v>", "A<n> = <any>", "A<n> = <any>"),
+    ),
+    "the class of an array": Source(
+        "A<n> = np.asarray([<v>])", "(A<n>[0] * (2.0 if isinstance(A<n>, np.ndarray) else 3.0))", (
+        "A<n> = jnp.asarray([<v>])", "A<n> = np.asarray([<v>])", "A<n> = [<v>]",
+    )),
+    "whether a number is an array": Source(
+        "A<n> = <v>", "(2.0 if hasattr(A<n>, 'shape') else 3.0)",
+        ("A<n> = <v>", "A<n> = <any>", "A<n> = <any>"),
+    ),
+    "a class in a match": Source(
+        "A<n> = <v>\ndef f<n>():\n    match A<n>:\n        case float(): return 2.0\n"
+        "        case np.ndarray() | np.generic(): return 3.0\n        case _: return 5.0",
+        "f<n>()", ("A<n> = <v>", "A<n> = <any>", "A<n> = <any>"),
+    ),
+    "an array that is added to": Source(
+        "A<n> = np.asarray([<v>])\ndef f<n>():\n    a = A<n>\n    a += 1.0\n"
+        "    return a[0]", "f<n>()", (
+        "A<n> = np.asarray([<v>])", "A<n> = jnp.asarray([<v>])", "A<n>[...] = A<n>",
+    )),
     "the shape of an array": Source("A<n> = np.zeros((<i>, 2))", "A<n>.shape[0]", (
         "A<n> = np.zeros(<i>)", "A<n> = jnp.zeros((<i>, 1))", "A<n>.shape = (1, -1)",
     )),
