@@ -3,11 +3,13 @@
 import functools
 import threading
 
+import jax
 import numpy as np
 import pytest
 from autojitting import Box, Counted
 
-from jfi import AutoJitError, autojit
+import jfi
+from jfi import AutoJitError, DefaultsError, autojit
 from jfi._values import mark_static
 
 
@@ -166,3 +168,31 @@ def test_numpys_own_functions_take_numbers_that_are_settings():
     assert autojit(np.add)(1, 2) == 3
     with pytest.raises(TypeError, match=r"write jnp.f\(x\)"):
         autojit(np.sin)(np.ones(2))
+
+
+@pytest.mark.parametrize(
+    "wide",
+    [
+        np.array([1, 2**40]),
+        np.int64(-(2**31) - 1),
+        np.array([2**32], np.uint64),
+        {"at": [np.array([2**31])]},
+    ],
+)
+def test_integers_that_jax_would_cut_are_refused(wide):
+    f = autojit(lambda x: x, max_traces=8)
+    f(jax.tree.map(lambda x: x * 0, wide))
+    f(jax.tree.map(lambda x: x * 0, wide))
+    for _ in range(2):
+        with pytest.raises(DefaultsError, match=r"<lambda>\(\) got u?int64 data from"):
+            f(wide)
+    with jax.enable_x64(True):
+        assert jax.tree.all(jax.tree.map(np.array_equal, f(wide), wide))
+
+
+def test_so_are_those_of_loops_and_batches():
+    wide = np.array([1, 2**40])
+    with pytest.raises(DefaultsError, match=r"scan\(\) got int64 data"):
+        jfi.scan(lambda c, x: (c + x, None), 0, wide)
+    with pytest.raises(DefaultsError, match="got int64 data"):
+        jfi.vmap_automatically(lambda x: x + 1, wide)

@@ -88,7 +88,9 @@ def refuse_wide_integers(data: Any, caller: str, dtype: DTypeLike = None) -> Non
         caller: The function that was given them.
         dtype: The dtype of the result, if it is known: uint32 holds more than int32.
     """
-    if not is_narrowed(data) or data.dtype.kind not in "iu" or not data.size:
+    if not isinstance(data, (np.ndarray, np.generic)) or data.dtype.kind not in "iu":
+        return  # at once: it is on the way of each call of a compiled function
+    if not is_narrowed(data) or not data.size:
         return
     narrow = jax.dtypes.canonicalize_dtype(data.dtype)
     least, most = int(data.min()), int(data.max())

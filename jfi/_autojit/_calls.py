@@ -8,6 +8,7 @@ import types
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+from .._arrays._placement import refuse_wide_integers
 from .._jax_internals import setting
 from .._jit._executables import OtherArraysError
 from .._jit._per_function import options_key, weakly
@@ -187,6 +188,8 @@ class Calls:
         given = self._open(args, abstract=abstract)
         refuse_unwatched(self.history.function, given, writes=self.options.uncompiled)
         refuse_comparing(self.history.function, given)
+        for leaf in given.leaves:
+            refuse_wide_integers(leaf, function_name(self.fn))
         known = self.programs.frozen(given.graph) | self._numbers.unchanged(given)
         frozen = known
         while True:

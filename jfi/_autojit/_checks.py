@@ -4,6 +4,7 @@ from typing import Any
 
 import jax
 
+from .._arrays._placement import refuse_wide_integers
 from .._jax_internals import plain_class
 from .._values import contents_key, copied_if_numpy, number_key
 from ._modes import Mode
@@ -24,6 +25,7 @@ def array(x: Any) -> Any:
     """An array, ready to be passed on."""
     if kind_in_mode(x, Mode.TRACED) is not ARRAY:
         raise _OtherKindError
+    refuse_wide_integers(x, "")  # in words where the call is opened
     return copied_if_numpy(x)
 
 
@@ -38,6 +40,7 @@ def number(x: Any) -> Any:
     """A number that is to be traced."""
     if kind_in_mode(x, Mode.TRACED) is not SCALAR:
         raise _OtherKindError
+    refuse_wide_integers(x, "")
     return x
 
 

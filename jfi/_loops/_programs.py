@@ -24,7 +24,7 @@ from .._autojit._unasked import (
     with_variables,
 )
 from .._autojit._unseen import generators_read, one_draw
-from .._errors import LoopError
+from .._errors import DefaultsError, LoopError
 from .._jax_internals import (
     at_top_level,
     awaited,
@@ -159,6 +159,8 @@ class _EagerLoop:
         """Run it with the variables that the functions read, or else as JAX does."""
         try:
             return self._calls(functions, data, settings)
+        except DefaultsError:
+            raise  # JAX would cut the integers
         except Exception as error:
             if isinstance(error, UntracedError) and not streams:
                 raise  # the bounded loops are traced in any case

@@ -115,11 +115,6 @@ GLOBALS = {
         "        case np.ndarray() | np.generic(): return 3.0\n        case _: return 5.0",
         "f<n>()", ("A<n> = <v>", "A<n> = <any>", "A<n> = <any>"),
     ),
-    "an array that is added to": Source(
-        "A<n> = np.asarray([<v>])\ndef f<n>():\n    a = A<n>\n    a += 1.0\n"
-        "    return a[0]", "f<n>()", (
-        "A<n> = np.asarray([<v>])", "A<n> = jnp.asarray([<v>])", "A<n>[...] = A<n>",
-    )),
     "the shape of an array": Source("A<n> = np.zeros((<i>, 2))", "A<n>.shape[0]", (
         "A<n> = np.zeros(<i>)", "A<n> = jnp.zeros((<i>, 1))", "A<n>.shape = (1, -1)",
     )),
