@@ -78,6 +78,7 @@ from ._errors import (
     PlainJitWarning as PlainJitWarning,
     RandomError as RandomError,
     RecompileWarning as RecompileWarning,
+    RepeatedDrawWarning as RepeatedDrawWarning,
     SlowCallWarning as SlowCallWarning,
     SolverError as SolverError,
     StateError as StateError,

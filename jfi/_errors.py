@@ -36,6 +36,7 @@ Python user would expect, so that either can be caught:
     ├── MaterialiseWarning                  a custom array becomes a plain one
     ├── PlainJitWarning                     a program of plain JAX draws random numbers
     ├── RecompileWarning                    autojit compiles again and again
+    ├── RepeatedDrawWarning                 NumPy draws once for many calls or rows
     ├── SlowCallWarning                     a large array is copied at each call
     └── UncompiledWarning                   something runs uncompiled, and why
 """
@@ -69,6 +70,7 @@ __all__ = [
     "PlainJitWarning",
     "RandomError",
     "RecompileWarning",
+    "RepeatedDrawWarning",
     "SlowCallWarning",
     "SolverError",
     "StateError",
@@ -204,6 +206,10 @@ class PlainJitWarning(JfiWarning):
 
 class RecompileWarning(JfiWarning):
     """A function under `autojit` is compiled again and again for one value."""
+
+
+class RepeatedDrawWarning(JfiWarning):
+    """A function draws by NumPy or Python once, where plain Python draws anew."""
 
 
 class SlowCallWarning(JfiWarning):

@@ -3,6 +3,7 @@
 import copy
 import inspect
 import pickle
+import random
 import threading
 
 import jax
@@ -276,3 +277,31 @@ def test_a_generator_shows_where_it_stands():
     inside = []
     jax.jit(lambda x: inside.append(repr(generator)) or x)(1.0)
     assert inside == ["<Generator of threefry2x32 keys>"]
+
+
+# ---- generators that are not jfi's ----
+
+numpys = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize(
+    ("fn", "generator"),
+    [
+        (lambda x: x + np.random.rand(), "np.random.rand"),
+        (lambda x: x * random.gauss(0, 1), "random.gauss"),
+        (lambda x: x + numpys.normal(), "numpys.normal"),
+    ],
+)
+def test_jit_and_vmap_warn_once_of_one_draw_for_all(fn, generator):
+    text = rf"draws by {generator}.*once for all"
+    with pytest.warns(jnp.RepeatedDrawWarning, match=rf"(?s){text} calls.*jnp.randn"):
+        jnp.jit(fn)(1.0)
+    with pytest.warns(jnp.RepeatedDrawWarning, match=f"{text} rows"):
+        jnp.vmap(fn)(jnp.ones(2))
+    jnp.jit(fn)(1.0)  # a second warning would be an error
+    jnp.vmap(fn)(jnp.ones(2))
+
+
+def test_seeded_generators_and_jfis_own_are_no_matter():
+    jnp.jit(lambda x: x + np.random.default_rng(0).normal() + jnp.rand())(1.0)
+    jnp.vmap(lambda x: x + random.Random(0).random() + jnp.rand())(jnp.ones(2))

@@ -12,7 +12,7 @@ call, so there such code runs uncompiled.
 """
 
 import collections
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -78,7 +78,7 @@ def effects_among(
     changes: Iterable[Change],
     values: Iterable[Any],
     roots: Mapping[int, Root],
-    used: Collection[str],
+    read: Read,
 ) -> set[Root]:
     """The global variables in which the body only counted: it left no data there.
 
@@ -86,7 +86,7 @@ def effects_among(
         changes: What it changed.
         values: The new children, of one change after the other.
         roots: See `roots_of`.
-        used: The names of variables in which the code does not only count.
+        read: What its code reads.
     """
     found: set[Root] = set()
     data: set[Root] = set()
@@ -97,7 +97,7 @@ def effects_among(
             module, name = roots[change.node]
             names = [name] if name else [*(change.keys or ()), *change.removed]
             into = found if all(map(_is_plain, new)) else data
-            into.update((module, name) for name in names if name not in used)
+            into.update((module, name) for name in names if name not in read.used)
     return found - data
 
 

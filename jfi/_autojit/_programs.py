@@ -182,7 +182,7 @@ class Program:
                 self._refuse(stale(names[0], f"catches an error of {function.name}()"))
         donated = {id(leaves[k]) for k in self._donated}
         changes, values = find_changes(graph, before, clones, donated)
-        effects = effects_among(changes, values, self._roots, read.used)
+        effects = effects_among(changes, values, self._roots, read)
         if effects:
             raise EffectsError(effects)
         kept = [id(x) not in donated for x in clones]

@@ -13,9 +13,15 @@ import types
 from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple
 
-from .._values import is_user_function, is_user_module, references
+from .._values import (
+    generators_read,
+    is_user_function,
+    is_user_module,
+    references,
+    used_names,
+)
 from ._modes import KEYS, Mode
-from ._unseen import generators_read, unseen
+from ._unseen import unseen
 
 
 # Code that reads attributes by names that it makes up, or all there are.
@@ -70,6 +76,11 @@ class Assumed(NamedTuple):
 NOTHING_ASSUMED = Assumed()
 
 
+@functools.lru_cache(maxsize=256)
+def _used_in(codes: frozenset[types.CodeType]) -> frozenset[str]:
+    return frozenset().union(*map(used_names, codes))
+
+
 class Read:
     """The names that the code met so far reads.
 
@@ -83,8 +94,6 @@ class Read:
         draws: Whether some of that are random numbers.
         imports: What code of the user's imports when it runs.
         asked: The attributes that code of the user's reads.
-        used: The variables and attributes that code of the user's does not only count
-            in.
         classes_count: Whether what code of the user's does depends on the classes of
             arrays and numbers: on NumPy's or JAX's.
         compared: The classes with which it compares `type(x)`, by their names.
@@ -101,7 +110,7 @@ class Read:
         self.draws: bool = False
         self.imports: set[str] = set()
         self.asked: set[str] = set()
-        self.used: set[str] = set()
+        self._users: set[types.CodeType] = set()
         self.classes_count = False
         self.compared: set[str] = set()
         self._assumed: frozenset[tuple[Hashable, str]] = assumed.effects
@@ -114,6 +123,11 @@ class Read:
 
     def __hash__(self) -> int:
         raise TypeError("what code reads is compared, and no key")
+
+    @property
+    def used(self) -> frozenset[str]:
+        """Variables and attributes in which code of the user's does not only count."""
+        return _used_in(frozenset(self._users))
 
     @property
     def effects(self) -> frozenset[tuple[Hashable, str]]:
@@ -194,7 +208,7 @@ class Read:
         self._variables.setdefault((id(module), mode), set()).update(names)
         self.imports.update(found.imports)
         self.asked |= found.attributes
-        self.used |= found.used
+        self._users.add(fn.__code__)
         self.compared |= found.compared
         self.classes_count |= found.in_place or not (
             builtin.isdisjoint(_ASKS_CLASS)
@@ -206,7 +220,7 @@ class Read:
         self.unseen.update(read)
         self.draws |= bool(read) and any(generators_read(fn))
         for (_, of), written in self._written.items():
-            if of in KEYS:  # such code writes to the module itself, unwatched
+            if of in KEYS and written:  # it writes to the module itself, unwatched
                 self.unseen.update(dict.fromkeys(sorted(written & self.used)))
         # What such code calls, by a name that it makes up, may be any of these.
         if read and any(isinstance(x, LRU_CACHED) for x in list(module.values())):

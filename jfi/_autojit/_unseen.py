@@ -3,20 +3,16 @@
 import builtins
 import contextvars
 import pathlib
-import random
 import sys
 import threading
 import types
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-import numpy as np
-
-from .._values import References, is_user_module, reads_surroundings, references
+from .._values import References, is_generator, is_user_module, reads_surroundings
 
 
 _MISSING = object()
-_GENERATORS = (np.random.RandomState, np.random.Generator, random.Random)
 # Made inside, from a seed, they start anew at each call.
 _SEEDED = ("numpy.random", "random.Random")
 _OF_FILES = frozenset(
@@ -46,33 +42,6 @@ def unseen(module: Mapping[str, Any], found: References) -> Iterator[str]:
             value = getattr(builtins, name)
         if value is not _MISSING and _is_unseen(value, rest, found, chain):
             yield ".".join(chain)
-
-
-def generators_read(fn: Any) -> Iterator[str]:
-    """The random generators of NumPy, Python and SciPy by which a function draws."""
-    code = getattr(fn, "__code__", None)
-    if code is None:
-        return
-    module = getattr(fn, "__globals__", {})
-    for name, *attributes in references(code).chains:
-        value, rest = module.get(name), attributes
-        while isinstance(value, types.ModuleType) and rest:
-            value, rest = vars(value).get(rest[0]), rest[1:]
-        if _draws(value, rest[0] if rest else ""):
-            yield ".".join((name, *attributes))
-    cells = getattr(fn, "__closure__", None) or ()
-    for name, cell in zip(code.co_freevars, cells, strict=True):
-        if _draws(_contents(cell), ""):
-            yield name
-
-
-def one_draw(name: str, generator: str, parts: str) -> str:
-    """What refuses a loop or batch that draws by a generator that is not jfi's."""
-    return (
-        f"{name}() draws by {generator}, of NumPy, Python or SciPy, which would draw "
-        f"once for all {parts}.\n"
-        "Draw outside and pass the numbers, or draw inside with jnp.randn(...)."
-    )
 
 
 def is_path(x: object) -> bool:
@@ -122,26 +91,10 @@ def _is_unseen(
 def _changes_unseen(value: Any, attribute: str, seeded: tuple[str, ...]) -> bool:
     if isinstance(value, (contextvars.ContextVar, threading.local)):
         return True
-    if _draws(value, attribute):
+    if is_generator(value, attribute):
         return True
     if not isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType)):
         value = type(value)
     names = f"{value.__module__}.{value.__qualname__}"
     read = reads_surroundings(names) or reads_surroundings(f"{names}.{attribute}")
     return read and not names.startswith(seeded)
-
-
-def _draws(value: Any, attribute: str) -> bool:
-    """Whether a value, of which code reads an attribute, draws random numbers."""
-    # The functions of these modules are methods: `random.gauss` of a generator there.
-    is_method = isinstance(value, (types.MethodType, types.BuiltinMethodType))
-    if isinstance(value.__self__ if is_method else value, _GENERATORS):
-        return True
-    return attribute == "rvs" and type(value).__module__.startswith("scipy.stats")
-
-
-def _contents(cell: types.CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # the variable has no value yet
-        return None

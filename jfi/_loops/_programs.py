@@ -23,7 +23,6 @@ from .._autojit._unasked import (
     refusing_callbacks,
     with_variables,
 )
-from .._autojit._unseen import generators_read, one_draw
 from .._errors import DefaultsError, LoopError
 from .._jax_internals import (
     at_top_level,
@@ -34,7 +33,7 @@ from .._jax_internals import (
     setting,
 )
 from .._random.traced._own_stream import in_stream
-from .._values import is_tracer, partition
+from .._values import generators_read, is_tracer, one_draw, partition
 
 
 Operation = Callable[..., Any]  # of the user's functions, and of arguments

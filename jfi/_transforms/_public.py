@@ -25,6 +25,7 @@ from .._random.traced._rows import Randomness
 from .._trees import add_advice
 from .._values import refuse_no_function
 from . import _vmap
+from ._draws import warn_of_one_draw
 
 
 _NONE: Any = object()  # None is what a function returns that forgot to
@@ -36,6 +37,7 @@ def jit(fun: Any = _NONE, /, **options: Any) -> Any:
         return functools.partial(jit, **options)
 
     def find() -> _jit.CompiledFunction:
+        warn_of_one_draw(fun, "calls")
         from .._autojit._shared_programs import (
             shared_program,  # which takes a third of `import jfi`
         )

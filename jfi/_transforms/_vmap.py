@@ -14,6 +14,7 @@ from .._random.traced._rows import Randomness, row_draws
 from .._shown import shown_as
 from .._trees import add_advice, axes_like, refuse_objects
 from .._values import refuse_no_function
+from ._draws import warn_of_one_draw
 
 
 def vmap(
@@ -39,6 +40,7 @@ def vmap(
         The batched function.
     """
     _check_axes(fun, in_axes=in_axes, out_axes=out_axes)
+    warn_of_one_draw(fun, "rows")
     draws = row_draws("vmap", randomness)
     in_chunks = None
     if chunk_size is not None:

@@ -3,9 +3,10 @@
 `_data` says what is data, `_keys` when two values are the same, `_origins` whose code
 something is, `_bytecode` which names code reads, `_uses` in which of them it does not
 only count, `_naming` what messages call things; `_classes` says what classes define,
-`_captured` what functions hold. `_partition` takes trees apart, `_warnings` warns once,
-`_caches` keeps what was made. Every question has its one answer here; all other rooms
-ask it.
+`_captured` what functions hold, `_generators` by which random generators they draw,
+`_class_questions` whether they ask for classes. `_partition` takes trees apart,
+`_warnings` warns once, `_caches` keeps what was made. Every question has its one answer
+here; all other rooms ask it.
 """
 
 from ._bytecode import (
@@ -45,6 +46,11 @@ from ._data import (
     is_small as is_small,
     is_tracer as is_tracer,
     odd_array as odd_array,
+)
+from ._generators import (
+    generators_read as generators_read,
+    is_generator as is_generator,
+    one_draw as one_draw,
 )
 from ._keys import (
     KeyedValue as KeyedValue,
@@ -86,4 +92,5 @@ from ._origins import (
     user_level as user_level,
 )
 from ._partition import Rest as Rest, partition as partition
+from ._uses import used_names as used_names
 from ._warnings import Warner as Warner

@@ -10,7 +10,6 @@ from types import CodeType
 from typing import Any
 
 from ._class_questions import compared_classes, is_in_place
-from ._uses import used_names
 
 
 _READS_GLOBAL = frozenset(
@@ -41,7 +40,6 @@ class References:
         written: Global names that are assigned or deleted.
         attributes: What is read of whatever: attributes, and the texts that are names,
             as in `getattr(x, "rate")`.
-        used: The global names and attributes that it does not only count in.
         compared: The classes with which it compares `type(x)`, by their names.
         in_place: Whether it writes into what a local variable holds: `x += 1`.
     """
@@ -51,7 +49,6 @@ class References:
     imports: tuple[str, ...]
     written: tuple[str, ...]
     attributes: frozenset[str]
-    used: frozenset[str]
     compared: frozenset[str]
     in_place: bool
 
@@ -67,12 +64,11 @@ def references(code: CodeType) -> References:
     imports: list[str] = []
     written: list[str] = []
     attributes = {part for text in _texts(code) for part in _names_in(text)}
-    used = used_names(code)
     steps = [x for x in dis.get_instructions(code) if x.opname not in _NO_EFFECT]
     compared = frozenset(compared_classes(steps))
     in_place = any(map(is_in_place, steps, steps[1:]))
     open_chain: tuple[str, ...] = ()
-    for step in dis.get_instructions(code):
+    for step in steps:
         if step.opname in _NAMES_ATTRIBUTE:
             attributes.add(step.argval)
         elif step.opname in _WRITES_GLOBAL:
@@ -85,8 +81,6 @@ def references(code: CodeType) -> References:
             attributes |= {"__format__", "__repr__", "__str__"}
         if step.opname in _READS_ATTRIBUTE and open_chain:
             open_chain = (*open_chain, step.argval)
-            continue
-        if step.opname in _NO_EFFECT:
             continue
         if open_chain:
             chains.append(open_chain)
@@ -107,7 +101,6 @@ def references(code: CodeType) -> References:
             imports += inner.imports
             written += inner.written
             attributes |= inner.attributes
-            used |= inner.used
             compared |= inner.compared
             in_place |= inner.in_place
     return References(
@@ -116,7 +109,6 @@ def references(code: CodeType) -> References:
         tuple(dict.fromkeys(imports)),
         tuple(dict.fromkeys(written)),
         frozenset(attributes),
-        used,
         compared,
         in_place,
     )
