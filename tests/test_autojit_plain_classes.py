@@ -62,6 +62,10 @@ def matched(x):
             return x * 3
 
 
+def by_name(x):
+    return {"float": x * 2, "ndarray": x * 5}.get(type(x).__name__, x * 3)
+
+
 @functools.singledispatch
 def dispatched(x):
     return x * 3
@@ -97,6 +101,7 @@ QUESTIONS = [
     has_a_shape,
     has_dimensions,
     matched,
+    by_name,
     lambda x: dispatched(x),
     in_a_helper,
 ]

@@ -5,7 +5,7 @@ its attribute `__class__`. So a tracer can be a tracer to JAX, and a float to th
 code, which goes on as if nothing were compiled. Its class is exchanged for one that
 differs in this alone.
 
-Things that don't work: `type(x)`, and `isinstance(x, jax.Array)`, which JAX answers in
+Things that don't work: `type(x)` itself, and `isinstance(x, jax.Array)`, which JAX answers in
 C++ by the class itself.
 """
 
@@ -115,7 +115,7 @@ def _passing_for(own: Any, cls: Any, asker: Any) -> type:
     if issubclass(cls, np.ndarray):
         writing = {name: _in_place(f, asker) for name, f in _IN_PLACE.items()}
         namespace |= writing | {"sort": _sorting(own, asker)}
-    made: type = type(own)(own.__name__, (own,), namespace)
+    made: type = type(own)(cls.__name__, (own,), namespace)  # `type(x).__name__`
     return made
 
 
