@@ -6,8 +6,8 @@ from typing import Any
 
 import jax
 
+from .._arrays._placement import passed_on
 from .._errors import AutoJitError
-from .._values import copied_if_numpy
 from ._calls import Calls
 from ._graphs import Graph
 from ._outcomes import Outcome
@@ -91,14 +91,14 @@ class Compiled:
             AutoJitError: The settings are not those it was compiled for.
         """
         opened = self._calls.open(bind(self._calls, args, kwargs))
+        name = self._calls.history.function
         if opened.graph != self._graph:
-            name = self._calls.history.function
             raise AutoJitError(
                 f"{name}() was compiled ahead of time for other settings, or for "
                 "arguments of another form.\n"
                 f"Call {name}(...) itself, or lower and compile it for these."
             )
-        out = self._compiled(*map(copied_if_numpy, opened.leaves))
+        out = self._compiled(*(passed_on(leaf, name) for leaf in opened.leaves))
         return out.deliver(opened.objects) if isinstance(out, Outcome) else out
 
     def __getattr__(self, name: str) -> Any:

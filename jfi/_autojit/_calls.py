@@ -8,12 +8,12 @@ import types
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from .._arrays._placement import refuse_wide_integers
+from .._arrays._placement import passed_on
 from .._jax_internals import setting
 from .._jit._executables import OtherArraysError
 from .._jit._per_function import options_key, weakly
 from .._random.traced import FoundDraws
-from .._values import Recent, copied_if_numpy, function_label, function_name
+from .._values import Recent, function_label, function_name
 from ._effects import EffectsError
 from ._graphs import Opened
 from ._history import History, running
@@ -188,8 +188,8 @@ class Calls:
         given = self._open(args, abstract=abstract)
         refuse_unwatched(self.history.function, given, writes=self.options.uncompiled)
         refuse_comparing(self.history.function, given)
-        for leaf in given.leaves:
-            refuse_wide_integers(leaf, function_name(self.fn))
+        name = self.history.function
+        given = given._replace(leaves=[passed_on(x, name) for x in given.leaves])
         known = self.programs.frozen(given.graph) | self._numbers.unchanged(given)
         frozen = known
         while True:
@@ -197,7 +197,7 @@ class Calls:
             make = functools.partial(self._program, opened)
             program = self.programs.get(opened.graph, make)
             try:
-                out = act(program, [copied_if_numpy(leaf) for leaf in opened.leaves])
+                out = act(program, opened.leaves)
                 break
             except (UnreadError, EffectsError) as error:
                 self._failure.last = None

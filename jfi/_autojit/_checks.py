@@ -4,9 +4,9 @@ from typing import Any
 
 import jax
 
-from .._arrays._placement import refuse_wide_integers
+from .._arrays._placement import passed_on
 from .._jax_internals import plain_class
-from .._values import contents_key, copied_if_numpy, number_key
+from .._values import contents_key, number_key
 from ._modes import Mode
 from ._opening import kind_in_mode
 from .kinds._classify import ARRAY, SCALAR
@@ -25,8 +25,7 @@ def array(x: Any) -> Any:
     """An array, ready to be passed on."""
     if kind_in_mode(x, Mode.TRACED) is not ARRAY:
         raise _OtherKindError
-    refuse_wide_integers(x, "")  # in words where the call is opened
-    return copied_if_numpy(x)
+    return passed_on(x, "")  # it is refused in words where the call is opened
 
 
 def array_of_jax(x: Any) -> Any:
@@ -40,8 +39,7 @@ def number(x: Any) -> Any:
     """A number that is to be traced."""
     if kind_in_mode(x, Mode.TRACED) is not SCALAR:
         raise _OtherKindError
-    refuse_wide_integers(x, "")
-    return x
+    return passed_on(x, "")
 
 
 def integer(x: Any) -> Any:

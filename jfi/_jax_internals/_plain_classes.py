@@ -5,8 +5,8 @@ its attribute `__class__`. So a tracer can be a tracer to JAX, and a float to th
 code, which goes on as if nothing were compiled. Its class is exchanged for one that
 differs in this alone.
 
-Things that don't work: `type(x)` itself, and `isinstance(x, jax.Array)`, which JAX answers in
-C++ by the class itself.
+Things that don't work: `type(x)` itself, and `isinstance(x, jax.Array)`, which JAX
+answers in C++ by the class itself.
 """
 
 import dis
