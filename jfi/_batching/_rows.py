@@ -8,12 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._arrays._placement import passed_on
 from .._errors import BatchError
 from .._optional._progress import ProgressBar
 from .._random.traced import Keys
 from .._random.traced._own_stream import with_own_stream
 from .._random.traced._rows import RowDraws, in_chunks
-from .._values import NEEDS_VALUE, copied_if_numpy
+from .._values import NEEDS_VALUE, function_name
 from ._choosing import Choice
 from ._leaves import Arguments
 from ._plan import Plan
@@ -52,7 +53,8 @@ class Rows:
         # function with custom_vjp ("non-canonical constant of type ndarray"), also on
         # one of float32.
         values = arguments.values
-        self._batched = [jnp.asarray(copied_if_numpy(values[i])) for i in self._axis_of]
+        name = function_name(fn)
+        self._batched = [jnp.asarray(passed_on(values[i], name)) for i in self._axis_of]
 
     def at_once(self, plan: Plan, out_axes: Any, guard: Guard = as_it_is) -> Any:
         """The results of all rows.
