@@ -137,6 +137,26 @@ def test_a_number_stays_data():
         assert fn.traces == 1
 
 
+def is_of_jax(x):
+    return x * 2 if isinstance(x, jax.Array) else x * 3
+
+
+def own_filter(p):
+    return {k: v * 2 if isinstance(v, jnp.ndarray) else v for k, v in p.items()}
+
+
+def test_a_number_is_no_array_of_jax(way):
+    fn = autojit(is_of_jax)
+    for x in (2.5, jnp.ones(2), 1.5, np.float32(2), 2.5):
+        assert same(fn(x), is_of_jax(x))
+    fn = autojit(own_filter)
+    for rate in (0.5, 1.5, 0.5):
+        p = {"w": jnp.ones(2), "rate": rate}
+        ours = fn(p)
+        assert same(ours, own_filter(p))
+        assert type(ours["rate"]) is float
+
+
 def test_arguments_of_any_form():
     class Model:
         def __init__(self, gain):

@@ -310,3 +310,54 @@ def test_a_frozen_module_stays_frozen():
 
     with pytest.raises(AttributeError, match="cannot assign to field 'w'"):
         Net(np.ones((3, 2))).write(X)
+
+
+class Scaled(eqx.Module):
+    w: jax.Array
+    gain: float
+
+    def __call__(self, x):
+        return (self.w * x).sum() * self.gain
+
+
+def partitioned_step(model, x):
+    params, rest = eqx.partition(model, eqx.is_inexact_array)
+    slope = jax.grad(lambda params: eqx.combine(params, rest)(x))(params)
+    return eqx.apply_updates(model, slope)
+
+
+@eqx.filter_grad
+def slope_of(model, x):
+    return model(x)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        partitioned_step,
+        lambda model, x: eqx.apply_updates(model, slope_of(model, x)),
+        lambda model, x: eqx.apply_updates(
+            model, eqx.filter_grad(Scaled.__call__)(model, x)
+        ),
+        lambda model, x: eqx.filter({"w": x, "rate": model.gain}, eqx.is_array),
+        lambda model, x: {"is data": eqx.is_array(model.gain), "x": x},
+    ],
+)
+def test_a_float_of_a_module_is_no_array(step):
+    fn = autojit(step)
+    x = jnp.ones(2)
+    for gain in (0.5, 0.75, 0.5):
+        model = Scaled(jnp.ones(2), gain)
+        ours, theirs = fn(model, x), step(model, x)
+        assert jax.tree.structure(ours) == jax.tree.structure(theirs)
+        for one, other in zip(*map(jax.tree.leaves, (ours, theirs)), strict=True):
+            assert type(one) is type(other)
+            close(one, other)
+
+
+def test_a_float_that_is_not_filtered_is_data():
+    fn = autojit(Scaled.__call__)
+    for gain in (0.5, 0.75, 0.5):
+        model = Scaled(jnp.ones(2), gain)
+        close(fn(model, jnp.ones(2)), model(jnp.ones(2)))
+    assert fn.cache_info().traces == 1

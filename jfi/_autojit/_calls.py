@@ -26,6 +26,7 @@ from ._opening import open_values
 from ._options import Options, named_in, read_options
 from ._outcomes import Outcome
 from ._parameters import Parameter as Parameter, parameters_of
+from ._passing import classes_count
 from ._programs import CompiledBody, Program, Programs, UnreadError
 from ._reading import Assumed, Read
 from ._recent import MAX_FUNCTIONS, Known, code_of, of_this_copy, portable
@@ -247,8 +248,7 @@ class Calls:
             assumed=self._known.assumed,
         )
         self._read = opened.read
-        if opened.read.classes_count:
-            opened = opened.with_classes()
+        opened = opened.with_classes() if classes_count(opened) else opened
         return portable(opened) if self._is_copy else opened
 
     def _assume(self, error: UnreadError | EffectsError) -> None:

@@ -58,7 +58,7 @@ class RetakenError(Exception):
 
 
 class NumbersError(RetakenError):
-    """The body needs the value of some numbers, as another process has found.
+    """The body needs some numbers themselves, as this or another process has found.
 
     Attributes:
         nodes: Which.

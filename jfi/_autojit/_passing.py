@@ -3,63 +3,125 @@
 In the body arrays and numbers are tracers. Where code asks for classes, the graph of a
 call has them (`Opened.with_classes`), and the tracers answer as the values would:
 `isinstance(dt, float)`, `case np.ndarray()`, `hasattr(dt, "shape")`. What they can't do
-as the values would is noted: to be written into, as NumPy arrays are by `x += 1`.
+as the values would is noted.
 """
 
+import functools
 import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
+import jax
 import numpy as np
 
 from .._jax_internals import of_plain_classes
-from .._values import is_python_frame, is_user_code, line_label, source_line
-from ._graphs import LEAVES, Graph
+from .._values import (
+    is_python_frame,
+    is_user_code,
+    line_label,
+    references,
+    source_line,
+)
+from ._graphs import LEAVES, Graph, Opened
+from .kinds._classify import SCALAR
+
+
+def classes_count(opened: Opened) -> bool:
+    """Whether code may ask for the classes of what it gets: the user's, or equinox."""
+    types = {type(x) for x in opened.objects}
+    return opened.read.classes_count or any(map(_is_of_equinox, types))
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_of_equinox(cls: type) -> bool:
+    return any(_root(base.__module__) == "equinox" for base in cls.__mro__)
+
+
+def _root(module: object) -> str:
+    return str(module).partition(".")[0]
+
+
+@dataclass
+class Noted:
+    """What code does with traced values that they can't do as plain ones would.
+
+    Attributes:
+        written: The lines in which the user's code writes into some.
+        numbers: The nodes of numbers of which is asked whether they are JAX's arrays.
+    """
+
+    written: list[str] = field(default_factory=list)
+    numbers: set[int] = field(default_factory=set)
 
 
 @contextmanager
-def passing_for_values(graph: Graph, leaves: Sequence[Any]) -> Generator[list[str]]:
+def passing_for_values(graph: Graph, leaves: Sequence[Any]) -> Generator[Noted]:
     """A block in which traced leaves have the classes that the graph says.
 
     Yields:
-        The lines in which the user's code writes into some, as they become known.
+        What is noted meanwhile.
     """
-    classes = [part for kind, part, _ in graph if kind in LEAVES]
-    if None in classes or not classes:
-        yield []
-        return
-    around = _noted.lines
-    _noted.lines = []
+    nodes = [i for i, (kind, _, _) in enumerate(graph) if kind in LEAVES]
+    classes = [graph[i][1] for i in nodes]
+    around = _here.noted, _here.numbers
+    _here.noted, _here.numbers = Noted(), {}
     try:
+        if not classes or None in classes:
+            yield _here.noted
+            return
+        for leaf, i in zip(leaves, nodes, strict=True):
+            if graph[i][0] is SCALAR:
+                _here.numbers[id(leaf)] = i
         with of_plain_classes(leaves, classes, _USER):
-            yield _noted.lines
+            yield _here.noted
     finally:
-        _noted.lines = around
+        _here.noted, _here.numbers = around
 
 
-class _Noted(threading.local):
+class _Here(threading.local):
+    """What is being traced in this thread.
+
+    Attributes:
+        noted: See `Noted`.
+        numbers: The nodes of the numbers, by the ids of their tracers.
+    """
+
     def __init__(self) -> None:
-        self.lines: list[str] = []
+        self.noted = Noted()
+        self.numbers: dict[int, int] = {}
 
 
 class _User:
     """Sees plain values, whether its own code asks or a function of Python's."""
 
-    def is_user(self, frame: FrameType | None) -> bool:
+    def asks(self, frame: FrameType, tracer: Any) -> bool:
         """See `Asker`."""
-        while frame is not None and _asks_for_others(frame):
-            frame = frame.f_back
-        if frame is None:
-            return False
-        return is_user_code(str(frame.f_globals.get("__name__", "")), frame.f_code)
+        is_users = _is_users(frame)
+        number = _here.numbers.get(id(tracer))
+        # JAX says of every tracer that it is an array: a number must be itself there.
+        if number is not None and (
+            _is_filter(frame) or (is_users and _names_arrays(frame))
+        ):
+            _here.noted.numbers.add(number)
+        return is_users
 
     def writes(self, frame: FrameType) -> None:
         """See `Asker`."""
-        file, line = frame.f_code.co_filename, frame.f_lineno
-        text = source_line(file, line, frame.f_globals)
-        _noted.lines.append(text or line_label(file, line))
+        if _is_users(frame):
+            file, line = frame.f_code.co_filename, frame.f_lineno
+            text = source_line(file, line, frame.f_globals)
+            _here.noted.written.append(text or line_label(file, line))
+
+
+def _is_users(frame: FrameType | None) -> bool:
+    while frame is not None and _asks_for_others(frame):
+        frame = frame.f_back
+    if frame is None:
+        return False
+    return is_user_code(str(frame.f_globals.get("__name__", "")), frame.f_code)
 
 
 def _asks_for_others(frame: FrameType) -> bool:
@@ -67,4 +129,22 @@ def _asks_for_others(frame: FrameType) -> bool:
     return is_python_frame(frame) or frame.f_code is np.isscalar.__code__
 
 
-_noted, _USER = _Noted(), _User()
+def _is_filter(frame: FrameType) -> bool:
+    """Whether it is equinox that asks, dividing a tree into arrays and all else."""
+    is_of_equinox = _root(frame.f_globals.get("__name__")) == "equinox"
+    return is_of_equinox and frame.f_code.co_name in _FILTERS
+
+
+def _names_arrays(frame: FrameType) -> bool:
+    """Whether code names `jax.Array`, so that it may be what it asks for."""
+    for name, *attributes in references(frame.f_code).chains:
+        value = frame.f_globals.get(name)
+        for attribute in attributes:
+            value = getattr(value, attribute, None)
+        if value is jax.Array:
+            return True
+    return False
+
+
+_FILTERS = ("is_array", "is_array_like", "is_inexact_array", "is_inexact_array_like")
+_here, _USER = _Here(), _User()

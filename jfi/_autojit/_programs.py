@@ -24,7 +24,7 @@ from ._effects import (
 from ._fresh_arrays import fresh_arrays
 from ._graphs import Graph, Opened
 from ._history import History
-from ._keeping import Kept, RetakenError
+from ._keeping import Kept, NumbersError, RetakenError
 from ._layout_table import WeakLayout
 from ._messages import change_refused
 from ._outcomes import take_apart
@@ -149,12 +149,14 @@ class Program:
         graph = self._opened.graph
         clones = rebuild(graph, leaves)
         built[:] = clones
-        with passing_for_values(graph, leaves) as lines:
+        with passing_for_values(graph, leaves) as noted:
             try:
                 return self._run_body(clones, leaves)
             finally:
-                if lines:
-                    self._refuse(written(self._function.names[0], lines[0]))
+                if noted.written:
+                    self._refuse(written(self._function.names[0], noted.written[0]))
+                if noted.numbers:
+                    raise NumbersError(noted.numbers)
 
     def _run_body(self, clones: list[Any], leaves: Sequence[Any]) -> Any:
         graph, names, read = self._opened.graph, self._function.names, self._opened.read

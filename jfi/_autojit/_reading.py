@@ -38,9 +38,11 @@ _TREES = frozenset(("tree_flatten", "tree_flatten_with_keys", "tree_unflatten"))
 # Called where an object is written as text.
 _SHOWING = frozenset(("__format__", "__repr__", "__str__"))
 _SHOWS = frozenset(("ascii", "format", "print", "repr", "str"))
-# Functions and attributes that tell arrays of NumPy from JAX's, or floats from both.
+# Functions and attributes that tell arrays of NumPy from JAX's, or floats from both;
+# and the beginnings of those of equinox.
 _ASKS_CLASS = frozenset(("getattr", "hasattr", "isinstance", "type"))
 _DEPENDS_ON_CLASS = frozenset(("__class__", "isscalar", "sort"))
+_OF_EQUINOX = ("filter_", "is_array", "is_inexact_array", "partition")
 
 
 LRU_CACHED = type(functools.cache(lambda: None))
@@ -214,6 +216,8 @@ class Read:
             builtin.isdisjoint(_ASKS_CLASS)
             and found.attributes.isdisjoint(_DEPENDS_ON_CLASS)
         )
+        asked = names | found.attributes
+        self.classes_count |= any(name.startswith(_OF_EQUINOX) for name in asked)
         if found.written:
             self._written.setdefault((id(module), mode), set()).update(found.written)
         read = dict.fromkeys(unseen(module, found))

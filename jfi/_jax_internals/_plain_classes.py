@@ -44,12 +44,15 @@ class Asker(Protocol):
 
     def __hash__(self) -> int: ...
 
-    def is_user(self, frame: FrameType) -> bool:
-        """Whether what runs in a frame is to see a value of plain Python."""
+    def asks(self, frame: FrameType, tracer: Any) -> bool:
+        """Whether what runs in a frame is to see the value that a tracer stands for.
+
+        Called where it asks for its class, or for an attribute that the value has not.
+        """
         ...
 
     def writes(self, frame: FrameType) -> None:
-        """Called when such code writes into an array, which a tracer is not."""
+        """Called where code writes into an array, which a tracer is not."""
 
 
 @contextmanager
@@ -96,7 +99,7 @@ def _passing_for(own: Any, cls: Any, asker: Any) -> type:
     """A class of tracers, `own`, that pass for instances of another one."""
 
     def class_of(self: Any) -> type:
-        return cls if asker.is_user(_asking()) else type(self)
+        return cls if asker.asks(_asking(), self) else type(self)
 
     def missing(self: Any, name: str) -> Any:
         if name in hidden:
@@ -131,7 +134,7 @@ def _hidden(own: Any, name: str, asker: Asker) -> property:
     def get(self: Any) -> Any:
         frame = _asking()
         # `x.shape` itself would be an error in plain Python: it may stay what it is.
-        if asker.is_user(frame) and not _names_attribute(frame):
+        if asker.asks(frame, self) and not _names_attribute(frame):
             raise AttributeError(name)
         return getattr(super(own, self), name)
 
@@ -145,7 +148,7 @@ def _in_place(
 
     def operate(self: Any, other: Any) -> Any:
         frame = _asking()
-        if asker.is_user(frame) and _becomes_local(frame):
+        if _becomes_local(frame):
             asker.writes(frame)
         return compute(self, other)
 
@@ -154,9 +157,7 @@ def _in_place(
 
 def _sorting(own: Any, asker: Asker) -> Callable[..., Any]:
     def sort(self: Any, *args: Any, **kwargs: Any) -> Any:
-        frame = _asking()
-        if asker.is_user(frame):
-            asker.writes(frame)
+        asker.writes(_asking())
         return own.sort(self, *args, **kwargs)
 
     return sort
@@ -203,7 +204,7 @@ def plain_classes() -> bool | None:
         return out
 
     class Here:
-        def is_user(self, frame: FrameType) -> bool:
+        def asks(self, frame: FrameType, tracer: Any) -> bool:
             return frame.f_code is asks.__code__
 
         def writes(self, frame: FrameType) -> None:
