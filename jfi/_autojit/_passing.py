@@ -31,7 +31,7 @@ from .kinds._classify import SCALAR
 
 def classes_count(opened: Opened) -> bool:
     """Whether code may ask for the classes of what it gets: the user's, or equinox."""
-    types = {type(x) for x in opened.objects}
+    types: set[Any] = {type(x) for x in opened.objects}
     return opened.read.classes_count or any(map(_is_of_equinox, types))
 
 
