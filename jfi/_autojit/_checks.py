@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from .._values import contents_key, copied_if_numpy, number_key
+from .._values import contents_key, copied_if_numpy, is_plain_int, number_key
 from ._modes import Mode
 from ._opening import kind_in_mode
 from .kinds._classify import ARRAY, SCALAR
@@ -33,7 +33,7 @@ def number(x: Any) -> Any:
 
 def integer(x: Any) -> Any:
     """An int or bool that is to be traced."""
-    if type(x) not in (int, bool):
+    if not is_plain_int(x):
         raise _OtherKindError
     return x
 
