@@ -91,7 +91,8 @@ def run_scan(loop: LoopForm, consts: Any, carry: Any, xs: Any, bound: LoopBound)
 
         new, y = loop.step(guard(consts), guard(carry), guard(x))
         y = choose(y, jax.tree.map(jnp.zeros_like, y))
-        return (choose(new, carry), length + going.astype(length.dtype)), _row_of(loop, y, carry)
+        after = choose(new, carry), length + going.astype(length.dtype)
+        return after, _row_of(loop, y, carry)
 
     rows = jnp.arange(loop.rows), xs
     start = carry, varying_over(jnp.int32(0), _stops(loop, bound))
