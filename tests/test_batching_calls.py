@@ -516,6 +516,18 @@ def test_results_that_hide_arrays_are_refused(hide):
         jnp.vmap_automatically(hide, X)
 
 
+def test_what_is_no_function_is_refused():
+    for call in (
+        lambda: vmap_automatically(3, X),
+        lambda: vmap_automatically(3, X, batch_size=4, client=object()),
+        lambda: auto_vmap(3),
+    ):
+        with pytest.raises(
+            BatchError, match=r"got 3 \(of type int\).* f and not f\(x\)"
+        ):
+            call()
+
+
 def test_options_without_a_hash():
     problem = {"x": X, "t": X}
     out = jnp.vmap_automatically(lambda p: p["x"] * p["t"].sum(), problem, shared={"t"})

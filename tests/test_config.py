@@ -197,6 +197,8 @@ def test_without_64_bit_types_a_64_bit_default_gives_32_bits():
         (lambda: jnp.default_dtype(bool), "got bool, which is not a float dtype"),
         (lambda: jnp.resolve_dtype("datetime64[s]"), "which is no dtype of JAX"),
         (lambda: jnp.resolve_dtype(object), "which is no dtype of JAX"),
+        (lambda: jnp.zeros(3, jnp.numpy.ones(2)), r"got an array for .*, x\.dtype"),
+        (lambda: jnp.randn(3, dtype=np.ones(2)), r"got an array for .*, x\.dtype"),
         (lambda: jnp.zeros(2, "float63"), r"zeros\(\) got 'float63'"),
         (
             lambda: jnp.set_default_device("cuad"),

@@ -332,6 +332,8 @@ def test_every_argument_is_documented_once(name):
 
 # ------------------------------------------------------------------- sizes one by one
 
+X = np.ones(3, np.float32)
+
 
 @pytest.mark.parametrize("name", ["zeros", "ones", "empty", "rand", "randn"])
 def test_sizes_one_by_one(name):
@@ -360,6 +362,38 @@ def test_other_sizes_are_refused(args):
         TypeError, match=r"Write a tuple and the dtype: jnp\.zeros\(\(2"
     ):
         jnp.zeros(*args)
+
+
+@pytest.mark.parametrize(
+    ("call", "line"),
+    [
+        (lambda **w: jnp.zeros(2, 3, **w), {"requires_grad": "jnp.grad(loss)(x)"}),
+        (
+            lambda **w: jnp.ones(2, **w),
+            {"layout": "one layout", "out": "jnp.ones(.."},
+        ),
+        (lambda **w: jnp.empty(**w), {"size": "jnp.empty((2, 3), ...)"}),
+        (lambda **w: jnp.full(2, 1.0, **w), {"pin_memory": "Leave it out"}),
+        (lambda **w: jnp.zeros_like(X, **w), {"memory_format": "one layout"}),
+        (lambda **w: jnp.array([1.0], **w), {"requires_grad": "jnp.grad(loss)(x)"}),
+        (lambda **w: jnp.tensor([1.0], **w), {"pin_memory": "Leave it out"}),
+        (lambda **w: jnp.linspace(0, 1, **w), {"steps": "num="}),
+        (lambda **w: jnp.arange(0, **w), {"end": "stop="}),
+        (lambda **w: jnp.randn(3, **w), {"generator": "(0), and g.randn(...)"}),
+        (lambda **w: jnp.rand(**w), {"size": "jnp.rand((2, 3), ...)"}),
+        (lambda **w: jnp.randn_like(X, **w), {"requires_grad": "jnp.grad(loss)(x)"}),
+        (lambda **w: jnp.randperm(3, **w), {"generator": "g.randperm(...)"}),
+        (lambda **w: jnp.bernoulli(0.5, **w), {"out": "x = jnp.bernoulli(...)"}),
+        (lambda **w: jnp.multinomial(X, 1, **w), {"generator": "g.multinomial(.."}),
+    ],
+)
+def test_other_words_of_pytorch_name_the_line_to_write(call, line):
+    for word, instead in line.items():
+        said = rf"^\w+\(\) got {word}=4\. .*{re.escape(instead)}"
+        with pytest.raises(TypeError, match=said):
+            call(**{word: 4})
+    with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
+        call(colour=4)
 
 
 def test_full_takes_a_tuple():

@@ -2,6 +2,7 @@
 
 import warnings
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
@@ -224,3 +225,58 @@ def test_the_values_of_a_dict_are_refused():
     values = {"a": 1.0}.values()
     with pytest.raises(jfi.AutoJitError, match="a dict_values for v, which can change"):
         jfi.autojit(lambda v: jfi.array(list(v)))(values)
+
+
+# ------------------------------------------------- what JAX makes of plain values
+
+# A plain call of a function with rules of its own hands it these in classes of JAX's.
+PLAIN = [np.ones(2, np.float32), np.arange(3, dtype="int32"), np.float32(2), 2.0, 3, 1j]
+
+
+def with_own_rules(fn):
+    """`fn`, given what JAX makes of its argument; returns also what it was given."""
+    seen = []
+
+    def called(x):
+        seen[:] = [type(x), fn(x)]
+        return x
+
+    ours = jax.custom_jvp(called)
+    ours.defjvp(lambda xs, ts: (xs[0], ts[0]))
+    return lambda x: (ours(x), *seen)[1:]
+
+
+def test_what_jax_makes_of_plain_values_is_data_to_every_tool():
+    tools = {
+        "autojit": jfi.autojit(lambda x: x * 2),
+        "captured": lambda x: jfi.autojit(lambda y: y + x)(1.0),
+        "static": lambda x: jfi.autojit(lambda x: x * 2, static="x")(x),
+        "vjp": lambda x: jfi.vjp(lambda y: y * 2, x)[0],
+        "to": lambda x: jfi.to(x, jnp.complex64),
+        "stack_trees": lambda x: jfi.stack_trees([{"x": x}, {"x": x}])["x"],
+        "scan": lambda x: jfi.scan(lambda c, _: (c, None), x, length=2)[0],
+        "scan_while": lambda x: (
+            jfi.scan_while(lambda c: True, lambda c: (c, c), x, 2).carry
+        ),
+    }
+    of_floats = {
+        "jvp": lambda x: jfi.jvp(lambda y: y * y, (x,), (x,))[1],
+        "grad": jfi.grad(lambda x: (jnp.asarray(x) ** 2).sum()),
+        "apply_updates": lambda x: jfi.apply_updates({"x": x}, {"x": x})["x"],
+    }
+    for x in PLAIN:
+        is_float = np.asarray(x).dtype.kind == "f"
+        rows = {"batch": jfi.auto_vmap(lambda r: r * 2)} if np.ndim(x) else {}
+        for name, tool in {**tools, **rows, **(of_floats if is_float else {})}.items():
+            cls, found = with_own_rules(tool)(x)
+            assert cls.__module__.startswith("jax"), cls
+            expected = tool(x)
+            assert np.shape(found) == np.shape(expected), (name, x)
+            np.testing.assert_array_equal(found, expected, err_msg=f"{name} {x!r}")
+
+
+def test_a_float_of_jax_is_no_setting():
+    twice = jfi.autojit(lambda x: x * 2)
+    for x in (2.0, 3.0, 4.0):
+        assert with_own_rules(twice)(x)[1] == 2 * x
+    assert twice.cache_info().traces == 1

@@ -95,11 +95,18 @@ def test_the_result_unpacks_and_is_a_tree():
     assert length is result.length
 
 
-def test_the_mask_of_a_batch_broadcasts_whatever_jax_is_told_of_ranks():
+def test_a_batch_whatever_jax_is_told_of_ranks_and_dtypes():
     count = jax.vmap(lambda n: scan_while(lambda i: i < n, lambda i: (i + 1, i), 0, 3))
-    with jax.numpy_rank_promotion("raise"):
+    total = jax.vmap(
+        jax.grad(
+            lambda x: scan_while(lambda c: c < 3, lambda c: (c * 2, c), x, 4).ys.sum()
+        )
+    )
+    with jax.numpy_rank_promotion("raise"), jax.numpy_dtype_promotion("strict"):
         mask = count(jnp.arange(2)).mask
+        gradient = total(jnp.array([1.0, 4.0]))
     assert mask.tolist() == [[False, False, False], [True, False, False]]
+    assert gradient.tolist() == [3, 0]
 
 
 WEAK = [0, 0.0, 0j, np.float32(1), np.int32(1), np.float16(1)]

@@ -312,6 +312,10 @@ def named_dtype(dtype: DTypeLike, caller: str) -> np.dtype[Any]:
 
 def dtype_of_jax(dtype: DTypeLike, caller: str) -> np.dtype[Any]:
     """The dtype of that name, or an error that lists those of JAX."""
+    if isinstance(dtype, (jax.Array, np.ndarray)):  # NumPy would take that of JAX's
+        raise DefaultsError(
+            f"{caller}() got an array for a dtype. Write that of the array, x.dtype."
+        )
     try:
         named = jnp.dtype(dtype)
     except TypeError:

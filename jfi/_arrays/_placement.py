@@ -171,6 +171,8 @@ def _is_opaque(dtype: object) -> bool:
     """Whether it is that of random keys, or of the gradients of integers."""
     if dtype is None or isinstance(dtype, (str, type)):  # in most calls
         return False
+    if isinstance(dtype, (jax.Array, np.ndarray)):  # no dtype: refused elsewhere
+        return False
     if isinstance(dtype, np.dtype):
         return bool(dtype == jax.dtypes.float0)
     return _is_extended(dtype)

@@ -25,6 +25,7 @@ from .._docstrings import Docstring, Function
 from .._values import listed
 from ._config import created_dtype
 from ._placement import dtype_of_data, float_dtype, float_dtype_of_data, place
+from ._torch_words import explain_words
 
 
 OutSharding: TypeAlias = NamedSharding | PartitionSpec | None
@@ -99,7 +100,11 @@ def creates(rule: Rule, *data: str) -> Callable[[Function], Function]:
                     kwargs["dtype"] = dtype
             if takes_device and kwargs.get("device") is not None:
                 kwargs["device"] = place(kwargs["device"], caller)
-            return create(*args, **kwargs)
+            try:
+                return create(*args, **kwargs)
+            except TypeError as error:
+                explain_words(error, caller, kwargs)
+                raise
 
         return cast("Function", created)
 

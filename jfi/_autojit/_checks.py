@@ -6,7 +6,7 @@ import jax
 
 from .._arrays._placement import passed_on
 from .._jax_internals import plain_class
-from .._values import contents_key, number_key
+from .._values import contents_key, is_plain_int, number_key
 from ._modes import Mode
 from ._opening import kind_in_mode
 from .kinds._classify import ARRAY, SCALAR
@@ -44,7 +44,7 @@ def number(x: Any) -> Any:
 
 def integer(x: Any) -> Any:
     """An int or bool that is to be traced."""
-    if type(x) not in (int, bool):
+    if not is_plain_int(x):
         raise _OtherKindError
     return x
 

@@ -14,6 +14,7 @@ import numpy as np
 from jax.core import Tracer
 
 from .._errors import AutoJitError
+from .._values import is_plain_int
 from ._graphs import INPUT, LEAVES, Node, Opened, path_of_node
 from ._modes import KEYS, RETURNED, WITH_DATA, Mode
 from ._reading import LRU_CACHED, NOTHING_ASSUMED, Assumed, Read
@@ -308,7 +309,7 @@ def kind_in_mode(x: Any, mode: Mode) -> Kind:
     if mode is Mode.TRACED or mode is Mode.ABSTRACT:
         return kind
     if mode is Mode.DATA:
-        return INTEGER if type(x) in (int, bool) else kind
+        return INTEGER if is_plain_int(x) else kind
     if mode is Mode.VARYING and isinstance(x, (float, np.floating)):
         return kind
     if kind is SCALAR:

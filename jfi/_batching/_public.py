@@ -101,6 +101,7 @@ def _on_workers(
     read: Callable[..., Arguments],
 ) -> Callable[..., Any]:
     """What runs the calls of a function on a cluster."""
+    refuse_no_function(tool, fn, BatchError)
     plan = make_plan(tool, client=True, **options)
     mapping, cluster = RowMapping(plan, function_name(fn), read), Cluster(tool, client)
     return functools.partial(mapping.run_on, cluster)
@@ -128,6 +129,7 @@ def _calls_of(
         return _known[key][1]
     except (KeyError, TypeError):  # new, or an option is a dict or a list
         pass
+    refuse_no_function(tool, fn, BatchError)
     plan = make_plan(tool, **options)
     try:
         hash(key)
@@ -243,7 +245,6 @@ def auto_vmap(  # noqa: D417 - see overloads
     """
     if fn is None:
         return functools.partial(auto_vmap, client=client, **options)
-    refuse_no_function("auto_vmap", fn, BatchError)
     if client is None:
         run = _calls_of("auto_vmap", fn, options, arguments_of_call).run
     else:

@@ -50,7 +50,7 @@ def blank(leaf: Any) -> Any:
     if not is_data(leaf):
         return None
     if isinstance(leaf, (bool, int)):
-        return type(leaf)()
+        return False if isinstance(leaf, bool) else 0
     return jax.ShapeDtypeStruct(np.shape(leaf), jax.typeof(leaf).dtype)
 
 
@@ -66,7 +66,7 @@ def no_derivative(leaf: Any, how: Nondiff, shape: tuple[int, ...] | None = None)
     if how == "none" or not known:
         return None
     if how == "zeros" and shape is None and isinstance(leaf, (bool, int)):
-        return type(leaf)()
+        return False if isinstance(leaf, bool) else 0
     dtype: Any = getattr(leaf, "dtype", None) or jax.typeof(leaf).dtype
     shape = np.shape(leaf) if shape is None else shape
     if how == "float0" or jnp.issubdtype(dtype, jax.dtypes.extended):

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import jax.numpy as jnp
 
 from .._advice import hides_frames, hiding_frames, knows_scipy
+from .._arrays._torch_words import explains_words
 from ._calls import Function, as_called, by_values
 from ._custom import all_known, known, listed, wrappers
 from ._meanings import MEANINGS
@@ -104,6 +105,8 @@ def _make(name: str) -> _Wrapped:
         made = knows_scipy(name.removeprefix("scipy."), like=plain)(made)
     elif hides_frames(plain):
         made = hiding_frames(made)
+    elif own in own_functions("") and not place and "**named" not in text:
+        made = explains_words(made)  # which never reach the function of jfi itself
     function.names = names
     wrappers.append(names)
     functions[made] = function

@@ -91,7 +91,8 @@ def run_scan(loop: LoopForm, consts: Any, carry: Any, xs: Any, bound: LoopBound)
 
         new, y = loop.step(guard(consts), guard(carry), guard(x))
         y = choose(y, jax.tree.map(jnp.zeros_like, y))
-        return (choose(new, carry), length + going), _row_of(loop, y, carry)
+        after = choose(new, carry), length + going.astype(length.dtype)
+        return after, _row_of(loop, y, carry)
 
     rows = jnp.arange(loop.rows), xs
     start = carry, varying_over(jnp.int32(0), _stops(loop, bound))
@@ -228,7 +229,7 @@ def _run_batch(
         y = choose(y, jax.tree.map(jnp.zeros_like, y))
         ys = _write(axes, ys, row_of(i), _row_of(loop, y, carry))
         carry = choose(new, carry)
-        length = length + going
+        length = length + going.astype(length.dtype)
         # What has stopped stays so: its carry no longer changes.
         return i + 1, _goes_on(loop, bound, row_of(i + 1), carry), carry, ys, length
 

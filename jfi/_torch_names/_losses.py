@@ -137,10 +137,11 @@ def cross_entropy(
     classes = logits.shape[at]
     factors = _class_weights(weight, classes, logits.dtype)
     logs = jnp.moveaxis(jax.nn.log_softmax(logits, axis=at), at, -1)
+    weighted = logs * factors.reshape((1,) * (logs.ndim - 1) + (classes,))
     if jnp.issubdtype(goal.dtype, jnp.floating):
         probabilities = jnp.moveaxis(goal, at, -1).astype(logits.dtype)
         smooth = probabilities * (1 - label_smoothing) + label_smoothing / classes
-        losses = -(smooth * factors * logs).sum(-1)
+        losses = -(smooth * weighted).sum(-1)
         count = jnp.asarray(losses.size, losses.dtype)
         return _reduced(losses, count, reduction, "cross_entropy")
     is_counted = goal != ignore_index
@@ -152,7 +153,7 @@ def cross_entropy(
     hits = jnp.take_along_axis(logs, number[..., None], axis=-1)[..., 0]
     losses = -own * hits * (1 - label_smoothing)
     if label_smoothing:
-        losses -= label_smoothing / classes * (factors * logs).sum(-1)
+        losses -= label_smoothing / classes * weighted.sum(-1)
     losses = jnp.where(in_range, losses, jnp.nan)
     losses = jnp.where(is_counted, losses, 0)
     total = jnp.where(is_counted, own, 0).sum()

@@ -42,6 +42,7 @@ from ._data import (
     is_fixed as is_fixed,
     is_key as is_key,
     is_numeric as is_numeric,
+    is_plain_int as is_plain_int,
     is_scalar as is_scalar,
     is_small as is_small,
     is_tracer as is_tracer,

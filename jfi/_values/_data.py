@@ -16,6 +16,7 @@ could trace them, as it does where the user names an argument, so `is_data` says
 Arrays that compute in their own way are in no row: see `odd_array`.
 """
 
+import enum
 import functools
 import types
 from typing import Any, TypeGuard
@@ -63,17 +64,50 @@ def is_array(x: object) -> TypeGuard[jax.Array | np.ndarray[Any, Any]]:
     (True, False, False)
     """
     if isinstance(x, np.ndarray):
-        return type(x) in NUMPY_ARRAYS and is_numeric(x.dtype)
+        cls: Any = type(x)
+        return _computes_as_numpy(cls) and is_numeric(x.dtype)
     return isinstance(x, jax.Array)
 
 
-# Others compute in their own way: `np.matrix` multiplies matrices, masks hide numbers.
-NUMPY_ARRAYS = (np.ndarray, np.memmap)
+@functools.lru_cache(maxsize=1000)
+def _computes_as_numpy(cls: type) -> bool:
+    """Whether the arrays of a class compute as NumPy's own do.
+
+    Most others do not: `np.matrix` multiplies matrices, masks hide numbers. JAX derives
+    a class that does: plain calls of functions with rules of their own, as of
+    `custom_jvp`, get their arrays in it.
+    """
+    return cls in (np.ndarray, np.memmap) or (
+        issubclass(cls, np.ndarray) and _is_of_jax(cls)
+    )
+
+
+def is_plain_int(x: object) -> TypeGuard[int]:
+    """Whether a value is an int or a bool, and no subclass with a meaning of its own.
+
+    >>> Weekday = enum.IntEnum("Weekday", ["MONDAY"])
+    >>> is_plain_int(3), is_plain_int(True), is_plain_int(Weekday.MONDAY)
+    (True, True, False)
+    """
+    cls: Any = type(x)
+    return cls is int or cls is bool or _is_number_of_jax(cls, int)
+
+
+@functools.lru_cache(maxsize=1000)
+def _is_number_of_jax(cls: type, *kinds: type) -> bool:
+    """Whether a class is what JAX makes of Python's numbers in such calls."""
+    named = issubclass(cls, enum.Enum)
+    return issubclass(cls, kinds) and _is_of_jax(cls) and not named
+
+
+def _is_of_jax(cls: type) -> bool:
+    return cls.__module__.partition(".")[0] == "jax"
 
 
 def odd_array(x: object, path: str) -> str | None:
     """What to say of a NumPy array that computes in its own way; None for all else."""
-    if not isinstance(x, np.ndarray) or type(x) in NUMPY_ARRAYS:
+    cls: Any = type(x)
+    if not isinstance(x, np.ndarray) or _computes_as_numpy(cls):
         return None
     masked = isinstance(x, np.ma.MaskedArray)
     plain = f"{path}.filled(0)" if masked else f"np.asarray({path})"
@@ -93,7 +127,8 @@ def is_scalar(x: object) -> TypeGuard[complex | np.generic]:
     """
     if isinstance(x, np.generic):
         return is_numeric(x.dtype)
-    return type(x) is float or type(x) is complex
+    cls: Any = type(x)
+    return cls is float or cls is complex or _is_number_of_jax(cls, float, complex)
 
 
 def is_array_data(x: object) -> bool:
@@ -121,9 +156,9 @@ def has_dtype(x: object) -> bool:
 
 
 @functools.lru_cache(maxsize=1000)
-def _has_dtype(cls: type) -> bool:
+def _has_dtype(cls: Any) -> bool:
     # `isinstance(x, jax.Array)` asks each value, which takes five times as long.
-    return issubclass(cls, (jax.Array, Tracer, np.generic)) or cls in NUMPY_ARRAYS
+    return issubclass(cls, (jax.Array, Tracer, np.generic)) or _computes_as_numpy(cls)
 
 
 def is_data(x: Any) -> bool:

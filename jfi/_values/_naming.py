@@ -132,7 +132,7 @@ def refuse_no_function(
         seen = type(fun).__name__ if isinstance(fun, jax.Array) else f"{fun!r:.60}"
         raise error(
             f"{tool}() got {seen} (of type {type(fun).__name__}), and takes functions. "
-            f"Write the function itself: {tool}(f)(x), not {tool}(f(x))."
+            "Write the function itself, f and not f(x)."
         )
     if inspect.isgeneratorfunction(fun):
         raise error(

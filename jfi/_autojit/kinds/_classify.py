@@ -25,6 +25,7 @@ from ..._values import (
     is_marked_pytree,
     is_marked_static,
     is_named,
+    is_plain_int,
     is_scalar,
     is_user_function,
     is_user_module,
@@ -188,7 +189,7 @@ def _kind_of_value(x: Any) -> kinds.Kind | None:
         return ARRAY
     if isinstance(x, np.ndarray):
         return _kind_of_odd_array(x)
-    if isinstance(x, np.generic):
+    if isinstance(x, np.generic) or is_scalar(x) or is_plain_int(x):
         return SCALAR if is_scalar(x) else NUMBER
     if isinstance(x, type):
         return ITSELF if is_library(x) or classes.is_plain_tuple(x) else CLASS
@@ -391,8 +392,7 @@ def _kind_of_opaque(x: Any, cls: type) -> kinds.Kind:
         hasattr(cls, name) for name in ("__setitem__", "__array__", "__dlpack__")
     ):
         raise contents_change(cls)
-    is_view = isinstance(x, MappingView)
-    if is_view or not isinstance(x, Hashable) or own_attributes(x):
+    if isinstance(x, MappingView) or not isinstance(x, Hashable) or own_attributes(x):
         raise kinds.RefusedError(
             f"a {name} for {{path}}, which can change and can't be copied.\n"
             "Pass the arrays and settings it holds instead."

@@ -14,7 +14,6 @@ from jax.typing import ArrayLike
 from ..._arrays._config import DTypeLike, named_dtype
 from ..._arrays._devices import DeviceLike
 from .. import _distributions
-from .._documented import documented
 from .._drawing import (
     Key,
     Size,
@@ -28,10 +27,10 @@ from .._drawing import (
     number_from,
     parameter,
 )
-from ._parameters import dtype_like, numbers
+from ._parameters import dtype_like, in_torch_style, numbers
 
 
-@documented
+@in_torch_style
 def choice(
     a: ArrayLike,
     size: Size = None,
@@ -88,7 +87,7 @@ def _elements(a: Any) -> Any:
     )
 
 
-@documented
+@in_torch_style
 def bernoulli(
     p: ArrayLike = 0.5, size: Size = None, *,
     key: Key | None = None, dtype: DTypeLike = None, device: DeviceLike | None = None,
@@ -114,7 +113,7 @@ def bernoulli(
     return draw("bernoulli", _distributions.bernoulli, static, (p,), key, device)
 
 
-@documented
+@in_torch_style
 def multinomial(
     probs: ArrayLike, num_samples: int, replacement: bool = False, *,
     key: Key | None = None, device: DeviceLike | None = None,
@@ -172,7 +171,7 @@ def multinomial(
     return draw(caller, _distributions.multinomial, static, (probs,), key, device)
 
 
-@documented
+@in_torch_style
 def dropout(
     input: ArrayLike, p: ArrayLike = 0.5, training: bool = True, *,
     key: Key | None = None,

@@ -11,7 +11,6 @@ from jax.typing import ArrayLike
 from ..._arrays._config import DTypeLike
 from ..._arrays._devices import DeviceLike
 from .. import _distributions
-from .._documented import documented
 from .._drawing import (
     Key,
     Size,
@@ -24,10 +23,10 @@ from .._drawing import (
     inexact_for,
     shape_from,
 )
-from ._parameters import dtype_like, numbers
+from ._parameters import dtype_like, in_torch_style, numbers
 
 
-@documented
+@in_torch_style
 def randn(
     *size: Any,
     key: Key | None = None, dtype: DTypeLike = None, device: DeviceLike | None = None,
@@ -49,7 +48,7 @@ def randn(
     return draw("randn", jax.random.normal, static, (), key, device)
 
 
-@documented
+@in_torch_style
 def rand(
     *size: Any,
     key: Key | None = None, dtype: DTypeLike = None, device: DeviceLike | None = None,
@@ -68,7 +67,7 @@ def rand(
     return draw("rand", jax.random.uniform, static, (), key, device)
 
 
-@documented
+@in_torch_style
 def normal(
     mean: ArrayLike = 0.0, std: ArrayLike = 1.0, size: Size = None, *,
     key: Key | None = None, dtype: DTypeLike = None, device: DeviceLike | None = None,
@@ -93,7 +92,7 @@ def normal(
     return draw("normal", _distributions.normal, static, (mean, std), key, device)
 
 
-@documented
+@in_torch_style
 def uniform(
     low: ArrayLike = 0.0, high: ArrayLike = 1.0, size: Size = None, *,
     key: Key | None = None, dtype: DTypeLike = None, device: DeviceLike | None = None,
@@ -120,7 +119,7 @@ def uniform(
     return draw("uniform", _distributions.uniform, static, (low, high), key, device)
 
 
-@documented
+@in_torch_style
 def randn_like(
     input: ArrayLike, *,
     key: Key | None = None, dtype: DTypeLike = None, device: DeviceLike | None = None,
@@ -148,7 +147,7 @@ def randn_like(
     return draw("randn_like", jax.random.normal, static, (), key, device)
 
 
-@documented
+@in_torch_style
 def rand_like(
     input: ArrayLike, *,
     key: Key | None = None, dtype: DTypeLike = None, device: DeviceLike | None = None,

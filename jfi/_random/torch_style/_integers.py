@@ -12,7 +12,6 @@ from jax.typing import ArrayLike
 from ..._arrays._config import DTypeLike, named_dtype
 from ..._arrays._devices import DeviceLike
 from .. import _distributions
-from .._documented import documented
 from .._drawing import (
     Key,
     Size,
@@ -24,10 +23,10 @@ from .._drawing import (
     float_for,
     integer_for,
 )
-from ._parameters import dtype_like, numbers
+from ._parameters import dtype_like, in_torch_style, numbers
 
 
-@documented
+@in_torch_style
 def randint(
     low: ArrayLike, high: Any = None, size: Size = None, *,
     key: Key | None = None, dtype: DTypeLike = None, device: DeviceLike | None = None,
@@ -59,7 +58,7 @@ def randint(
     return _draw_as_floats("randint", low, high, shape, dtype, key, device)
 
 
-@documented
+@in_torch_style
 def randint_like(
     input: ArrayLike, low: int, high: int | None = None, *,
     key: Key | None = None, dtype: DTypeLike = None, device: DeviceLike | None = None,
@@ -120,7 +119,7 @@ def _draw_as_floats(
     return draw(caller, _distributions.randint_as, static, (low, high), key, device)
 
 
-@documented
+@in_torch_style
 def randperm(
     n: int, *,
     key: Key | None = None, dtype: DTypeLike = None, device: DeviceLike | None = None,
@@ -156,7 +155,7 @@ def randperm(
     return draw("randperm", _distributions.randperm, (count, kind), (), key, device)
 
 
-@documented
+@in_torch_style
 def poisson(
     rate: ArrayLike, *,
     key: Key | None = None, device: DeviceLike | None = None,

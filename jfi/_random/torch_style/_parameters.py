@@ -1,15 +1,23 @@
 """What PyTorch-style functions are given: numbers, and no key in their place."""
 
-from typing import Any
+from typing import Any, cast
 
 import jax.numpy as jnp
 import numpy as np
 
 from ..._arrays._config import DTypeLike
 from ..._arrays._placement import dtype_of_data
+from ..._arrays._torch_words import explains_words
+from ..._docstrings import Function
 from ..._errors import RandomError
 from ..._values import is_key
+from .._documented import documented
 from .._drawing import parameter
+
+
+def in_torch_style(function: Function) -> Function:
+    """Complete the docstring of a function that has the arguments of PyTorch's."""
+    return cast("Function", explains_words(documented(function)))
 
 
 def numbers(caller: str, name: str, given: Any) -> Any:

@@ -6,11 +6,11 @@ import jax
 
 from ..._arrays._devices import DeviceLike
 from .. import _distributions
-from .._documented import documented
 from .._drawing import Key, count_from, draw
+from ._parameters import in_torch_style
 
 
-@documented
+@in_torch_style
 def make_random_key(
     *, key: Key | None = None, device: DeviceLike | None = None
 ) -> jax.Array:
@@ -33,7 +33,7 @@ def make_random_key(
     return draw("make_random_key", _distributions.one_key, (), (), key, device)
 
 
-@documented
+@in_torch_style
 def make_random_keys(
     n: int, *,
     key: Key | None = None, device: DeviceLike | None = None,
@@ -58,7 +58,7 @@ def make_random_keys(
     return _keys("make_random_keys", n, key, device)
 
 
-@documented
+@in_torch_style
 def next_key(
     n: int | None = None, *,
     key: Key | None = None, device: DeviceLike | None = None,
