@@ -40,6 +40,7 @@ class References:
         written: Global names that are assigned or deleted.
         attributes: What is read of whatever: attributes, and the texts that are names,
             as in `getattr(x, "rate")`.
+        texts: The texts that are names.
         used: The global names and attributes that it does not only count in.
     """
 
@@ -48,6 +49,7 @@ class References:
     imports: tuple[str, ...]
     written: tuple[str, ...]
     attributes: frozenset[str]
+    texts: frozenset[str]
     used: frozenset[str]
 
 
@@ -61,7 +63,8 @@ def references(code: CodeType) -> References:
     bare: set[tuple[str, ...]] = set()
     imports: list[str] = []
     written: list[str] = []
-    attributes = {part for text in _texts(code) for part in _names_in(text)}
+    texts = {part for text in _texts(code) for part in _names_in(text)}
+    attributes = set(texts)
     used = used_names(code)
     open_chain: tuple[str, ...] = ()
     for step in dis.get_instructions(code):
@@ -97,6 +100,7 @@ def references(code: CodeType) -> References:
             imports += inner.imports
             written += inner.written
             attributes |= inner.attributes
+            texts |= inner.texts
             used |= inner.used
     return References(
         tuple(dict.fromkeys(chains)),
@@ -104,6 +108,7 @@ def references(code: CodeType) -> References:
         tuple(dict.fromkeys(imports)),
         tuple(dict.fromkeys(written)),
         frozenset(attributes),
+        frozenset(texts),
         used,
     )
 
