@@ -558,6 +558,55 @@ EDITED = {
     "an import inside": edits(
         "def f(x):\n  from math import HOLE as k\n  return x * k", "pi", "e"
     ),
+    "a constant in a library": edits(
+        "np.jfi_gain = HOLE\ndef f(x): return x * np.jfi_gain", "2", "3"
+    ),
+    "a function in a library": edits(
+        "jnp.jfi_act = lambda x: x * HOLE\ndef f(x): return jnp.jfi_act(x)", "2", "3"
+    ),
+    "a class in a library": edits(
+        "class C:\n  def go(self, x): return x * HOLE\njax.nn.JfiC = C\n"
+        "def f(x): return jax.nn.JfiC().go(x)",
+        "2", "3",
+    ),
+    "a function of a library's, replaced": edits(
+        "def f(x): return operator.index(True) * x\n"
+        "operator.jfi_int = HOLE\ndef f(x): return operator.jfi_int(2.7) * x",
+        "int", "float",
+    ),
+    "a name for all code": edits(
+        "import builtins\nbuiltins.jfi_gain = HOLE\n"
+        "def f(x): return x * jfi_gain",
+        "2", "3",
+    ),
+    "a virtual base": edits(
+        "import abc\nclass A(abc.ABC): pass\nclass C: pass\nHOLE\nc = C()\n"
+        "def f(x): return x if isinstance(c, A) else -x",
+        "A.register(C)", "",
+    ),
+    "a virtual base of a class": edits(
+        "import abc\nclass A(abc.ABC): pass\nclass C: pass\nHOLE\n"
+        "def f(x): return x if issubclass(C, A) else -x",
+        "A.register(C)", "",
+    ),
+    "a class that its base lists": edits(
+        "class A: pass\nclass C(A):\n  def go(self, x): return x * HOLE\n"
+        "def f(x): return A.__subclasses__()[0]().go(x)",
+        "2", "3",
+    ),
+    "a ufunc": edits(
+        "u = np.frompyfunc(lambda k: k * HOLE, 1, 1)\ndef f(x): return x * u(2)",
+        "2", "3",
+    ),
+    "what a function's globals hold": edits(
+        "k = HOLE\ndef h(): pass\ndef f(x): return x * h.__globals__['k']", "2", "3"
+    ),
+    "the folder": edits(
+        "import os, tempfile\nargs = 2.0,\n"
+        "os.chdir(tempfile.mkdtemp(suffix='HOLE'))\n"
+        "def f(x): return x * len(os.path.abspath('.'))",
+        "a", "bb",
+    ),
     "a shadowed builtin": edits("HOLE\ndef f(x): return max(x, 3.0)",
                                 "", "max = min"),
     "a global that is missing": edits(
@@ -698,6 +747,19 @@ USES = {
     "a class's attribute": "from NAME import Model\ndef f(x): return Model.rate * x",
     "module.class": "import NAME\ndef f(x): return NAME.Model().go(x)",
     "getattr": "import NAME\ndef f(x): return getattr(NAME, 'helper')(x)",
+    "getattr by a global": "import NAME\nkind = 'helper'\n"
+    "def f(x): return getattr(NAME, kind)(x)",
+    "getattr by an argument": "import NAME\nargs = 2.0, 'CONST'\n"
+    "def f(x, kind): return getattr(NAME, kind) * x",
+    "getattr by a part of a name": "import NAME\nkind = {'what': 'per'}\n"
+    "def f(x): return getattr(NAME, 'hel' + kind['what'])(x)",
+    "vars by a global": "import NAME\nkind = 'CONST'\n"
+    "def f(x): return vars(NAME)[kind] * x",
+    "getattr of a module in a dict": "import NAME\nall = {'own': NAME}\n"
+    "kind = 'helper'\ndef f(x): return getattr(all['own'], kind)(x)",
+    "all that dir lists": "import NAME\ndef f(x):\n"
+    "  own = {k: getattr(NAME, k) for k in dir(NAME)}\n"
+    "  return own['CON' 'ST'[:2]] * x if 0 else own[min(own)] * x",
     "an alias": "import NAME as o\nalias = o\ndef f(x): return alias.helper(x)",
     "a closure of it": "import NAME\ndef m(m): return lambda x: m.helper(x)\n"
     "f = m(NAME)",

@@ -359,6 +359,10 @@ UNWATCHED = {
     "a file by a path in an attribute": "int(size(HOLDER) and HOLDER.file.read_text())",
     "whether there is a file": "(1 + os.path.exists(str(FILE) + str(N)) * N)",
     "how large a file is": "(FILE.write_text('x' * N) and getsize(FILE))",
+    "a packed file": "int(pack(str(N)) or gzip.open(FILE, 'rt').read())",
+    "the folder": "(N + 0 * len(os.path.abspath('.')))",
+    "the globals of another function": "size.__globals__['N']",
+    "the classes below another": "(N + len(Point.__subclasses__()))",
     "the files of a folder": "(N + len(glob.glob('*.none')))",
     "another program": "int(subprocess.check_output(['echo', str(N)]))",
     "a module imported inside": "imported()",
@@ -371,7 +375,7 @@ UNWATCHED = {
 @pytest.mark.parametrize("read", UNWATCHED.values(), ids=UNWATCHED)
 def test_what_cant_be_watched_runs_uncompiled(script, read):
     source = f"""
-import ctypes, glob, itertools, os, pathlib, random, subprocess, sys, tempfile
+import ctypes, glob, gzip, itertools, os, pathlib, random, subprocess, sys, tempfile
 import scipy.stats, threading, types
 from os.path import getsize
 N, ITERATOR, RANDOM = 1, itertools.count(), np.random.default_rng(0)
@@ -382,6 +386,8 @@ POINT = Point(3)
 np.random.seed(0); random.seed(0)
 def draw(randint): return randint(0, 10**6)
 def size(holder): return holder.file.write_text(str(N))
+def pack(text):
+    with gzip.open(FILE, "wt") as file: file.write(text)
 def imported():
     import random
     return 0 * random.gauss(0, 1) + N

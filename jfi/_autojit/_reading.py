@@ -10,10 +10,11 @@ import functools
 import operator
 import sys
 import types
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from .._values import (
+    References,
     generators_read,
     is_user_function,
     is_user_module,
@@ -26,6 +27,11 @@ from ._unseen import unseen
 
 # Code that reads attributes by names that it makes up, or all there are.
 _READS_ALL = frozenset(("delattr", "dir", "getattr", "hasattr", "setattr", "vars"))
+_LISTS = frozenset(("dir", "vars"))
+_LISTS_BY_ATTRIBUTE = frozenset(("__dict__", "getmembers"))
+# What leads to variables and classes that nothing else here names.
+_UNSEEN_ATTRIBUTES = frozenset(("__globals__", "__subclasses__"))
+_PART = 2  # letters: in modules are many names, of which one more may begin so
 _ALL_ATTRIBUTES = frozenset(
     ("__dict__", "__getattribute__", "__getstate__", "__reduce__", "__reduce_ex__")
 )
@@ -90,6 +96,7 @@ class Read:
         attributes: The attributes, of whatever.
         whole: Whether attributes may be read by names that the code makes up.
         texts: If so, the texts met, of which such names may be made.
+        listed: The modules, by id, of which code may read all there is.
         made: The classes that code can call, to make objects.
         unseen: What is read that can't be watched, as the user writes it.
         untraced: Whether some of that must not be traced, either.
@@ -106,6 +113,7 @@ class Read:
         self.attributes: set[str] = set()
         self.whole: bool = assumed.whole
         self.texts: set[str] = set()
+        self.listed: set[int] = set()
         self.made: set[type] = set()
         self.unseen: dict[str, None] = {}
         self.untraced: bool = False
@@ -172,8 +180,23 @@ class Read:
         by_place = "__match_args__" in self.attributes  # `case Point(x)`
         if name in _TREES or (by_place and name in getattr(cls, "__match_args__", ())):
             return True
-        # `getattr(self, self.mode)`, or `getattr(self, "step_" + mode)`.
-        return any(name.startswith(text) or name.endswith(text) for text in self.texts)
+        return bool(self.made_up((name,), 1))
+
+    def made_up(self, names: Iterable[str], least: int) -> set[str]:
+        """Those names that code may make up: `getattr(self, "step_" + self.mode)`.
+
+        Args:
+            names: The names that there are.
+            least: How many letters a part of a name has.
+        """
+        if not self.texts:
+            return set()
+        parts = tuple(text for text in self.texts if len(text) >= least)
+        return {
+            name
+            for name in names
+            if name in self.texts or name.startswith(parts) or name.endswith(parts)
+        }
 
     def add_getter(
         self, value: "operator.attrgetter[Any] | operator.methodcaller"
@@ -204,24 +227,27 @@ class Read:
         names = {chain[0] for chain in found.chains}
         module = fn.__globals__
         builtin = {name for name in names if name not in module}
-        self.whole |= not builtin.isdisjoint(_READS_ALL)
+        if not builtin.isdisjoint(_READS_ALL):
+            self.whole = True
+            self.texts |= found.texts
+        if not (
+            builtin.isdisjoint(_LISTS)
+            and found.attributes.isdisjoint(_LISTS_BY_ATTRIBUTE)
+        ):
+            bare = (module.get(name) for name, *rest in found.chains if not rest)
+            self.listed |= {id(x) for x in bare if isinstance(x, types.ModuleType)}
         if not builtin.isdisjoint(_SHOWS):
             self.attributes |= _SHOWING
         self._variables.setdefault((id(module), mode), set()).update(names)
         self.imports.update(found.imports)
         self.asked |= found.attributes
         self._users.add(fn.__code__)
-        self.compared |= found.compared
-        self.classes_count |= found.in_place or not (
-            builtin.isdisjoint(_ASKS_CLASS)
-            and found.attributes.isdisjoint(_DEPENDS_ON_CLASS)
-        )
-        asked = names | found.attributes
-        self.classes_count |= any(name.startswith(_OF_EQUINOX) for name in asked)
+        self._add_questions(found, names, builtin)
         if found.written:
             self._written.setdefault((id(module), mode), set()).update(found.written)
         read = dict.fromkeys(unseen(module, found))
         self.unseen.update(read)
+        self.unseen.update(dict.fromkeys(sorted(self.asked & _UNSEEN_ATTRIBUTES)))
         self.draws |= bool(read) and any(generators_read(fn))
         for (_, of), written in self._written.items():
             if of in KEYS and written:  # it writes to the module itself, unwatched
@@ -237,10 +263,20 @@ class Read:
         key = id(sys.modules), Mode.LOOKED_AT
         self._variables.setdefault(key, set()).update(imported)
 
+    def _add_questions(
+        self, found: References, names: set[str], builtin: set[str]
+    ) -> None:
+        """Whether code of the user's asks for the classes of what it gets."""
+        self.compared |= found.compared
+        asks = builtin & _ASKS_CLASS or found.attributes & _DEPENDS_ON_CLASS
+        of_equinox = (n for n in names | found.attributes if n.startswith(_OF_EQUINOX))
+        self.classes_count |= found.in_place or bool(asks) or any(of_equinox)
+
     def add_module(self, module: types.ModuleType, known: "Read", mode: Mode) -> None:
         """A module of the user: whatever code reads of anything may be read of it."""
-        asked = known.attributes | {
-            "__getattr__"
-        }  # which answers for what is not there
-        names = asked & vars(module).keys()
+        # `__getattr__` answers for what is not there.
+        asked = known.attributes | {"__getattr__"}
+        names = (asked & vars(module).keys()) | known.made_up(vars(module), _PART)
+        if id(module) in known.listed:
+            names |= {name for name in vars(module) if not name.startswith("__")}
         self._variables.setdefault((id(vars(module)), mode), set()).update(names)

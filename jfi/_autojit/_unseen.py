@@ -16,8 +16,9 @@ _MISSING = object()
 # Made inside, from a seed, they start anew at each call.
 _SEEDED = ("numpy.random", "random.Random")
 _OF_FILES = frozenset(
-    """cwd exists glob is_dir is_file is_symlink iterdir lstat open read_bytes
-    read_text rglob samefile stat walk""".split()
+    """absolute cwd exists expanduser glob home is_dir is_file is_mount is_symlink
+    iterdir lstat open read_bytes read_text readlink resolve rglob samefile stat
+    walk""".split()
 )
 
 

@@ -6,9 +6,11 @@ is no second set of rules of what counts: each kind of value says what of it is 
 (`Kind.portable`), and objects that are compared by identity alone have a fingerprint.
 """
 
+import abc
+import contextlib
 import inspect
 import types
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from .._autojit._graphs import Graph, Opened
@@ -23,11 +25,13 @@ from .._values import (
     WeakIdentity,
     code_digest,
     is_marked_static,
+    is_user_function,
     is_user_module,
     library_version,
+    references,
 )
 from ._refusals import refuse_effects
-from .fingerprint import ProgramWalk
+from .fingerprint import ProgramWalk, add_attribute, given
 
 
 class ProgramDescription(NamedTuple):
@@ -76,6 +80,13 @@ class Describing:
             for (kind, _, _), x in zip(opened.graph, opened.objects, strict=True)
             if isinstance(x, type) or kind is PLAIN or isinstance(kind, _BY_IDENTITY)
         ]
+        self._given = [
+            found
+            for (kind, _, _), x in zip(opened.graph, opened.objects, strict=True)
+            for fn in kind.functions(x, opened.read)
+            if is_user_function(fn)
+            for found in given(fn.__globals__, references(fn.__code__).chains)
+        ]
         streams = filter(None, map(_stream_of, opened.objects))
         self._streams = tuple(map(WeakIdentity, streams))
 
@@ -91,6 +102,9 @@ class Describing:
             writer.write((self._around, self._texts))
             for name in self._libraries:
                 walk.library(name)
+            for variables, name in self._given:
+                walk.put("given", name)
+                add_attribute(walk, variables.get(name))
             for k, (kind, part, children) in enumerate(self._graph):
                 walk.put("node", type(kind).__name__, repr(children))
                 if k in self._unread:
@@ -98,6 +112,7 @@ class Describing:
                 elif k not in self._copied:
                     writer.write(kind.portable(part))
             opened = [x for x in self._shared if isinstance(x, type)]
+            walk.put("virtual bases", *map(str, _virtual_bases(opened)))
             known = {
                 c
                 for cls in opened
@@ -111,6 +126,17 @@ class Describing:
         return ProgramDescription(
             walk.digest(), (*walk.shared, *self._shared), self._streams
         )
+
+
+def _virtual_bases(classes: Sequence[Any]) -> Iterator[tuple[int, int]]:
+    """Which classes are subclasses of others by `register`, by their numbers."""
+    for k, base in enumerate(classes):
+        if isinstance(base, abc.ABCMeta):
+            for n, cls in enumerate(classes):
+                with contextlib.suppress(Exception):  # whatever its hook says
+                    bases: tuple[Any, ...] = inspect.getmro(cls)
+                    if base not in bases and issubclass(cls, base):
+                        yield k, n
 
 
 _BY_IDENTITY = (IdentityKind, HashableKind)

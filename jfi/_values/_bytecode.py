@@ -40,6 +40,7 @@ class References:
         written: Global names that are assigned or deleted.
         attributes: What is read of whatever: attributes, and the texts that are names,
             as in `getattr(x, "rate")`.
+        texts: The texts that are names.
         compared: The classes with which it compares `type(x)`, by their names.
         in_place: Whether it writes into what a local variable holds: `x += 1`.
     """
@@ -49,6 +50,7 @@ class References:
     imports: tuple[str, ...]
     written: tuple[str, ...]
     attributes: frozenset[str]
+    texts: frozenset[str]
     compared: frozenset[str]
     in_place: bool
 
@@ -63,7 +65,8 @@ def references(code: CodeType) -> References:
     bare: set[tuple[str, ...]] = set()
     imports: list[str] = []
     written: list[str] = []
-    attributes = {part for text in _texts(code) for part in _names_in(text)}
+    texts = {part for text in _texts(code) for part in _names_in(text)}
+    attributes = set(texts)
     steps = [x for x in dis.get_instructions(code) if x.opname not in _NO_EFFECT]
     compared = frozenset(compared_classes(steps))
     in_place = any(map(is_in_place, steps, steps[1:]))
@@ -101,6 +104,7 @@ def references(code: CodeType) -> References:
             imports += inner.imports
             written += inner.written
             attributes |= inner.attributes
+            texts |= inner.texts
             compared |= inner.compared
             in_place |= inner.in_place
     return References(
@@ -109,6 +113,7 @@ def references(code: CodeType) -> References:
         tuple(dict.fromkeys(imports)),
         tuple(dict.fromkeys(written)),
         frozenset(attributes),
+        frozenset(texts),
         compared,
         in_place,
     )

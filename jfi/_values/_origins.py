@@ -15,6 +15,7 @@ import importlib.metadata
 import importlib.util
 import inspect
 import os
+import re
 import sys
 import sysconfig
 from types import CodeType, FrameType, FunctionType
@@ -28,34 +29,49 @@ _LIBRARY_FOLDERS = tuple(
     if key in ("stdlib", "platstdlib", "purelib", "platlib")
 )
 _SURROUNDINGS = (
-    "PIL.Image.open", "_io.open", "builtins.__import__", "builtins.eval",
-    "builtins.exec", "builtins.globals", "builtins.input", "builtins.open",
-    "cv2.imread", "datetime.date.today", "datetime.datetime.now",
-    "datetime.datetime.today", "datetime.datetime.utcnow", "fileinput", "glob", "h5py",
-    "imageio", "importlib", "inspect.currentframe", "inspect.stack", "io.open",
-    "jax.numpy.fromfile", "jax.numpy.load", "jfi.load_state", "joblib.numpy_pickle",
-    "linecache", "matplotlib.image.imread", "matplotlib.pyplot.imread",
-    "numpy.fromfile", "numpy.genfromtxt", "numpy.get_printoptions", "numpy.geterr",
-    "numpy.load", "numpy.loadtxt", "numpy.memmap", "numpy.random.RandomState",
-    "numpy.random._generator.default_rng", "numpy.random.default_rng",
-    "numpy.random.mtrand.RandomState", "os._Environ", "os.access", "os.environ",
-    "os.getcwd", "os.getenv", "os.getpid", "os.listdir", "os.lstat", "os.open",
-    "os.path.exists", "os.path.getatime", "os.path.getctime", "os.path.getmtime",
-    "os.path.getsize", "os.path.isdir", "os.path.isfile", "os.path.islink",
-    "os.path.lexists", "os.path.samefile", "os.popen", "os.scandir", "os.stat",
-    "os.urandom", "os.walk", "pandas.Timestamp.now", "pandas.Timestamp.today",
-    "pandas.io", "pandas.read_csv", "pandas.read_excel", "pandas.read_feather",
-    "pandas.read_hdf", "pandas.read_json", "pandas.read_parquet", "pandas.read_pickle",
-    "pandas.read_sql", "pandas.read_table", "random.Random", "random.SystemRandom",
-    "requests", "scipy.io", "secrets", "skimage.io",
-    "sklearn.model_selection.train_test_split", "sklearn.utils.resample",
-    "sklearn.utils.shuffle", "socket", "sqlite3", "subprocess", "sys._getframe",
-    "sys.argv", "sys.modules", "sys.path", "sys.stdin", "threading.active_count",
-    "threading.current_thread", "threading.get_ident", "time", "torch.bernoulli",
-    "torch.load", "torch.multinomial", "torch.normal", "torch.rand", "torch.rand_like",
-    "torch.randint", "torch.randn", "torch.randn_like", "torch.randperm",
-    "torch.serialization.load", "urllib.request", "uuid",
+    "PIL.Image.open", "_io.FileIO", "_io.open", "_io.open_code", "_pickle.load",
+    "_pickle.loads", "argparse.ArgumentParser", "builtins.__import__", "builtins.eval",
+    "builtins.exec", "builtins.globals", "builtins.input", "builtins.open", "bz2",
+    "codecs.open", "cv2.imread", "datetime.date.today",
+    "datetime.datetime.now", "datetime.datetime.today", "datetime.datetime.utcnow",
+    "dbm", "decimal.getcontext", "decimal.localcontext", "fileinput", "gc",
+    "getpass", "glob", "gzip", "h5py", "imageio", "importlib",
+    "inspect.currentframe", "inspect.findsource", "inspect.getcomments",
+    "inspect.getfile", "inspect.getmodule", "inspect.getsource",
+    "inspect.getsourcefile", "inspect.getsourcelines", "inspect.stack", "io.FileIO",
+    "io.open", "io.open_code", "jax.numpy.fromfile", "jax.numpy.load",
+    "jfi.load_state", "joblib.numpy_pickle", "linecache", "locale", "lzma",
+    "matplotlib.image.imread", "matplotlib.pyplot.imread", "mmap",
+    "multiprocessing", "netrc", "numpy.DataSource", "numpy.fromfile",
+    "numpy.fromregex", "numpy.genfromtxt", "numpy.get_printoptions", "numpy.geterr",
+    "numpy.lib._datasource", "numpy.lib._npyio_impl.fromregex",
+    "numpy.lib.npyio.DataSource", "numpy.load", "numpy.loadtxt", "numpy.memmap",
+    "numpy.random.RandomState", "numpy.random._generator.default_rng",
+    "numpy.random.default_rng", "numpy.random.mtrand.RandomState", "os._Environ",
+    "os.access", "os.cpu_count", "os.environ", "os.environb", "os.fwalk",
+    "os.getcwd", "os.getenv", "os.getenvb", "os.getlogin", "os.getpid",
+    "os.getppid", "os.listdir", "os.lstat", "os.open", "os.path.abspath",
+    "os.path.exists", "os.path.expanduser", "os.path.expandvars",
+    "os.path.getatime", "os.path.getctime", "os.path.getmtime", "os.path.getsize",
+    "os.path.isdir", "os.path.isfile", "os.path.islink", "os.path.ismount",
+    "os.path.lexists", "os.path.realpath", "os.path.relpath", "os.path.samefile",
+    "os.popen", "os.readlink", "os.scandir", "os.stat", "os.uname", "os.urandom",
+    "os.walk", "pandas.Timestamp.now", "pandas.Timestamp.today", "pandas.io",
+    "pickle.load", "pickle.loads", "pkgutil", "platform", "pydoc", "random.Random",
+    "random.SystemRandom", "requests", "runpy", "scipy.io", "secrets", "shelve",
+    "skimage.io", "sklearn.model_selection.train_test_split",
+    "sklearn.utils.resample", "sklearn.utils.shuffle", "socket", "sqlite3",
+    "subprocess", "sys._getframe", "sys.argv", "sys.get_int_max_str_digits",
+    "sys.getrecursionlimit", "sys.getrefcount", "sys.modules", "sys.path",
+    "sys.stdin", "tarfile", "tempfile", "threading.active_count",
+    "threading.current_thread", "threading.get_ident", "time", "tokenize.open",
+    "torch.bernoulli", "torch.load", "torch.multinomial", "torch.normal",
+    "torch.rand", "torch.rand_like", "torch.randint", "torch.randn",
+    "torch.randn_like", "torch.randperm", "torch.serialization.load",
+    "urllib.request", "uuid", "zipfile",
 )  # fmt: skip
+# What functions of other libraries are called that read files.
+_READERS = re.compile(r"(fetch|load|open|read)(_\w+)?|imread|tree_deserialise_leaves")
 # The modules that the functions of `os` and `os.path` name as their own.
 _OF_OS = {
     "posix": "os", "nt": "os",
@@ -172,7 +188,11 @@ def reads_surroundings(name: str) -> bool:
     The clock, the environment, files: a result that was kept would be stale.
     """
     root, dot, rest = name.partition(".")
-    return _is_among(f"{_OF_OS.get(root, root)}{dot}{rest}", _SURROUNDINGS)
+    if _is_among(f"{_OF_OS.get(root, root)}{dot}{rest}", _SURROUNDINGS):
+        return True
+    if root in _LIBRARIES or _is_stdlib(root) or is_user_module(root):
+        return False
+    return _READERS.fullmatch(name.rpartition(".")[2]) is not None
 
 
 @functools.cache

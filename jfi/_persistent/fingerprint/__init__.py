@@ -1,10 +1,12 @@
 """The fingerprint: the same in every process, another after any change.
 
 Of a function, or of whatever a function uses. `_identity` walks over all that a
-program is made of; `_walk` is the walk itself, over plain values; `_pytree_classes`
-finds out how a class is registered with JAX; `_names` has the names of functions.
+program is made of; `_walk` is the walk itself, over plain values; `_given` finds what
+users have put into libraries; `_pytree_classes` finds out how a class is registered
+with JAX; `_names` has the names of functions.
 """
 
+from ._given import add_attribute as add_attribute, given as given
 from ._identity import ProgramWalk as ProgramWalk, fingerprint as fingerprint
 from ._names import differs_by_process as differs_by_process
 from ._pytree_classes import registration as registration

@@ -37,6 +37,7 @@ from ..._values import (
     reads_surroundings,
     references,
 )
+from ._given import add_attribute
 from ._names import call_name, differs_by_process, library_name
 from ._pytree_classes import registration
 from ._walk import Walk
@@ -191,6 +192,7 @@ class ProgramWalk(Walk):
                     self.chain(fn.__globals__[name], attributes)
             elif hasattr(builtins, name):
                 self.check_surroundings(f"builtins.{name}")
+                add_attribute(self, getattr(builtins, name))
                 if differs_by_process(name, fn):
                     what = f"calls {name}(), which differs from process to process"
                     raise self.refusal(what, "Do without it in the function.")
@@ -234,6 +236,7 @@ class ProgramWalk(Walk):
         if owner is not None and not isinstance(owner, (type, types.ModuleType)):
             self.add(owner)  # np.random.rand: its results depend on its generator
         self.library(module, name)
+        add_attribute(self, value)
 
     def module(self, module: types.ModuleType) -> None:
         """A module that is used as a value, so that any part of it may be read."""

@@ -3,6 +3,7 @@
 import copyreg
 import functools
 import hashlib
+import sys
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable
@@ -19,7 +20,7 @@ from ..._errors import FingerprintError
 from ..._values import constant, full_name, is_key, token
 
 
-_CONSTANTS = (type(None), bool, int, float, complex, str, bytes, type(...))
+CONSTANTS = (type(None), bool, int, float, complex, str, bytes, type(...))
 _CONTAINERS = (list, dict, set, frozenset, MappingProxyType)
 
 
@@ -58,7 +59,7 @@ class Walk(ABC):
     def add(self, value: Any) -> None:
         """Add a value of any type."""
         kind = type(value)
-        if kind in _CONSTANTS:
+        if kind in CONSTANTS:
             self.parts.append(constant(value))
         elif kind is tuple:
             self.items("tuple", *value)
@@ -112,6 +113,12 @@ class Walk(ABC):
                 "Create it inside the function, or do without it there.",
             ) from error
         if isinstance(reduced, str):
+            if isinstance(value, np.ufunc) and not _is_library_ufunc(value):
+                raise self.refusal(
+                    f"reaches {self.place() or 'an argument'}, a function that NumPy "
+                    "has made of another one",
+                    "Call the function itself.",
+                )
             self.items("instance", kind, reduced)
             return
         maker, arguments, *rest = reduced
@@ -209,6 +216,11 @@ class Walk(ABC):
             self.put("empty cell")
         else:
             self.items("cell", content)
+
+
+def _is_library_ufunc(value: np.ufunc) -> bool:
+    modules = (sys.modules.get(name) for name in ("numpy", "scipy.special"))
+    return any(getattr(m, value.__name__, None) is value for m in modules)
 
 
 def _is_cached(kind: type, name: object) -> bool:
