@@ -46,6 +46,10 @@ def has_a_shape(x):
     return x * 2 if hasattr(x, "shape") else x * 3
 
 
+def has_items(x):
+    return x * 2 if hasattr(x, "tolist") or hasattr(x, "item") else x * 3
+
+
 def has_dimensions(x):
     return x * 2 if getattr(x, "ndim", 7) == 7 else x * 3
 
@@ -99,6 +103,7 @@ QUESTIONS = [
     is_array_of_jax,
     is_scalar,
     has_a_shape,
+    has_items,
     has_dimensions,
     matched,
     by_name,

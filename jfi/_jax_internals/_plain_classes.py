@@ -27,8 +27,8 @@ from ._pieces import outside_of_tracing, piece
 
 _PLAIN = (np.ndarray, np.generic, float, complex, int)
 
-# What a number has not, of what a tracer has and code asks for: `hasattr(x, "shape")`.
-_OF_ARRAYS = ("shape", "ndim", "size", "dtype", "T", "astype", "reshape", "at")
+# What a number has not, and code asks for: `hasattr(x, "shape")`.
+_OF_ARRAYS = [*(name for name in dir(np.ndarray) if name[0] != "_"), "at"]
 
 # What writes into a NumPy array: `x += y`, and methods.
 _IN_PLACE = {
