@@ -360,6 +360,7 @@ UNWATCHED = {
     "whether there is a file": "(1 + os.path.exists(str(FILE) + str(N)) * N)",
     "how large a file is": "(FILE.write_text('x' * N) and getsize(FILE))",
     "a packed file": "int(pack(str(N)) or gzip.open(FILE, 'rt').read())",
+    "a reader by its name": "float(getattr(np, 'loadtxt')([str(N)]))",
     "the folder": "(N + 0 * len(os.path.abspath('.')))",
     "the globals of another function": "size.__globals__['N']",
     "the classes below another": "(N + len(Point.__subclasses__()))",

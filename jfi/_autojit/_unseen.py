@@ -32,9 +32,7 @@ def unseen(module: Mapping[str, Any], found: References) -> Iterator[str]:
     for name in found.imports:  # into a variable of the function
         imported = sys.modules.get(name)
         if imported is not None:
-            for attributes in _chains_in(imported, found.attributes):
-                if _is_unseen(imported, attributes, found):
-                    yield ".".join((name, *attributes))
+            yield from _unseen_of(imported, (name,), found)
     for chain in found.chains:
         value, name, *rest = _MISSING, *chain
         if name in module:
@@ -43,6 +41,17 @@ def unseen(module: Mapping[str, Any], found: References) -> Iterator[str]:
             value = getattr(builtins, name)
         if value is not _MISSING and _is_unseen(value, rest, found, chain):
             yield ".".join(chain)
+        if isinstance(value, types.ModuleType) and not rest:  # getattr(np, "load")
+            yield from _unseen_of(value, chain, found)
+
+
+def _unseen_of(
+    module: types.ModuleType, chain: tuple[str, ...], found: References
+) -> Iterator[str]:
+    """The same for a module, of which code may read any attribute that it names."""
+    for attributes in _chains_in(module, found.attributes):
+        if _is_unseen(module, attributes, found):
+            yield ".".join((*chain, *attributes))
 
 
 def is_path(x: object) -> bool:

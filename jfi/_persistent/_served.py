@@ -51,6 +51,7 @@ class ServerLink:
                 _server("control").start_server(base)
             except _server("errors").ServerError as error:
                 self.warn(f"no server could be started ({str(error).rstrip('.')})")
+                self.stays = False  # it may still be found, which nobody waits for
         return _server("client").Client(base, environment.digest(), self._store)
 
     def run_of(

@@ -165,7 +165,7 @@ def user_level() -> int:
     frame, level = inspect.currentframe(), 0
     while frame is not None and (frame := frame.f_back) is not None:
         level += 1
-        if is_user_frame(frame):
+        if is_user_frame(frame) and not is_python_frame(frame):
             return level
     return 1
 

@@ -13,7 +13,13 @@ from typing import Any
 
 from .environment import digest
 from .errors import BadMessageError, ServerError
-from .folders import check_folder, create_folder, server_folder, unusable
+from .folders import (
+    check_folder,
+    create_folder,
+    server_folder,
+    socket_path,
+    unusable,
+)
 from .transport import Link, connect
 
 
@@ -69,6 +75,7 @@ def start(base: Path, options: Sequence[str]) -> tuple[int, bool]:
         ServerError: It does not start; the message says where its log is.
     """
     folder = server_folder(base, digest())
+    socket_path(folder)  # one that is too long is told here, not in the log
     create_folder(base)
     create_folder(folder)
     if (running := ask(folder, "status")) is not None:

@@ -206,6 +206,16 @@ def test_mode_server_starts_one(monkeypatch, tmp_path):
             control.stop(server_folder(base, digest()))
 
 
+def test_a_server_that_can_not_be_started_is_told_once(monkeypatch, tmp_path):
+    monkeypatch.setenv("JFI_SERVER_DIR", str(tmp_path / ("x" * 100)))
+    monkeypatch.setenv("JFI_CACHE_DIR", str(tmp_path / "cache"))
+    run = served(lambda x: x + 6, 1.0)
+    with pytest.warns(LocalFallbackWarning, match="too long for a socket") as told:
+        assert [float(run(1.0)), float(run(2.0))] == [7.0, 8.0]
+    (warning,) = told
+    assert warning.filename == __file__
+
+
 @pytest.mark.parametrize("fault", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_server_that_is_lost_is_told_once_and_calls_run_here(own, fault):
     run = served(lambda x: x * 5, 1.0)
