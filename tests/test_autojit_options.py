@@ -627,3 +627,14 @@ def test_unused_attributes_that_are_used_are_an_error():
 def test_unused_takes_names_of_attributes(unused):
     with pytest.raises(AutoJitError, match="Write the names of attributes"):
         autojit(lambda x: x, unused=unused)
+
+
+def test_positions_count_the_parameters_that_a_partial_leaves():
+    def scaled(scale, n, x, y):
+        return scale * x * n + y
+
+    fn = autojit(functools.partial(scaled, 2.0), static_argnums=(0,))
+    x = jnp.arange(3.0)
+    for y in (1.0, 2.0):
+        assert jax.jit(lambda x, y=y: fn(3, x, y))(x).tolist() == [y, 6 + y, 12 + y]
+        assert fn(3, x, y).tolist() == [y, 6 + y, 12 + y]

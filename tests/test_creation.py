@@ -185,6 +185,27 @@ def test_array_of_python_numbers_has_numpys_kind_and_values(data):
     np.testing.assert_array_equal(made, numpys.astype(made.dtype))
 
 
+def test_integers_that_the_dtype_lacks_are_refused():
+    wide = 2**40
+    for make in (jnp.array, jnp.asarray, lambda x: jnp.full(2, x)):
+        with jax.enable_x64(False), pytest.raises(OverflowError) as caught:
+            make(wide)
+        assert 'jfi.set_default_dtype("float64")' in caught.value.__notes__[-1]
+    like = jnp.ones(2, "int8")
+    for make in (
+        lambda: np.full(2, 300, "int8"),
+        lambda: jnp.full(2, 300, "int8"),
+        lambda: jnp.full(2, -1, "uint8"),
+        lambda: jnp.full_like(like, 300),
+        lambda: jnp.array(300, "int8"),
+    ):
+        with pytest.raises(OverflowError) as caught:
+            make()
+        assert "64" not in "".join(getattr(caught.value, "__notes__", []))
+    assert jnp.full(2, 300.0, "int8").shape == jnp.full(2, 255, "uint8").shape
+    assert jnp.full(2, 300, "float16").tolist() == [300, 300]
+
+
 def test_under_jit():
     def build(x):
         return jnp.zeros(2), jnp.array([1.0]), jnp.arange(3.0), jnp.full_like(x, 2)

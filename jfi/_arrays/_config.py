@@ -113,7 +113,7 @@ def config(*, float64: Float64Check | None = None) -> Config:
         world=_world(),
         default_dtype=get_default_dtype().name,
         default_device=device_name(device) if isinstance(device, Device) else device,
-        enable_x64=_x64(),
+        enable_x64=has_64_bits(),
         float64=_float64_check,
         preallocate=os.environ.get("XLA_PYTHON_CLIENT_PREALLOCATE", "true").lower()
         not in ("false", "0"),
@@ -127,7 +127,7 @@ def float64_check() -> Float64Check:
 
 
 def _world() -> World:
-    if not _x64():
+    if not has_64_bits():
         return "32-bit"
     return "64-bit" if get_default_dtype() == np.float64 else "mixed"
 
@@ -151,7 +151,7 @@ def get_default_dtype() -> np.dtype[Any]:
 def created_dtype() -> np.dtype[Any] | None:
     """The dtype of created floats; None where JAX by itself creates the same."""
     chosen = _default_dtype.value
-    if chosen is None or chosen == (np.float64 if _x64() else np.float32):
+    if chosen is None or chosen == (np.float64 if has_64_bits() else np.float32):
         return None
     return get_default_dtype()
 
@@ -181,10 +181,10 @@ def set_default_dtype(dtype: DTypeLike) -> None:
     checked = _checked_default(dtype, "set_default_dtype")
     wide = checked == np.float64
     # This thread may be in a block that has options of its own.
-    allowed = outside_of_tracing(_x64)
+    allowed = outside_of_tracing(has_64_bits)
     if wide:
         jax.config.update("jax_enable_x64", True)
-        if not _x64():
+        if not has_64_bits():
             jax.config.update("jax_enable_x64", allowed)
             raise DefaultsError(
                 "set_default_dtype() got float64 inside `with "
@@ -224,7 +224,7 @@ def default_dtype(dtype: DTypeLike) -> AbstractContextManager[None]:
 @contextlib.contextmanager
 def _within(dtype: np.dtype[Any] | None) -> Generator[None]:
     with contextlib.ExitStack() as stack:
-        if dtype == np.float64 and not _x64():
+        if dtype == np.float64 and not has_64_bits():
             stack.enter_context(jax.enable_x64(True))
         stack.enter_context(_default_dtype(dtype))
         yield
@@ -301,7 +301,7 @@ def named_dtype(dtype: DTypeLike, caller: str) -> np.dtype[Any]:
     if dtype is complex:
         return np.result_type(get_default_dtype(), np.complex64)
     named = dtype_of_jax(dtype, caller)
-    if named.name in _WIDE and not _x64() and not cuts_64_bits():
+    if named.name in _WIDE and not has_64_bits() and not cuts_64_bits():
         raise DefaultsError(
             f"{caller}() got the dtype {named.name}, and this is the 32-bit world. "
             'Write jfi.set_default_dtype("float64") at the start of the script, '
@@ -330,7 +330,8 @@ def dtype_of_jax(dtype: DTypeLike, caller: str) -> np.dtype[Any]:
     return named
 
 
-def _x64() -> bool:
+def has_64_bits() -> bool:
+    """Whether JAX has 64-bit types now."""
     return bool(setting("jax_enable_x64"))
 
 

@@ -13,7 +13,14 @@ from .._jax_internals import Device
 from .._values import is_array_data, is_key
 from ._config import DTypeLike, dtype_of_jax, named_dtype
 from ._devices import DeviceLike
-from ._placement import is_narrowed, narrowed, place, put, refuse_wide_integers
+from ._placement import (
+    is_narrowed,
+    narrowed,
+    place,
+    put,
+    refuse_wide_fill,
+    refuse_wide_integers,
+)
 from ._shared_arguments import LIKE_DATA, OutSharding, creates, plain
 
 
@@ -159,8 +166,8 @@ def full_like(
     """
     of_result = dtype or getattr(a, "dtype", None)
     if of_result is None or jnp.issubdtype(of_result, np.integer):
-        known = np.asarray(fill_value) if type(fill_value) is int else fill_value
-        refuse_wide_integers(known, "full_like", of_result)
+        refuse_wide_integers(fill_value, "full_like", of_result)
+        refuse_wide_fill(fill_value, of_result, "full_like")
     if is_narrowed(fill_value):
         fill_value = narrowed(fill_value, of_result, "full_like")
     return plain.full_like(

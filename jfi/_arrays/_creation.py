@@ -12,7 +12,7 @@ from jax.typing import ArrayLike
 
 from ._config import DTypeLike, get_default_dtype
 from ._devices import DeviceLike
-from ._placement import dtype_of_data, narrowed
+from ._placement import dtype_of_data, narrowed, refuse_wide_fill
 from ._shared_arguments import FLOAT, OutSharding, Rule, creates, plain
 from ._sizes import takes_sizes
 
@@ -130,7 +130,9 @@ def full(
 
     Raises:
         TypeError: The sizes of the shape came one by one.
+        OverflowError: The dtype can't hold `fill_value`, a Python int.
     """
+    refuse_wide_fill(fill_value, dtype, "full")
     return plain.full(
         shape,
         narrowed(fill_value, dtype, "full"),

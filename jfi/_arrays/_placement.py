@@ -122,6 +122,28 @@ def passed_on(x: Any, caller: str) -> Any:
     return copied_if_numpy(x)
 
 
+def refuse_wide_fill(value: Any, dtype: Any, caller: str) -> None:
+    """Refuse a Python int that wraps around in the dtype of the result, as NumPy does.
+
+    Args:
+        value: What an array is filled with.
+        dtype: That of the result; None for integers of the default width.
+        caller: The function that was given them.
+    """
+    if type(value) is not int:
+        return
+    asked = int if dtype is None else dtype
+    if not jnp.issubdtype(asked, np.integer):
+        return
+    kind = jax.dtypes.canonicalize_dtype(asked)
+    least, most = int(jnp.iinfo(kind).min), int(jnp.iinfo(kind).max)  # type: ignore[no-untyped-call]
+    if not least <= value <= most:
+        raise OverflowError(
+            f"{caller}() got the value {value}, which {kind.name} can't hold: its "
+            f"integers are {least} to {most}."
+        )
+
+
 def float_dtype(dtype: DTypeLike, _data: object, caller: str) -> np.dtype[Any] | None:
     """The dtype asked for, or that of created floats; None leaves it to JAX."""
     if _is_opaque(dtype):

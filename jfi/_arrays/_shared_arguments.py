@@ -23,7 +23,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from .._docstrings import Docstring, Function
 from .._values import listed
-from ._config import created_dtype
+from ._config import created_dtype, has_64_bits
 from ._placement import dtype_of_data, float_dtype, float_dtype_of_data, place
 from ._torch_words import explain_words
 
@@ -53,6 +53,10 @@ class Rule(NamedTuple):
     text: str
 
 
+_NO_WIDER_INTEGERS = (
+    "This is the 32-bit world, whose integers are below 2**31. Write "
+    'jfi.set_default_dtype("float64") at the start of the script.'
+)
 FLOAT = Rule(float_dtype, "The default float dtype if not given.")
 LIKE_DATA = Rule(
     dtype_of_data,
@@ -104,6 +108,10 @@ def creates(rule: Rule, *data: str) -> Callable[[Function], Function]:
                 return create(*args, **kwargs)
             except TypeError as error:
                 explain_words(error, caller, kwargs)
+                raise
+            except OverflowError as error:
+                if dtype is None and " int32" in str(error) and not has_64_bits():
+                    error.add_note(_NO_WIDER_INTEGERS)
                 raise
 
         return cast("Function", created)

@@ -51,11 +51,11 @@ class Options:
     jit: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
-def named_in(given: Mapping[str, Any]) -> set[str]:
-    """The parameters that options name."""
+def named_in(given: Mapping[str, Any]) -> set[str | int]:
+    """The parameters that options name, or say the position of."""
     options = (*_NAMED, *_BY_NAME)
     named = (name for k in options if k in given for name in _as_list(given[k]))
-    return {name for name in named if isinstance(name, str)}
+    return {name for name in named if isinstance(name, (str, int))}
 
 
 def read_options(

@@ -3,7 +3,7 @@
 import functools
 import inspect
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -13,15 +13,20 @@ Parameter = inspect.Parameter
 
 
 def parameters_of(
-    fn: Callable[..., Any], names: set[str] | frozenset[str] = frozenset()
+    fn: Callable[..., Any], said: Collection[str | int] = ()
 ) -> list[Parameter]:
     """The parameters of a function; some builtins have no signature.
 
     Those of the function itself: what it hands on to a function that it wraps may be
     called in another way. Unless an option names a parameter that only that one has.
+
+    Args:
+        fn: The function.
+        said: Names and positions of parameters, in options.
     """
+    names = {name for name in said if isinstance(name, str)}
     is_partial = isinstance(fn, functools.partial) and not inspect.isfunction(fn)
-    if is_partial and not names:
+    if is_partial and not said:
         return ANY_PARAMETERS  # the arguments it has already may be changed
     if isinstance(fn, np.ufunc):
         return ANY_PARAMETERS  # `dtype` and `signature` exclude each other
