@@ -8,13 +8,12 @@ import types
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from .._arrays._placement import passed_on
 from .._jax_internals import setting
 from .._jit._executables import OtherArraysError
 from .._jit._per_function import options_key, weakly
 from .._random.traced import FoundDraws
 from .._values import Recent, function_label, function_name
-from ._effects import EffectsError
+from ._effects import EffectsError, have_arrived, stamps
 from ._graphs import Opened
 from ._history import History, running
 from ._keeping import Keeper, Kept, ProgramOrigin, RetakenError, keeper_of_all
@@ -32,13 +31,7 @@ from ._reading import Assumed, Read
 from ._recent import MAX_FUNCTIONS, Known, code_of, of_this_copy, portable
 from ._shardings import constrain, leaf_options, split_options
 from ._varying import Numbers
-from ._watching import (
-    UnwatchedError,
-    refuse_comparing,
-    refuse_unwatched,
-    warn_of_copies,
-    warn_once,
-)
+from ._watching import UnwatchedError, allowed, warn_of_copies, warn_once
 from .kinds._functions import Body
 from .kinds._variables import Variables
 
@@ -187,16 +180,16 @@ class Calls:
             The opened call, its program and what `act` returned.
         """
         given = self._open(args, abstract=abstract)
-        refuse_unwatched(self.history.function, given, writes=self.options.uncompiled)
-        refuse_comparing(self.history.function, given)
-        name = self.history.function
-        given = given._replace(leaves=[passed_on(x, name) for x in given.leaves])
+        writes = self.options.uncompiled
+        given = allowed(self.history.function, given, writes=writes)
+        before = stamps(given)
         known = self.programs.frozen(given.graph) | self._numbers.unchanged(given)
         frozen = known
         while True:
             opened = given.frozen(frozen) if frozen else given
             make = functools.partial(self._program, opened)
             program = self.programs.get(opened.graph, make)
+            is_new = not program.succeeded
             try:
                 out = act(program, opened.leaves)
                 break
@@ -217,6 +210,8 @@ class Calls:
                     raise
                 frozen |= frozenset(numbers)
         program.succeeded, self._suspected = True, frozenset()
+        if is_new and have_arrived(given, before):
+            self.programs.drop(opened.graph)  # it may have been traced with another one
         if frozen != known:
             self.programs.freeze(given.graph, frozen - known)
         return opened, program, out

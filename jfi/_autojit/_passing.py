@@ -117,6 +117,7 @@ class _User:
 
 
 def _is_users(frame: FrameType | None) -> bool:
+    """Whether a frame is of the user's code, or of a function that asks for it."""
     while frame is not None and _asks_for_others(frame):
         frame = frame.f_back
     if frame is None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from .._arrays._placement import passed_on
 from .._errors import AutoJitError, SlowCallWarning, UncompiledWarning
 from .._values import user_level
 from ._graphs import LEAVES, Opened, path_of_node
@@ -27,8 +28,8 @@ class GlobalWritesError(AutoJitError):
     """Code writes global variables, where it is compiled without having been asked."""
 
 
-def refuse_unwatched(function: str, opened: Opened, *, writes: bool) -> None:
-    """Refuse a call that reads what can't be watched.
+def allowed(function: str, opened: Opened, *, writes: bool) -> Opened:
+    """A call that may be compiled, with its arrays as JAX gets them.
 
     Args:
         function: Its name.
@@ -36,8 +37,15 @@ def refuse_unwatched(function: str, opened: Opened, *, writes: bool) -> None:
         writes: Whether it may write global variables.
 
     Raises:
-        UnwatchedError: It does.
+        UnwatchedError: It reads what can't be watched, or asks what can't be answered.
+        DefaultsError: It has integers that JAX would cut.
     """
+    _refuse_unwatched(function, opened, writes=writes)
+    _refuse_comparing(function, opened)
+    return opened._replace(leaves=[passed_on(x, function) for x in opened.leaves])
+
+
+def _refuse_unwatched(function: str, opened: Opened, *, writes: bool) -> None:
     if not writes and opened.read.writes():
         raise GlobalWritesError(
             f"{function}() writes global variables.\n"
@@ -63,12 +71,8 @@ def stale(function: str, what: str, advice: str = _READ) -> str:
     return f"{function}() {what}: compiled code would not see it change.\n{advice}"
 
 
-def refuse_comparing(function: str, opened: Opened) -> None:
-    """Refuse a call whose code compares `type(x)`, which tells data from plain values.
-
-    Raises:
-        UnwatchedError: There is such data.
-    """
+def _refuse_comparing(function: str, opened: Opened) -> None:
+    """Refuse code that compares `type(x)`, which tells data from plain values."""
     names = opened.read.compared
     for kind, part, _ in opened.graph:
         if kind in LEAVES and getattr(part, "__name__", "") in names:

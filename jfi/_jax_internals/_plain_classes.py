@@ -114,7 +114,7 @@ def _passing_for(own: Any, cls: Any, asker: Any) -> type:
         "__getattr__": missing,
     }
     hidden = [n for n in _OF_ARRAYS if hasattr(own, n) and not hasattr(cls, n)]
-    namespace |= {name: _hidden(own, name, asker) for name in hidden}
+    namespace |= {name: _hidden(name, asker) for name in hidden}
     if issubclass(cls, np.ndarray):
         writing = {name: _in_place(f, asker) for name, f in _IN_PLACE.items()}
         namespace |= writing | {"sort": _sorting(own, asker)}
@@ -128,7 +128,7 @@ def _asking() -> FrameType:
     return here.f_back.f_back  # type: ignore[no-any-return]
 
 
-def _hidden(own: Any, name: str, asker: Asker) -> property:
+def _hidden(name: str, asker: Asker) -> property:
     """An attribute that `hasattr` and `getattr` don't find."""
 
     def get(self: Any) -> Any:
@@ -136,7 +136,7 @@ def _hidden(own: Any, name: str, asker: Asker) -> property:
         # `x.shape` itself would be an error in plain Python: it may stay what it is.
         if asker.asks(frame, self) and not _names_attribute(frame):
             raise AttributeError(name)
-        return getattr(super(own, self), name)
+        return getattr(super(type(self), self), name)
 
     return property(get)
 
