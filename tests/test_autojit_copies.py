@@ -357,7 +357,7 @@ def test_a_class_that_arrives_changed_while_a_method_is_traced_stays_changed():
     names = script("""
 class Model:
     n = 0
-    @jnp.autojit(warn_after=1000)
+    @jnp.autojit(warn_after=100)
     def step(self, x, k):
         for _ in range(20): x = jnp.sin(x)
         return x * k + self.n

@@ -13,7 +13,7 @@ from .._jit._executables import OtherArraysError
 from .._jit._per_function import options_key, weakly
 from .._random.traced import FoundDraws
 from .._values import Recent, function_label, function_name
-from ._effects import EffectsError, have_arrived, stamps
+from ._effects import EffectsError
 from ._graphs import Opened
 from ._history import History, running
 from ._keeping import Keeper, Kept, ProgramOrigin, RetakenError, keeper_of_all
@@ -182,14 +182,12 @@ class Calls:
         given = self._open(args, abstract=abstract)
         writes = self.options.uncompiled
         given = allowed(self.history.function, given, writes=writes)
-        before = stamps(given)
         known = self.programs.frozen(given.graph) | self._numbers.unchanged(given)
         frozen = known
         while True:
             opened = given.frozen(frozen) if frozen else given
             make = functools.partial(self._program, opened)
             program = self.programs.get(opened.graph, make)
-            is_new = not program.succeeded
             try:
                 out = act(program, opened.leaves)
                 break
@@ -210,8 +208,6 @@ class Calls:
                     raise
                 frozen |= frozenset(numbers)
         program.succeeded, self._suspected = True, frozenset()
-        if is_new and have_arrived(given, before):
-            self.programs.drop(opened.graph)  # it may have been traced with another one
         if frozen != known:
             self.programs.freeze(given.graph, frozen - known)
         return opened, program, out

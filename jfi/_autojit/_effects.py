@@ -12,7 +12,6 @@ call, so there such code runs uncompiled.
 """
 
 import collections
-import operator
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -24,13 +23,7 @@ from ._graphs import Graph, Opened
 from ._opening import look_at
 from ._reading import Read
 from ._watching import UnwatchedError, stale
-from .kinds._classes import (
-    STAMP,
-    class_data,
-    class_stamps,
-    has_come,
-    is_same_copy,
-)
+from .kinds._classes import STAMP, class_data, has_come, is_same_copy
 from .kinds._classify import CLASS, STATIC_ARRAY, VARIABLES
 from .kinds._variables import Namespace, Variables
 
@@ -115,21 +108,6 @@ def _is_plain(value: Any) -> bool:
         return all(map(_is_plain, value.values()))
     # Classes: the contents of a Counter come with its own, of a defaultdict with `int`.
     return value is None or isinstance(value, (int, float, complex, str, bytes, type))
-
-
-def stamps(opened: Opened) -> list[Any]:
-    """Other objects, once another copy of a class has arrived: see `class_stamps`."""
-    classes = [
-        x
-        for x, (kind, _, _) in zip(opened.objects, opened.graph, strict=True)
-        if kind is CLASS
-    ]
-    return [stamp for cls in classes for stamp in class_stamps(cls).values()]
-
-
-def have_arrived(opened: Opened, before: Sequence[Any]) -> bool:
-    """Whether copies of classes have arrived since their stamps were these."""
-    return not all(map(operator.is_, stamps(opened), before))
 
 
 def pass_on_effects(clones: Iterable[Any]) -> None:

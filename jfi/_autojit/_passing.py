@@ -6,7 +6,7 @@ call has them (`Opened.with_classes`), and the tracers answer as the values woul
 as the values would is noted.
 """
 
-import functools
+import sys
 import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -31,11 +31,11 @@ from .kinds._classify import SCALAR
 
 def classes_count(opened: Opened) -> bool:
     """Whether code may ask for the classes of what it gets: the user's, or equinox."""
-    types: set[Any] = {type(x) for x in opened.objects}
-    return opened.read.classes_count or any(map(_is_of_equinox, types))
+    if opened.read.classes_count or "equinox" not in sys.modules:
+        return opened.read.classes_count
+    return any(map(_is_of_equinox, {type(x) for x in opened.objects}))
 
 
-@functools.lru_cache(maxsize=4096)
 def _is_of_equinox(cls: type) -> bool:
     return any(_root(base.__module__) == "equinox" for base in cls.__mro__)
 

@@ -69,7 +69,6 @@ def is_array(x: object) -> TypeGuard[jax.Array | np.ndarray[Any, Any]]:
     return isinstance(x, jax.Array)
 
 
-@functools.lru_cache(maxsize=1000)
 def _computes_as_numpy(cls: type) -> bool:
     """Whether the arrays of a class compute as NumPy's own do.
 
@@ -93,11 +92,10 @@ def is_plain_int(x: object) -> TypeGuard[int]:
     return cls is int or cls is bool or _is_number_of_jax(cls, int)
 
 
-@functools.lru_cache(maxsize=1000)
 def _is_number_of_jax(cls: type, *kinds: type) -> bool:
     """Whether a class is what JAX makes of Python's numbers in such calls."""
-    named = issubclass(cls, enum.Enum)
-    return issubclass(cls, kinds) and _is_of_jax(cls) and not named
+    # Not remembered: that would keep the user's classes alive.
+    return issubclass(cls, kinds) and _is_of_jax(cls) and not issubclass(cls, enum.Enum)
 
 
 def _is_of_jax(cls: type) -> bool:

@@ -111,7 +111,7 @@ class ClassKind(Kind):
         return cls, type(cls), cls.__mro__, names, plain, own
 
     def contents(self, x: Any) -> Split:
-        data = {**class_data(x), **class_stamps(x)}
+        data = {**class_data(x), **_stamps(x)}
         return tuple(data), tuple(data.values())
 
     def restore(
@@ -211,7 +211,7 @@ def class_data(cls: type) -> dict[tuple[type, str], Any]:
 STAMP = "__module__"
 
 
-def class_stamps(cls: type) -> dict[tuple[type, str], Any]:
+def _stamps(cls: type) -> dict[tuple[type, str], Any]:
     """What shows that another thread got a copy of a class.
 
     The next task of a cluster is unpickled while this one runs: cloudpickle then gives
@@ -226,7 +226,7 @@ def class_stamps(cls: type) -> dict[tuple[type, str], Any]:
 def has_come(
     before: Mapping[Any, Any], cls: type, key: tuple[type, str], value: Any
 ) -> bool:
-    """Whether a changed attribute came with a copy of a class: see `class_stamps`.
+    """Whether a changed attribute came with another copy of a class: see `_stamps`.
 
     Args:
         before: The contents of a `ClassKind`, by base and name.
