@@ -121,7 +121,7 @@ class Read:
         self.imports: set[str] = set()
         self.asked: set[str] = set()
         self._users: set[types.CodeType] = set()
-        self.classes_count = False
+        self.classes_count: bool = False
         self.compared: set[str] = set()
         self._assumed: frozenset[tuple[Hashable, str]] = assumed.effects
         self.unused: frozenset[str] = assumed.unused
