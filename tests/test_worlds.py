@@ -162,8 +162,8 @@ def test_data_of_64_bits_are_rounded_once_to_the_dtype_asked_for():
     ],
 )
 def test_integers_that_32_bits_cannot_hold_are_refused(create):
-    refused = pytest.raises((ValueError, OverflowError), match="2147483648|can't hold")
-    with refused:  # an int of Python's is too large for NumPy, too: OverflowError
+    cut = r"2147483648|can't hold"
+    with pytest.raises((ValueError, OverflowError), match=cut):
         create(np.int64(2**40))
     with jnp.default_dtype("float64"), contextlib.suppress(IndexError):  # of gather
         assert create(np.int64(2**40)) is not None
