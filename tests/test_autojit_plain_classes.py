@@ -215,7 +215,7 @@ def test_inside_transformations_and_other_functions():
     assert fn.cache_info().traces == 1
 
 
-def test_libraries_see_tracers():
+def test_jax_computes_with_what_passes_for_a_number():
     fn = autojit(lambda x: (isinstance(x, float), jnp.sin(x) + jnp.where(x > 1, x, 0)))
     is_known, y = fn(2.0)
     assert is_known is True
@@ -233,6 +233,17 @@ def test_nothing_of_it_is_left_in_the_traced_values():
     assert was_array
     assert not isinstance(x, np.ndarray)
     assert isinstance(x, jax.core.Tracer)
+
+
+def test_an_interrupt_ends_the_call_and_starts_no_uncompiled_run():
+    def interrupted(x):
+        x += 1
+        raise KeyboardInterrupt
+
+    x = np.zeros(2)
+    with pytest.raises(KeyboardInterrupt):
+        autojit(interrupted)(x)
+    assert x.tolist() == [0, 0]
 
 
 # ------------------------------------------------------------ what can't be answered

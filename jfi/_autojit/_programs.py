@@ -28,7 +28,7 @@ from ._keeping import Kept, NumbersError, RetakenError
 from ._layout_table import WeakLayout
 from ._messages import change_refused
 from ._outcomes import take_apart
-from ._passing import passing_for_values
+from ._passing import Noted, passing_for_values
 from ._rebuilding import rebuild
 from ._varying import as_data, examples
 from ._watching import UntracedError, stale, written
@@ -151,12 +151,19 @@ class Program:
         built[:] = clones
         with passing_for_values(graph, leaves) as noted:
             try:
-                return self._run_body(clones, leaves)
-            finally:
-                if noted.written:
-                    self._refuse(written(self._function.names[0], noted.written[0]))
-                if noted.numbers:
-                    raise NumbersError(noted.numbers)
+                outcome = self._run_body(clones, leaves)
+            except Exception:  # it may come of what is noted; Ctrl-C does not
+                self._give_up_if(noted)
+                raise
+            self._give_up_if(noted)
+            return outcome
+
+    def _give_up_if(self, noted: Noted) -> None:
+        """End the trace of a body that did what traced values can't do."""
+        if noted.written:
+            self._refuse(written(self._function.names[0], noted.written[0]))
+        if noted.numbers:
+            raise NumbersError(noted.numbers)
 
     def _run_body(self, clones: list[Any], leaves: Sequence[Any]) -> Any:
         graph, names, read = self._opened.graph, self._function.names, self._opened.read
