@@ -129,14 +129,6 @@ if _typing.TYPE_CHECKING:
         AutoJIT as AutoJIT,
         autojit as autojit,
     )
-    from ._batching import (
-        auto_vmap as auto_vmap,
-        batched as batched,
-        shared as shared,
-        stack_trees as stack_trees,
-        unstack_tree as unstack_tree,
-        vmap_automatically as vmap_automatically,
-    )
     from ._derivatives import (
         ZERO as ZERO,
         apply_updates as apply_updates,
@@ -259,7 +251,15 @@ if _typing.TYPE_CHECKING:
         topk as topk,
         unsqueeze as unsqueeze,
     )
-    from ._trees import pytree as pytree
+    from ._transforms.batching import (
+        auto_vmap as auto_vmap,
+        batched as batched,
+        shared as shared,
+        stack_trees as stack_trees,
+        unstack_tree as unstack_tree,
+        vmap_automatically as vmap_automatically,
+    )
+    from ._values.trees import pytree as pytree
 else:
     from jax.numpy import __array_api_version__, __array_namespace_info__
 
@@ -291,8 +291,8 @@ else:
             "apply_updates": "_derivatives",
             "associative_scan": "_loops",
             "autojit": "_autojit",
-            "auto_vmap": "_batching",
-            "batched": "_batching",
+            "auto_vmap": "_transforms.batching",
+            "batched": "_transforms.batching",
             "cache_report": "_persistent",
             "checkpoint": "_loops",
             "cond": "_loops",
@@ -319,7 +319,7 @@ else:
             "override": "_dispatch._overriding",
             "persistent": "_persistent",
             "persistent_call": "_persistent",
-            "pytree": "_trees",
+            "pytree": "_values.trees",
             "random": "random",
             "register_function": "_dispatch._rules",
             "testing": "testing",
@@ -329,16 +329,16 @@ else:
             "save_state": "_state",
             "scan": "_loops",
             "scan_while": "_loops",
-            "shared": "_batching",
-            "stack_trees": "_batching",
+            "shared": "_transforms.batching",
+            "stack_trees": "_transforms.batching",
             "summary": "_inspect",
             "switch": "_loops",
             "Timing": "_inspect",
             "timeit": "_inspect",
-            "unstack_tree": "_batching",
+            "unstack_tree": "_transforms.batching",
             "value_and_grad": "_derivatives",
             "vjp": "_derivatives",
-            "vmap_automatically": "_batching",
+            "vmap_automatically": "_transforms.batching",
             "while_loop": "_loops",
             "zero_cotangent": "_derivatives",
             **_homes_of("", globals()),

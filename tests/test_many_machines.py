@@ -238,7 +238,7 @@ def test_another_call_compiles_nothing(client):
 
     def compiled():
         def counted():
-            from jfi._batching._parts import _known
+            from jfi._transforms.batching._parts import _known
 
             calls = [c for c in _known._table.values() if c._name == "count"]
             return sum(c._compiled.history.traces for c in calls)

@@ -10,8 +10,8 @@ import jax
 
 from .._errors import DerivativeError
 from .._random.traced import as_outside
-from .._trees import pytree_line
 from .._values import Rest, function_name, is_differentiable, partition
+from .._values.trees import pytree_line
 from ._leaves import all_differentiable, blank
 from ._matching import Target
 from ._messages import check_function, traced_as

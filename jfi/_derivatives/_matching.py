@@ -13,7 +13,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._errors import TangentError
-from .._trees import pytree_line
 from .._values import (
     Rest,
     has_dtype,
@@ -23,6 +22,7 @@ from .._values import (
     is_tracer,
     path_name,
 )
+from .._values.trees import pytree_line
 from ._messages import described, described_kind
 from ._zeros import is_zero
 

@@ -11,7 +11,6 @@ import jax
 
 from .._errors import DerivativeError
 from .._random.traced import as_outside
-from .._trees import pytree_line
 from .._values import (
     Rest,
     argument_names,
@@ -20,6 +19,7 @@ from .._values import (
     partition,
     path_name,
 )
+from .._values.trees import pytree_line
 from ._messages import as_float, check_function, described, traced_as
 
 

@@ -7,8 +7,8 @@ import numpy as np
 from jax.core import Tracer
 
 from .._errors import TangentError
-from .._trees import pytree_line
 from .._values import has_dtype, is_data, is_differentiable
+from .._values.trees import pytree_line
 from ._matching import given_by_leaf, leaf_name
 from ._messages import described
 from ._zeros import is_zero

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 from jax.tree_util import GetAttrKey
 
-from .._trees import (
+from .._values.trees import (
     Settings,
     divided,
     given_attributes,

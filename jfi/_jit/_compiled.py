@@ -45,7 +45,7 @@ from .._random.traced import (
     traced_sources,
     tracing,
 )
-from .._trees import add_advice
+from .._values.trees import add_advice
 
 
 class TracedBody:

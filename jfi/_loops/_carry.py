@@ -10,7 +10,6 @@ import jax
 
 from .._errors import LoopError
 from .._jax_internals import origin_of_output
-from .._trees import first_difference, pytree_line
 from .._values import (
     array_label,
     function_name,
@@ -20,6 +19,7 @@ from .._values import (
     shown_line,
     source_line,
 )
+from .._values.trees import first_difference, pytree_line
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ import jax.numpy as jnp
 from .._errors import JfiError, LoopError
 from .._jax_internals import origin_of_output
 from .._random.traced import Pretending, in_scope
-from .._trees import first_difference
 from .._values import function_name, path_name, shown_line
+from .._values.trees import first_difference
 from ._arguments import (
     check_batch_size,
     check_bounds,

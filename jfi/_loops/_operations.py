@@ -26,8 +26,8 @@ from .._random.traced._own_stream import (
     with_own_stream,
 )
 from .._random.traced._rows import RowDraws
-from .._trees import add_advice
 from .._values import function_name
+from .._values.trees import add_advice
 from . import _carrying
 from ._branches import branch_result
 from ._diagnosis import (

@@ -22,8 +22,8 @@ from .._advice import hiding_frames
 from .._jit import _function as _jit
 from .._random.traced._own_stream import Function
 from .._random.traced._rows import Randomness
-from .._trees import add_advice
 from .._values import refuse_no_function
+from .._values.trees import add_advice
 from . import _vmap
 from ._draws import warn_of_one_draw
 
@@ -76,7 +76,7 @@ def vmap(
     chunk_size: int | None = None,
 ) -> Function:
     if isinstance(in_axes, str):
-        from .._batching import vmap_of_axes  # which few scripts need
+        from .batching import vmap_of_axes  # which few scripts need
 
         given = {
             "axis_name": axis_name,

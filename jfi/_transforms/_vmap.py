@@ -12,8 +12,8 @@ from .._random.traced import Keys, trace_call
 from .._random.traced._own_stream import Function, varied, with_own_stream
 from .._random.traced._rows import Randomness, row_draws
 from .._shown import shown_as
-from .._trees import add_advice, axes_like, refuse_objects
 from .._values import refuse_no_function
+from .._values.trees import add_advice, axes_like, refuse_objects
 from ._draws import warn_of_one_draw
 
 
@@ -44,7 +44,7 @@ def vmap(
     draws = row_draws("vmap", randomness)
     in_chunks = None
     if chunk_size is not None:
-        from .._batching import vmap_in_chunks  # which few scripts need
+        from .batching import vmap_in_chunks  # which few scripts need
 
         in_chunks = vmap_in_chunks(
             fun,

@@ -5,8 +5,8 @@ something is, `_bytecode` which names code reads, `_uses` in which of them it do
 only count, `_naming` what messages call things; `_classes` says what classes define,
 `_captured` what functions hold, `_generators` by which random generators they draw,
 `_class_questions` whether they ask for classes. `_partition` takes trees apart,
-`_warnings` warns once, `_caches` keeps what was made. Every question has its one answer
-here; all other rooms ask it.
+`_warnings` warns once, `_caches` keeps what was made; `trees` are objects as trees of
+JAX. Every question has its one answer here; all other rooms ask it.
 """
 
 from ._bytecode import (

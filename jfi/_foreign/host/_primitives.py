@@ -90,8 +90,8 @@ def _stage(
     if isinstance(function, Redundant):
         arguments = tuple(function.of_fast(arguments))
         function = function.fast
-    in_place = platforms == ("cpu",) or function.form.on_gpu
-    outs: list[jax.Array] = staged(function, arguments, in_place=in_place)(*arguments)
+    on_cpu = platforms == ("cpu",)
+    outs: list[jax.Array] = staged(function, arguments, on_cpu=on_cpu)(*arguments)
     return outs
 
 

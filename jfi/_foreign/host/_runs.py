@@ -45,6 +45,7 @@ from ._forms import (
     handed_over,
 )
 from ._functions import HostFunction, results_of
+from ._pages import LARGE_BYTES, ask_for_large_pages
 
 
 def runs_now(arguments: Sequence[Any]) -> bool:
@@ -99,15 +100,15 @@ def to_jax(values: Sequence[Any], arguments: Sequence[Any]) -> list[jax.Array]:
 
 
 def staged(
-    function: HostFunction, specs: Sequence[Any], *, in_place: bool
+    function: HostFunction, specs: Sequence[Any], *, on_cpu: bool
 ) -> Callable[..., Any]:
     """A function of JAX arrays that makes XLA call a host function when it runs.
 
     Args:
         function: What to call.
         specs: Those of the arguments, or arrays.
-        in_place: Whether it sees the memory of the device where XLA runs. Otherwise
-            arrays come to the host and go back.
+        on_cpu: Whether XLA runs on the CPU. Otherwise a function whose form is not
+            `on_gpu` gets arrays that come to the host, and its results go back.
     """
     # The ways differ in one thing each, and are written out: they run in XLA's threads
     # at every call, where what is the same in all calls has been decided before. So the
@@ -124,6 +125,7 @@ def staged(
     )
 
     fills = _fills(function, declared)
+    large = [k for k, r in enumerate(declared) if on_cpu and r.nbytes >= LARGE_BYTES]
 
     def on_buffers(_: object, *buffers: Any) -> tuple[()]:
         try:
@@ -131,6 +133,8 @@ def staged(
             out = buffers[len(given) :]
             if copies:
                 views = list(map(form.copy, views))
+            for k in large:
+                ask_for_large_pages(np.asarray(out[k]))
             if fills:
                 function.run_into(list(map(np.asarray, out)), *views)
             else:
@@ -152,7 +156,7 @@ def staged(
         except BaseException as error:
             raise recorded(error) from error
 
-    if in_place:
+    if on_cpu or form.on_gpu:
         called: Callable[..., Any] = called_on_buffers(on_buffers, declared)
         if len(declared) == 1:
             return called

@@ -9,9 +9,9 @@ import numpy as np
 from jax.core import Tracer
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
-from .._arrays._devices import devices_named, names_of_devices
-from .._errors import BatchError
-from .._jax_internals import Device
+from ..._arrays._devices import devices_named, names_of_devices
+from ..._errors import BatchError
+from ..._jax_internals import Device
 
 
 class Spread(NamedTuple):

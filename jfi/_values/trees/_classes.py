@@ -8,8 +8,8 @@ from typing import Any, Generic, Protocol, TypeVar
 import jax
 from jax.tree_util import GetAttrKey
 
-from .._errors import TreeError
-from .._values import full_name
+from ..._errors import TreeError
+from .. import full_name
 from ._settings import (
     Settings,
     divided,

@@ -4,7 +4,7 @@ from typing import Any
 
 import jax
 
-from .._errors import BatchError
+from ..._errors import BatchError
 from ._settings import Settings
 
 

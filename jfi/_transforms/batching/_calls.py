@@ -6,12 +6,12 @@ from typing import Any
 
 import jax
 
-from .._autojit import GlobalWritesError, UnwatchedError, autojit
-from .._autojit._unasked import OPTIONS, Reasons, with_variables
-from .._errors import AutoJitError, BatchError, JfiError
-from .._jax_internals import at_top_level, is_staged
-from .._random.traced import FoundDraws, tracing
-from .._values import generators_read, one_draw
+from ..._autojit import GlobalWritesError, UnwatchedError, autojit
+from ..._autojit._unasked import OPTIONS, Reasons, with_variables
+from ..._errors import AutoJitError, BatchError, JfiError
+from ..._jax_internals import at_top_level, is_staged
+from ..._random.traced import FoundDraws, tracing
+from ..._values import generators_read, one_draw
 from ._devices import Spread
 from ._mapping import Args, Function, Kwargs
 

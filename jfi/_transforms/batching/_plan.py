@@ -4,9 +4,9 @@ import operator
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-from .._advice import array_form
-from .._errors import BatchError
-from .._random.traced._rows import RowDraws, row_draws
+from ..._advice import array_form
+from ..._errors import BatchError
+from ..._random.traced._rows import RowDraws, row_draws
 from ._devices import Spread, spread_over
 from ._marks import checked_axis
 

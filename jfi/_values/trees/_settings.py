@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from .._errors import TreeError
-from .._values import (
+from ..._errors import TreeError
+from .. import (
     KeyedValue,
     Rest,
     attributes_of,

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 import jax
 from jax.tree_util import GetAttrKey
 
-from .._errors import BatchError
+from ..._errors import BatchError
 
 
 T = TypeVar("T")

@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 
 import jax
 
-from .._arrays._surroundings import settings_here
-from .._errors import BatchError
-from .._random._streams import Root, current
-from .._random.traced._rows import RowDraws
-from .._values import references
+from ..._arrays._surroundings import settings_here
+from ..._errors import BatchError
+from ..._random._streams import Root, current
+from ..._random.traced._rows import RowDraws
+from ..._values import references
 from ._leaves import Arguments
 from ._marks import ordered_as
 from ._plan import Plan

@@ -4,8 +4,8 @@ import difflib
 import fnmatch
 from collections.abc import Sequence
 
-from .._errors import BatchError
-from .._values import listed
+from ..._errors import BatchError
+from ..._values import listed
 from ._leaves import Leaf
 from ._messages import not_an_array
 from ._plan import Plan

@@ -4,7 +4,7 @@ from typing import Any
 
 import jax
 
-from .._values import array_label, path_name
+from .. import array_label, path_name
 from ._settings import divided
 
 

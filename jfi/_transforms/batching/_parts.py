@@ -7,12 +7,12 @@ from typing import Any
 import jax
 import numpy as np
 
-from .._arrays._surroundings import with_settings
-from .._autojit import MAX_FUNCTIONS, calls_of_copies, code_of
-from .._autojit._unasked import refusing_callbacks
-from .._random._streams import Stream, using
-from .._random.traced._rows import RowDraws
-from .._values import Recent, is_key
+from ..._arrays._surroundings import with_settings
+from ..._autojit import MAX_FUNCTIONS, calls_of_copies, code_of
+from ..._autojit._unasked import refusing_callbacks
+from ..._random._streams import Stream, using
+from ..._random.traced._rows import RowDraws
+from ..._values import Recent, is_key
 from ._calls import BatchCalls
 from ._choosing import Choice
 from ._leaves import Arguments

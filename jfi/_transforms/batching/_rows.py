@@ -8,13 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._arrays._placement import passed_on
-from .._errors import BatchError
-from .._optional._progress import ProgressBar
-from .._random.traced import Keys
-from .._random.traced._own_stream import with_own_stream
-from .._random.traced._rows import RowDraws, in_chunks
-from .._values import NEEDS_VALUE, function_name
+from ..._arrays._placement import passed_on
+from ..._errors import BatchError
+from ..._optional._progress import ProgressBar
+from ..._random.traced import Keys
+from ..._random.traced._own_stream import with_own_stream
+from ..._random.traced._rows import RowDraws, in_chunks
+from ..._values import NEEDS_VALUE, function_name
 from ._choosing import Choice
 from ._leaves import Arguments
 from ._plan import Plan

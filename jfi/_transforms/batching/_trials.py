@@ -5,9 +5,9 @@ from typing import Any
 
 import jax
 
-from .._random._streams import current, using
-from .._random.traced import FoundDraws, functionalize, tracing
-from .._values import NEEDS_VALUE
+from ..._random._streams import current, using
+from ..._random.traced import FoundDraws, functionalize, tracing
+from ..._values import NEEDS_VALUE
 
 
 def failure_of(call: Callable[[], Any]) -> Exception | None:

@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._errors import BatchError
-from .._trees import pytree_line
-from .._values import is_array, is_array_data, number_key, path_name
+from ..._errors import BatchError
+from ..._values import is_array, is_array_data, number_key, path_name
+from ..._values.trees import pytree_line
 from ._marks import is_mark, ordered_as
 
 

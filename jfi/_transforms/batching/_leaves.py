@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import jax
 from jax.tree_util import keystr
 
-from .._errors import BatchError
-from .._values import argument_names, is_array, path_name
+from ..._errors import BatchError
+from ..._values import argument_names, is_array, path_name
 from ._marks import Mark, Path, marked_leaves, ordered_as, unmarked
 
 

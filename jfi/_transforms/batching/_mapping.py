@@ -5,8 +5,8 @@ from typing import Any, Protocol, TypeAlias
 
 import jax
 
-from .._autojit._unasked import refusing_callbacks
-from .._optional._progress import ProgressBar
+from ..._autojit._unasked import refusing_callbacks
+from ..._optional._progress import ProgressBar
 from ._choosing import Choice, choose
 from ._leaves import Arguments
 from ._plan import Plan

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from .._advice import hide_frames
-from .._errors import AmbiguousBatchError, BatchError
-from .._values import NEEDS_VALUE
+from ..._advice import hide_frames
+from ..._errors import AmbiguousBatchError, BatchError
+from ..._values import NEEDS_VALUE
 from . import _messages as messages
 from ._leaves import Leaf
 from ._naming import places, said_axes

@@ -5,11 +5,11 @@ import threading
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, ParamSpec, TypedDict, TypeVar, Unpack, cast, overload
 
-from .._advice import hide_frames, hiding_frames
-from .._errors import BatchError
-from .._random.traced._rows import Randomness
-from .._shown import shown_as
-from .._values import function_name, refuse_no_function
+from ..._advice import hide_frames, hiding_frames
+from ..._errors import BatchError
+from ..._random.traced._rows import Randomness
+from ..._shown import shown_as
+from ..._values import function_name, refuse_no_function
 from ._calls import BatchCalls
 from ._cluster import Cluster
 from ._defaults import with_defaults

@@ -7,8 +7,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from .._errors import BatchError
-from .._trees import axes_like
+from ..._errors import BatchError
+from ..._values.trees import axes_like
 from ._choosing import Choice
 from ._leaves import Arguments
 from ._plan import make_plan

@@ -8,7 +8,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from .._values import is_fixed
+from ..._values import is_fixed
 
 
 def with_defaults(

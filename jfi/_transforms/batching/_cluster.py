@@ -8,10 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._errors import BatchError
-from .._jax_internals import at_top_level
-from .._optional._packages import require
-from .._optional._progress import ProgressBar
+from ..._errors import BatchError
+from ..._jax_internals import at_top_level
+from ..._optional._packages import require
+from ..._optional._progress import ProgressBar
 from ._parts import as_received, as_sent, compute
 from ._sent import Sent
 

@@ -8,8 +8,8 @@ from typing import Any
 import jax
 from jax.tree_util import keystr
 
-from .._errors import BatchError
-from .._values import is_library, is_tracer
+from ..._errors import BatchError
+from ..._values import is_library, is_tracer
 from ._marks import ordered_as, outline
 from ._messages import unstackable
 
