@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -41,22 +41,18 @@ class Result:
 
 
 class Form:
-    """How arrays cross the border: a subclass for each library.
+    """How arrays cross the border: a subclass for each library."""
 
-    Attributes:
-        on_gpu: Whether `view` and `write` take buffers of a GPU, too. Otherwise calls
-            there travel through the memory of the host.
-    """
+    def viewer(self, dtype: np.dtype[Any]) -> Callable[[NDArray[Any]], Any]:
+        """What makes an array of the library in the memory of one of NumPy of a dtype.
 
-    on_gpu = False
-
-    def view(self, array: Any, spec: Any) -> Any:
-        """An array of the library in the memory of a JAX array, or of a buffer.
-
-        A buffer is what `jax.experimental.buffer_callback` hands over: it has
-        `__array__` on the CPU, and `__dlpack__`. Its memory is valid during the call.
+        That is JAX's own memory, or XLA's, which is valid during the call only.
         """
         raise NotImplementedError
+
+    def views(self, arrays: Sequence[jax.Array]) -> list[Any]:
+        """Arrays of the library in the memory of JAX's."""
+        return [self.viewer(array.dtype)(np.asarray(array)) for array in arrays]
 
     def copy(self, view: Any) -> Any:
         """A copy of such an array, into which a function may write."""
@@ -65,11 +61,11 @@ class Form:
     def write(
         self,
         values: Sequence[Any],
-        buffers: Sequence[Any],
+        out: Sequence[NDArray[Any]],
         results: Sequence[Result],
         name: str,
     ) -> None:
-        """Copy results into buffers of XLA.
+        """Copy results into the memory of XLA.
 
         Raises:
             CallbackError: They are not as declared: see `mismatch`.
@@ -90,11 +86,9 @@ class Form:
 class NumpyForm(Form):
     """NumPy arrays: read-only views of JAX's memory."""
 
-    def view(self, array: Any, spec: Any) -> NDArray[Any]:
-        """See `Form.view`."""
-        view = np.asarray(array)
-        view.flags.writeable = False
-        return view
+    def viewer(self, dtype: np.dtype[Any]) -> Callable[[NDArray[Any]], NDArray[Any]]:
+        """See `Form.viewer`."""
+        return _read_only
 
     def copy(self, view: NDArray[Any]) -> NDArray[Any]:
         """See `Form.copy`."""
@@ -103,14 +97,14 @@ class NumpyForm(Form):
     def write(
         self,
         values: Sequence[Any],
-        buffers: Sequence[Any],
+        out: Sequence[NDArray[Any]],
         results: Sequence[Result],
         name: str,
     ) -> None:
         """See `Form.write`."""
         arrays = checked(values, results, name)
-        for array, buffer in zip(arrays, buffers, strict=True):
-            np.asarray(buffer)[...] = array
+        for array, memory in zip(arrays, out, strict=True):
+            memory[...] = array
 
     def to_jax(
         self, values: Sequence[Any], results: Sequence[Result], device: Any, name: str
@@ -119,6 +113,11 @@ class NumpyForm(Form):
         arrays = checked(values, results, name)
         pairs = zip(arrays, results, strict=True)
         return [from_numpy(array, result.dtype, device) for array, result in pairs]
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    array.setflags(write=False)
+    return array
 
 
 NUMPY = NumpyForm()

@@ -38,7 +38,6 @@ from ._forms import (
     NUMPY,
     SHARED_BYTES,
     Result,
-    Spec,
     aligned,
     checked,
     from_numpy,
@@ -60,7 +59,7 @@ def run_now(function: HostFunction, arguments: Sequence[Any]) -> list[jax.Array]
     arrays = [a if isinstance(a, jax.Array) else jnp.asarray(a) for a in arguments]
     specs = results_of(function, arrays)
     form = function.form
-    views = [form.view(array, array) for array in arrays]
+    views = form.views(arrays)
     if function.may_write:
         views = [form.copy(view) for view in views]
     device = device_of(arrays)
@@ -107,14 +106,14 @@ def staged(
     Args:
         function: What to call.
         specs: Those of the arguments, or arrays.
-        on_cpu: Whether XLA runs on the CPU. Otherwise a function whose form is not
-            `on_gpu` gets arrays that come to the host, and its results go back.
+        on_cpu: Whether XLA runs on the CPU, so that the function sees its memory.
+            Otherwise arrays come to the host and go back.
     """
     # The ways differ in one thing each, and are written out: they run in XLA's threads
     # at every call, where what is the same in all calls has been decided before. So the
     # branches on `copies`, `fills` and `form` stand twice, and cost a test of a local.
     note_host_call()
-    given = [Spec(tuple(s.shape), s.dtype) for s in specs]
+    viewers = [function.form.viewer(spec.dtype) for spec in specs]
     declared = results_of(function, specs)
     # Looked up now: in XLA's threads this thread's 64-bit setting is not in force.
     run, form, name, copies = (
@@ -125,18 +124,19 @@ def staged(
     )
 
     fills = _fills(function, declared)
-    large = [k for k, r in enumerate(declared) if on_cpu and r.nbytes >= LARGE_BYTES]
+    large = [k for k, r in enumerate(declared) if r.nbytes >= LARGE_BYTES]
 
     def on_buffers(_: object, *buffers: Any) -> tuple[()]:
         try:
-            views = list(map(form.view, buffers, given))  # as many as there are specs
-            out = buffers[len(given) :]
+            arrays = [buffer.__array__() for buffer in buffers]
+            views = [view(array) for view, array in zip(viewers, arrays)]  # noqa: B905
+            out = arrays[len(viewers) :]
             if copies:
                 views = list(map(form.copy, views))
             for k in large:
-                ask_for_large_pages(np.asarray(out[k]))
+                ask_for_large_pages(out[k])
             if fills:
-                function.run_into(list(map(np.asarray, out)), *views)
+                function.run_into(out, *views)
             else:
                 form.write(run(*views), out, declared, name)
         except BaseException as error:
@@ -146,7 +146,8 @@ def staged(
 
     def on_host(*arrays: Any) -> Any:
         try:
-            views = list(map(form.view, arrays, given))
+            pairs = zip(viewers, map(np.asarray, arrays), strict=True)
+            views = [view(array) for view, array in pairs]
             if copies:
                 views = list(map(form.copy, views))
             values = run(*views)
@@ -156,7 +157,7 @@ def staged(
         except BaseException as error:
             raise recorded(error) from error
 
-    if on_cpu or form.on_gpu:
+    if on_cpu:
         called: Callable[..., Any] = called_on_buffers(on_buffers, declared)
         if len(declared) == 1:
             return called

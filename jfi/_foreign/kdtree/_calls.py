@@ -6,6 +6,7 @@ distances are then functions of these, in JAX. So a search without derivatives
 costs what SciPy needs, and the offsets are those of float64 also where JAX has none.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -16,11 +17,11 @@ from jax.core import Tracer
 from numpy.typing import NDArray
 
 from ..._jax_internals import at_top_level, with_rules
-from ..host import host_call
+from ..host import Broadcast, HostFunction, Spec, call_host, host_call
 from ._checks import TreeSettings
 from ._distances import moved
 from ._host_trees import HostTree, find
-from ._searches import cast
+from ._searches import cast, put
 
 
 Arrays = Sequence[Any]
@@ -79,7 +80,7 @@ def host_search(
     def run(*arrays: Any) -> list[jax.Array]:
         cores = [np.ndim(array) for array in arrays]
 
-        def on_host(*values: NDArray[Any]) -> Sequence[NDArray[Any]]:
+        def on_host(*values: NDArray[Any]) -> Sequence[Any]:
             own, others = values[: ends[-1]], values[ends[-1] :]
             leading = [
                 value.shape[: value.ndim - core]
@@ -91,18 +92,50 @@ def host_search(
                     tree.find(own[ends[i] : ends[i + 1]])
                     for i, tree in enumerate(trees)
                 ]
-                return _typed(search(*found, *others), specs)
+                return search(*found, *others)
             return _by_rows(on_host, batch, values, cores, specs)
 
-        def with_trees_in_hand(*values: NDArray[Any]) -> Sequence[NDArray[Any]]:
-            return _typed(search(*hosts, *values), specs)
-
-        call = on_host if ends[-1] else with_trees_in_hand
-        return host_call(
-            call, specs, *arrays, name=name, vectorized=True, may_write=False
-        )
+        in_hand = functools.partial(search, *hosts)
+        called = _Search(name, on_host if ends[-1] else in_hand, specs)
+        return call_host(called, *arrays)
 
     return run
+
+
+class _Search(HostFunction):
+    """A search that finds numbers in SciPy's dtypes, and returns them in JAX's.
+
+    Args:
+        name: What the user calls it.
+        search: Takes arrays, perhaps with leading batch dimensions; returns arrays or
+            numbers of Python.
+        specs: Shapes and dtypes of the results.
+    """
+
+    writes_out = True  # one step less than arrays that are checked and copied
+
+    def __init__(
+        self,
+        name: str,
+        search: Callable[..., Sequence[Any]],
+        specs: Sequence[jax.ShapeDtypeStruct],
+    ) -> None:
+        super().__init__(name)
+        self._search, self._specs = search, specs
+
+    def results(self, *specs: Spec) -> Sequence[Spec]:
+        return self._specs
+
+    def run(self, *arguments: NDArray[Any]) -> list[NDArray[Any]]:
+        found = zip(self._search(*arguments), self._specs, strict=True)
+        return [cast(value, spec.dtype) for value, spec in found]
+
+    def run_into(self, out: Sequence[NDArray[Any]], *arguments: NDArray[Any]) -> None:
+        for value, array in zip(self._search(*arguments), out, strict=True):
+            put(value, array)
+
+    def batched(self, is_batched: tuple[bool, ...]) -> HostFunction:
+        return Broadcast(self, is_batched)
 
 
 def _by_rows(
@@ -131,14 +164,8 @@ def _by_rows(
             for value, sizes in zip(values, leading, strict=True)
         ]
         for result, found in zip(results, run(*one), strict=True):
-            result[place] = found
+            put(found, result[place])
     return results
-
-
-def _typed(
-    found: Sequence[NDArray[Any]], specs: Sequence[jax.ShapeDtypeStruct]
-) -> list[NDArray[Any]]:
-    return [cast(value, spec.dtype) for value, spec in zip(found, specs, strict=True)]
 
 
 def with_derivatives(

@@ -229,12 +229,20 @@ def cast(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     array = np.asarray(values)
     if array.dtype == dtype:
         return array
+    out = np.empty(array.shape, dtype)
+    put(values, out)
+    return out
+
+
+def put(values: Any, out: NDArray[Any]) -> None:
+    """Write values into an array, in its dtype; infinite where they are beyond it."""
     # Most often it is one number; to enter `errstate` takes a twentieth of a query.
-    is_small = array.ndim == 0 and dtype.itemsize >= 4 and abs(values) < SURELY_FINITE
-    if is_small or dtype.kind in "biu":
-        return array.astype(dtype)
+    is_small = type(values) is float and values < SURELY_FINITE
+    if is_small or out.dtype.kind in "biu" or out.dtype == np.float64:
+        out[...] = values
+        return
     with np.errstate(over="ignore"):
-        return array.astype(dtype)
+        out[...] = values
 
 
 def norms(offsets: NDArray[Any], order: float, missing: NDArray[Any]) -> NDArray[Any]:

@@ -30,10 +30,9 @@ if TYPE_CHECKING:
 class TorchForm(Form):
     """Tensors of the CPU. JAX's int32 crosses as int64, PyTorch's index type."""
 
-    def view(self, array: Any, spec: Any) -> "torch.Tensor":
-        """See `Form.view`."""
-        tensor = _in_memory_of(np.asarray(array))
-        return tensor.long() if spec.dtype == _INT32 else tensor
+    def viewer(self, dtype: np.dtype[Any]) -> "Callable[[NDArray[Any]], torch.Tensor]":
+        """See `Form.viewer`."""
+        return _viewer(dtype)
 
     def copy(self, view: "torch.Tensor") -> "torch.Tensor":
         """See `Form.copy`."""
@@ -42,15 +41,15 @@ class TorchForm(Form):
     def write(
         self,
         values: Sequence[Any],
-        buffers: Sequence[Any],
+        out: Sequence[NDArray[Any]],
         results: Sequence[Result],
         name: str,
     ) -> None:
         """See `Form.write`."""
         check(values, results, name)
-        for value, buffer in zip(values, buffers, strict=True):
-            if value.numel():  # an empty buffer has no memory
-                _in_memory_of(np.asarray(buffer)).copy_(value)
+        for value, memory in zip(values, out, strict=True):
+            if value.numel():  # an empty array has no memory
+                _in_memory_of(memory).copy_(value)
 
     def to_jax(
         self, values: Sequence[Any], results: Sequence[Result], device: Any, name: str
@@ -58,6 +57,14 @@ class TorchForm(Form):
         """See `Form.to_jax`."""
         check(values, results, name)
         return to_jax(list(values), results, device)
+
+
+@functools.cache
+def _viewer(dtype: np.dtype[Any]) -> "Callable[[NDArray[Any]], torch.Tensor]":
+    if dtype.kind == "V":
+        return _in_memory_of
+    from_numpy = _from_numpy()
+    return (lambda x: from_numpy(x).long()) if dtype == _INT32 else from_numpy
 
 
 TORCH = TorchForm()
@@ -188,8 +195,9 @@ def check(values: Sequence[Any], specs: Sequence[Result], name: str) -> None:
     """
     fits = len(values) == len(specs)
     for value, spec in zip(values, specs, strict=False):
+        if value.dtype is _same_dtype(spec.dtype) and value.shape == spec.shape:
+            continue  # most often
         dtype = numpy_dtype(value.dtype, name)
-        # One after the other, as this is on the way of every small call.
         if value.shape != spec.shape or dtype not in (spec.dtype, spec.declared):
             fits = False
         elif dtype != spec.dtype and dtype.kind in "iu":

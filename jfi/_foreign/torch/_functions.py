@@ -237,23 +237,26 @@ class BatchedTensorFunction(TensorFunction):
         found = self._base.results(*rows)
         return [Spec((size, *spec.shape), spec.dtype) for spec in found]
 
-    def inner(self, *tensors: torch.Tensor) -> Tensors:
+    @functools.cached_property
+    def _batched(self) -> Callable[..., Any]:
+        """The function of a batch; of one tensor instead of a tuple of one.
+
+        PyTorch's walks through trees are slow, and so is `torch.vmap` itself.
+        """
         import torch
 
+        inner = self._base.inner
+        rows = inner if len(self.inexact) > 1 else lambda *row: inner(*row)[0]
+        batched: Callable[..., Any] = torch.vmap(
+            rows, in_dims=self._axes, randomness=self._randomness
+        )
+        return batched
+
+    def inner(self, *tensors: torch.Tensor) -> Tensors:
         if self._randomness == "loop":
             return self._looped(self._base.inner, tensors)
-        if len(self.inexact) > 1:
-            batched: Callable[..., Tensors] = torch.vmap(
-                self._base.inner, in_dims=self._axes, randomness=self._randomness
-            )
-            return batched(*tensors)
-        # One tensor instead of a tuple of one: PyTorch's walks through trees are slow.
-        single: Callable[..., torch.Tensor] = torch.vmap(
-            lambda *row: self._base.inner(*row)[0],
-            in_dims=self._axes,
-            randomness=self._randomness,
-        )
-        return (single(*tensors),)
+        found: Any = self._batched(*tensors)
+        return found if len(self.inexact) > 1 else (found,)
 
     def outer(self, *tensors: torch.Tensor) -> Tensors:
         if self._tries_func:

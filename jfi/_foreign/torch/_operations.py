@@ -167,13 +167,18 @@ class TorchOperation(TensorFunction):
 def _with_graphs(
     run: Callable[..., Result], tensors: Sequence["torch.Tensor"]
 ) -> Result:
-    import torch
-
-    if torch.is_grad_enabled():  # as it is in XLA's threads
+    if _makes_graphs()():  # as it does in XLA's threads
         return run(*tensors)
     with recording():
         # Those from inference mode, if the caller is in it, have no graph.
         return run(*(t.clone() if t.is_inference() else t for t in tensors))
+
+
+@functools.cache
+def _makes_graphs() -> Callable[[], bool]:
+    import torch
+
+    return torch.is_grad_enabled
 
 
 def _random_state() -> bytes:

@@ -19,9 +19,15 @@ LEAF: Any = jax.tree.structure(0)
 
 def is_plain(result: Any) -> bool:
     """Whether a result is one tensor of the usual kind, and needs no other look."""
+    usual, layout = _usual_tensor()
+    return type(result) is usual and result.layout is layout
+
+
+@functools.cache  # `import` on the way of every small call takes a microsecond
+def _usual_tensor() -> "tuple[type, torch.layout]":
     import torch
 
-    return type(result) is torch.Tensor and result.layout is torch.strided
+    return torch.Tensor, torch.strided
 
 
 def flat_result(result: Any) -> tuple[list[Any], Any]:

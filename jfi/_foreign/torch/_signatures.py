@@ -103,7 +103,7 @@ class Signature:
 
     def _first_call(self, arrays: Sequence[jax.Array]) -> Any:
         """A call that is watched, to learn what the function does."""
-        tensors = [TORCH.view(array, array).clone() for array in arrays]
+        tensors = [tensor.clone() for tensor in TORCH.views(arrays)]
         with unchanged():
             result, watch = watched(self._function, tensors, self._name)
         findings = findings_of(result, watch, self._name, proven=True)
@@ -114,7 +114,7 @@ class Signature:
 
     def _run_now(self, operation: TorchOperation, arrays: Sequence[jax.Array]) -> Any:
         given = [*self._key(operation), *arrays]
-        tensors = [TORCH.view(array, array) for array in given]
+        tensors = TORCH.views(given)
         copied = operation is self._seen
         if copied:
             tensors = [tensor.clone() for tensor in tensors]
