@@ -159,7 +159,7 @@ def _asked(question: Question) -> Search:
     if question.ball:
         places = len(question.ranks)
         return functools.partial(searches.within, places=places, **common)
-    ranks: Any = list(question.ranks) if question.has_axis else 1
+    ranks: Any = np.array(question.ranks, np.intp) if question.has_axis else 1
     return functools.partial(searches.nearest, ranks=ranks, **common)
 
 

@@ -3,7 +3,6 @@
 Arrays may have leading batch dimensions, of size 1 where rows share them.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from ._host_trees import HostTree
 
 Arrays = list[NDArray[Any]]
 SURELY_FINITE = 3e38  # numbers up to this are finite in float32
+SOME = 16
 
 
 def nearest(
@@ -23,7 +23,7 @@ def nearest(
     points: NDArray[Any],
     bound: NDArray[Any] | float,
     *,
-    ranks: int | Sequence[int],
+    ranks: int | NDArray[np.intp],
     eps: float,
     order: float,
     workers: int,
@@ -236,13 +236,21 @@ def cast(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
 
 def put(values: Any, out: NDArray[Any]) -> None:
     """Write values into an array, in its dtype; infinite where they are beyond it."""
-    # Most often it is one number; to enter `errstate` takes a twentieth of a query.
-    is_small = type(values) is float and values < SURELY_FINITE
-    if is_small or out.dtype.kind in "biu" or out.dtype == np.float64:
+    if out.dtype.kind in "biu" or _surely_finite(values):
         out[...] = values
         return
     with np.errstate(over="ignore"):
         out[...] = values
+
+
+def _surely_finite(distances: NDArray[Any] | float) -> bool:
+    """Whether some distances are finite in float32; to know it of many takes longer.
+
+    To enter `errstate` takes a twentieth of a query.
+    """
+    if isinstance(distances, float):
+        return distances < SURELY_FINITE
+    return distances.size <= SOME and max(distances.flat, default=0.0) < SURELY_FINITE
 
 
 def norms(offsets: NDArray[Any], order: float, missing: NDArray[Any]) -> NDArray[Any]:

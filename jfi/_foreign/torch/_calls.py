@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from ..._advice import hide_frames
-from ..._values import Rest, partition
+from ..._values import Rest, partition, references
 from ..host import NUMBERS, Spec, constant_of, is_setting
 from ._signatures import Signature
 from ._tensors import becomes_tensor, to_array
@@ -45,10 +45,11 @@ class TorchFunction:
         self._on_written = on_written
         self._is_torchs = _is_torchs(function)
         of_class = type(function).__name__
+        reads_nothing = self._is_torchs or _reads_only_torch(function)
         self._name = name or f"{getattr(function, '__name__', of_class)}()"
         self._cached_signature = functools.lru_cache(maxsize=256)(
             lambda constant, specs: self._signature(
-                constant.value, specs, is_torchs=self._is_torchs
+                constant.value, specs, reads_nothing=reads_nothing
             )
         )
 
@@ -86,7 +87,7 @@ class TorchFunction:
         arrays = [to_array(leaf, self._name) for leaf in leaves]
         specs = tuple([Spec(array.shape, array.dtype) for array in arrays])
         if not all(map(_is_setting, rest.others)):
-            return self._signature(rest, specs, is_torchs=False)(arrays)
+            return self._signature(rest, specs, reads_nothing=False)(arrays)
         return self._cached_signature(constant_of(rest), specs)(arrays)
 
     def _runs_only_torch(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -103,7 +104,7 @@ class TorchFunction:
         return f"from_torch({self._function!r})"
 
     def _signature(
-        self, rest: Rest, specs: Sequence[Spec], *, is_torchs: bool
+        self, rest: Rest, specs: Sequence[Spec], *, reads_nothing: bool
     ) -> Signature:
         tensors_alone = jax.tree.structure((rest.is_taken, {}))
 
@@ -121,7 +122,7 @@ class TorchFunction:
         on_trial = None if make is None else lambda: of_tensors(make())
         function = of_tensors(self._function)
         given = (self._name, function, specs, on_trial, self._on_written)
-        return Signature(*given, is_torchs=is_torchs)
+        return Signature(*given, reads_nothing=reads_nothing)
 
 
 _PASSED_ON = (
@@ -143,6 +144,31 @@ def _is_torchs(function: object) -> bool:
     else:
         return False
     return module.partition(".")[0] == "torch"
+
+
+def _reads_only_torch(function: object) -> bool:
+    """Whether all that code of the user's reads outside are PyTorch's functions.
+
+    `lambda x: torch.sin(x).sum()` does the same in each call; a function that reads
+    another variable may draw later, or write.
+    """
+    if not isinstance(function, types.FunctionType) or function.__closure__:
+        return False
+    read = references(function.__code__)
+    if read.imports or read.written or function.__kwdefaults__:
+        return False
+    defaults = function.__defaults__ or ()
+    return all(map(is_setting, defaults)) and all(
+        _is_torchs(_found(function.__globals__, chain)) for chain in read.chains
+    )
+
+
+def _found(names: dict[str, Any], chain: tuple[str, ...]) -> object:
+    """What a chain of names stands for, `("torch", "sin")`; None if it is not there."""
+    first, *rest = chain
+    return functools.reduce(
+        lambda x, name: getattr(x, name, None), rest, names.get(first)
+    )
 
 
 def _is_setting(argument: object) -> bool:

@@ -37,7 +37,7 @@ class TorchOperation(TensorFunction):
         function: Takes tensors, returns any tree of them.
         findings: What is known of it.
         n: How many tensors it takes.
-        is_torchs: All of it is PyTorch's code, which reads no variables.
+        reads_nothing: It reads no variables but its arguments.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class TorchOperation(TensorFunction):
         findings: Findings,
         n: int,
         *,
-        is_torchs: bool = False,
+        reads_nothing: bool = False,
     ) -> None:
         inexact = tuple(jnp.issubdtype(r.dtype, jnp.inexact) for r in findings.results)
         super().__init__(name, inexact, stops_gradients=findings.stops_gradients)
@@ -55,7 +55,7 @@ class TorchOperation(TensorFunction):
         self._results = findings.results
         self.draws, self.tree = findings.draws, findings.tree
         self.proven = findings.proven
-        self._can_differ = not (self.proven and is_torchs)
+        self._can_differ = not (self.proven and reads_nothing)
         # A function that is not proven is given copies of all, whatever it does.
         self._copied = findings.written if self.proven else range(n)
 

@@ -24,7 +24,7 @@ def is_plain(result: Any) -> bool:
 
 
 @functools.cache  # `import` on the way of every small call takes a microsecond
-def _usual_tensor() -> "tuple[type, torch.layout]":
+def _usual_tensor() -> tuple[Any, Any]:
     import torch
 
     return torch.Tensor, torch.strided

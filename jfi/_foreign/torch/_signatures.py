@@ -28,7 +28,7 @@ class Signature:
         on_trial: Makes a copy of the function to run without values and throw away.
             None: there is only the one function.
         on_written: Is told the positions of the arrays that it writes into.
-        is_torchs: All of it is PyTorch's code, which reads no variables.
+        reads_nothing: It reads no variables but its arguments.
     """
 
     def __init__(
@@ -39,9 +39,9 @@ class Signature:
         on_trial: Callable[[], Callable[..., Any]] | None = None,
         on_written: Callable[[Collection[int]], None] | None = None,
         *,
-        is_torchs: bool = False,
+        reads_nothing: bool = False,
     ) -> None:
-        self._is_torchs = is_torchs
+        self._reads_nothing = reads_nothing
         self._name, self._function, self._specs = name, function, tuple(specs)
         self._on_trial, self._on_written = on_trial, on_written
         self._seen: TorchOperation | None = None  # what an eager call has shown
@@ -69,9 +69,9 @@ class Signature:
     def _operation(self, findings: Findings) -> TorchOperation:
         if self._on_written is not None:
             self._on_written(findings.written)
-        n, is_torchs = len(self._specs), self._is_torchs
+        n, reads_nothing = len(self._specs), self._reads_nothing
         return TorchOperation(
-            self._name, self._function, findings, n, is_torchs=is_torchs
+            self._name, self._function, findings, n, reads_nothing=reads_nothing
         )
 
     def _key(self, operation: TorchOperation) -> list[jax.Array]:
