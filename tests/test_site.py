@@ -1,7 +1,8 @@
 """The site as readers have it: built strictly, looked at in a browser if one is here.
 
 It is served below /jfi/, as a page of a project is. JFI_SITE names a site that is built
-already; without it this file builds one, which takes six seconds.
+already; without it this file builds one. `pytest -m programs` runs it: most users don't
+build the site.
 """
 
 import functools
@@ -18,6 +19,8 @@ from urllib.parse import unquote, urljoin, urlsplit
 import pytest
 from browsing import CHROMIUM, Browser
 
+
+pytestmark = pytest.mark.programs
 
 ROOT = Path(__file__).parents[1]
 BASE = "/jfi/"

@@ -86,17 +86,17 @@ def keep(title: str, lines: Sequence[Line]) -> None:
             file.write(json.dumps(table) + "\n")
 
 
-def line_of(case: Case, found: dict[str, float]) -> Line:
-    """What is published of a case."""
-    others = {name: found[name] for name in case.others if name in found}
-    return Line(case.name, found["jfi"], case.limit, others)
-
-
 def limit_of(case: Case, found: dict[str, float]) -> float | None:
     """The largest ratio allowed on this machine."""
     if case.limit is None or BY_HAND not in found:
         return case.limit
     return max(case.limit, OF_HAND * found[BY_HAND])
+
+
+def line_of(case: Case, found: dict[str, float]) -> Line:
+    """What is published of a case."""
+    others = {name: found[name] for name in case.others if name in found}
+    return Line(case.name, found["jfi"], limit_of(case, found), others)
 
 
 def report(title: str, results: list[tuple[Case, dict[str, float]]]) -> None:
