@@ -41,10 +41,10 @@ def _by_buckets(knots: jax.Array, points: jax.Array) -> jax.Array:
     """How many knots are not greater than each point.
 
     The range of the knots is cut into buckets of one width, of which each knows its
-    knots. Where none has more than a few, as of knots that are somewhat regular, these
-    are compared one after the other, in one pass; else a binary search in one bucket
-    is left. Rounding does no harm: the bucket of a number is computed in one way for
-    knots and points, and never falls as the number grows.
+    knots. Where none has more than a few, as of knots that are somewhat regular, all of
+    it is one pass; else a search in one bucket is left. Rounding does no harm: the
+    bucket of a number is computed in one way for knots and points, and never falls as
+    the number grows.
     """
     count = 4 * knots.shape[0]
     low, width = knots[0], knots[-1] - knots[0]
@@ -57,12 +57,13 @@ def _by_buckets(knots: jax.Array, points: jax.Array) -> jax.Array:
     ends = jnp.searchsorted(bucket(knots), jnp.arange(count + 1, dtype=jnp.int32))
     ends = ends.astype(jnp.int32)
 
-    def one_after_the_other() -> jax.Array:
-        first = ends[bucket(points)]
-        # Behind the last knot there is none; a knot of the next bucket is greater.
+    def among_few() -> jax.Array:
+        # Behind the last knot there is none; those of the next buckets are greater.
+        # (A binary search, or a gather of rows, is slower where knots are batched.)
         followed = jnp.pad(knots, (0, _FEW), constant_values=jnp.nan)
-        smaller = (followed[first + k] <= points for k in range(_FEW))
-        return sum((is_it.astype(jnp.int32) for is_it in smaller), start=first)
+        first = ends[bucket(points)]
+        passed = (followed[first + k] <= points for k in range(_FEW))
+        return sum((is_it.astype(jnp.int32) for is_it in passed), start=first)
 
     def binary() -> jax.Array:
         of_points = bucket(points)
@@ -79,12 +80,17 @@ def _by_buckets(knots: jax.Array, points: jax.Array) -> jax.Array:
         bounds = ends[of_points], ends[of_points + 1]
         return jax.lax.while_loop(lambda b: jnp.any(b[0] < b[1]), step, bounds)[0]
 
-    most = jnp.max(ends[1:] - ends[:-1])
-    found: jax.Array = jax.lax.cond(most <= _FEW, one_after_the_other, binary)
+    # A loop of one turn or none: of a `cond`, a batch of knots computes both branches.
+    is_wrong = jnp.max(ends[1:] - ends[:-1]) > _FEW
+    found: jax.Array = jax.lax.while_loop(
+        lambda state: state[1],
+        lambda state: (binary(), jnp.zeros_like(state[1])),
+        (among_few(), is_wrong),
+    )[0]
     return found
 
 
-_FEW = 4  # enough for 1000 random knots 99 times out of 100
+_FEW = 4  # knots in a bucket; 1000 random ones have no more 99 times out of 100
 
 
 def into_first_period(
