@@ -233,6 +233,16 @@ def test_counts():
         )
 
 
+def test_a_number_of_pairs_that_is_too_large_for_int32_is_refused():
+    many = KDTree(np.linspace(0, 1, 50_000)[:, None])
+    for count in (many.count_neighbors, jax.jit(many.count_neighbors)):
+        with pytest.raises(Exception, match="integer 2500000000, which does not fit"):
+            jax.block_until_ready(count(many, 2.0))
+    weighted = many.count_neighbors(many, 2.0, weights=np.ones(50_000, np.float32))
+    assert weighted == 2.5e9
+
+
+
 BAD = {
     "pairs": (lambda: TREE.query_pairs(0.8, max_pairs=1), "pairs.*Write max_pairs="),
     "entries": (

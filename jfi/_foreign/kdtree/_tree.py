@@ -276,6 +276,8 @@ class KDTree(TreeOfPoints):
         Raises:
             KDTreeError: The trees have different numbers of coordinates or periods, or
                 an argument is not as above.
+            CallbackError: There are more pairs than an int32 counts; not where 64-bit
+                types are allowed.
         """
         name = "KDTree.count_neighbors()"
         tree, second = self._given(name), self._other(other, name)
