@@ -242,7 +242,6 @@ def test_a_number_of_pairs_that_is_too_large_for_int32_is_refused():
     assert weighted == 2.5e9
 
 
-
 BAD = {
     "pairs": (lambda: TREE.query_pairs(0.8, max_pairs=1), "pairs.*Write max_pairs="),
     "entries": (

@@ -207,6 +207,32 @@ def test_multivariate_normal(cov):
     np.testing.assert_allclose(jitted(np.array(cov), key), eager, rtol=1e-5, atol=1e-6)
 
 
+HALF = [
+    lambda **options: jnp.randn(4, 500, **options),
+    lambda **options: jnp.normal(1.0, 2.0, 2000, **options),
+    lambda **options: random.logistic(0.0, 1.0, 2000, **options),
+    lambda **options: random.standard_gamma(2.0, 2000, **options),
+    lambda **options: random.dirichlet([1.0, 2.0], 1000, **options),
+]
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("draw", HALF)
+def test_half_precision_is_rounded_not_drawn_from_a_few_hundred_numbers(draw, dtype):
+    key = jnp.key(0)
+    drawn, precise = draw(key=key, dtype=dtype), draw(key=key, dtype="float32")
+    np.testing.assert_allclose(drawn.astype("float32"), precise, rtol=0.005)
+
+
+def test_the_logistic_number_of_the_smallest_float_is_not_far_out(monkeypatch):
+    from jfi._random.numpy_style._samplers import standard_logistic
+
+    smallest = jnp.full(3, np.finfo(np.float32).tiny)
+    monkeypatch.setattr(jax.random, "uniform", lambda *_, **__: smallest)
+    drawn = standard_logistic(jnp.key(0), (3,), np.float32)
+    np.testing.assert_allclose(drawn, -24 * np.log(2), rtol=1e-6)
+
+
 @pytest.mark.usefixtures("cheap_keys")
 def test_half_precision_where_jax_has_none():
     half = {"dtype": "bfloat16", "size": 3}

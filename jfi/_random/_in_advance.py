@@ -19,13 +19,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._jax_internals import compilation_context
+from ._distributions import in_single
 from ._streams import StreamOrigin, key_of_state
 
 
 _AHEAD = 64  # draws of one run
 _MOST_ELEMENTS = 128  # of a draw: to fill larger arrays takes longer than to start
 _FAR = 4  # draws of other kinds in between that make the run not worth while
-_OTHERWISE_IN_LOOPS = (jax.random.cauchy,)  # JAX 0.12: 1 in 3 tangents, by an ulp
+# JAX 0.12: 1 in 3 tangents, by an ulp.
+_OTHERWISE_IN_LOOPS = (jax.random.cauchy, in_single(jax.random.cauchy))
 _STEADY = 16  # draws in a row before the first run: one more program is compiled
 
 

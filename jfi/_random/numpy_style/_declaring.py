@@ -29,6 +29,7 @@ import numpy as np
 from ..._arrays._config import DTypeLike
 from ..._arrays._devices import DeviceLike
 from ..._docstrings import Function
+from .._distributions import for_dtype
 from .._documented import complete
 from .._drawing import (
     Key,
@@ -143,6 +144,8 @@ def drawn(
     )
     kind = kind_of(dtype, caller, *values)
     shape = drawn_shape(caller, size, *values)
+    if kind_of is float_for:
+        sampler = for_dtype(sampler, kind)
     return draw(caller, sampler, (shape, kind), values, key, device)
 
 

@@ -92,7 +92,7 @@ def laplace(
 
 
 @key_first(jax.random.logistic)
-@draws_floats(located(jax.random.logistic), scale=NON_NEGATIVE)
+@draws_floats(located(_samplers.standard_logistic), scale=NON_NEGATIVE)
 def logistic(
     loc: ArrayLike = 0.0, scale: ArrayLike = 1.0, size: Size = None, *,
     key: Key | None = None, dtype: DTypeLike = None, device: DeviceLike | None = None,

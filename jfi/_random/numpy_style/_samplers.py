@@ -7,7 +7,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._distributions import for_each_draw, poisson, whole, widest_float
+from .._distributions import (
+    at_least_single,
+    for_each_draw,
+    poisson,
+    whole,
+    widest_float,
+)
 
 
 Shape = tuple[int, ...]
@@ -59,6 +65,13 @@ def sided_maxwell(key: jax.Array, shape: Shape, dtype: Any) -> jax.Array:
 
 def rayleigh(key: jax.Array, shape: Shape, dtype: Any) -> jax.Array:
     return jnp.sqrt(2 * jax.random.exponential(key, shape, dtype))
+
+
+def standard_logistic(key: jax.Array, shape: Shape, dtype: Any) -> jax.Array:
+    u = jax.random.uniform(key, shape, dtype, minval=_tiny(dtype))
+    # JAX takes the logarithm of the smallest float, -87, once in 8 million draws.
+    u = jnp.maximum(u, jnp.finfo(dtype).eps / 2)  # type: ignore[no-untyped-call]
+    return jnp.log(u) - jnp.log1p(-u)
 
 
 standard_gamma = as_in_jax(jax.random.gamma)
@@ -173,7 +186,7 @@ def generalized_normal(key: jax.Array, shape: Shape, dtype: Any, p: Any) -> jax.
 def truncated_normal(
     key: jax.Array, shape: Shape, dtype: Any, lower: Any, upper: Any
 ) -> jax.Array:
-    kind = jnp.promote_types(dtype, np.float32)  # that JAX has quantiles for
+    kind = at_least_single(dtype)  # that JAX has quantiles for
     a, b = for_each_draw(lower, kind, shape), for_each_draw(upper, kind, shape)
     # Where the left tail is: in the right one the probabilities round to 1.
     flip = a + b > 0
@@ -226,16 +239,16 @@ def multinomial(
 
 
 def dirichlet(key: jax.Array, shape: Shape, dtype: Any, alpha: Any) -> jax.Array:
-    alpha = jnp.asarray(alpha, dtype)
-    return jax.random.dirichlet(
-        key, for_each_draw(alpha, dtype, (*shape, alpha.shape[-1])), shape, dtype
-    )
+    kind = at_least_single(dtype)
+    alpha = jnp.asarray(alpha, kind)
+    alpha = for_each_draw(alpha, kind, (*shape, alpha.shape[-1]))
+    return jax.random.dirichlet(key, alpha, shape, kind).astype(dtype)
 
 
 def multivariate_normal(
     key: jax.Array, shape: Shape, dtype: Any, mean: Any, cov: Any
 ) -> jax.Array:
-    kind = jnp.promote_types(dtype, np.float32)  # that JAX has factorizations for
+    kind = at_least_single(dtype)  # that JAX has factorizations for
     mean, cov = jnp.asarray(mean, kind), jnp.asarray(cov, kind)
     noise = jax.random.normal(key, (*shape, mean.shape[-1]), kind)
     factor = for_each_draw(_root(cov), kind, (*shape, *cov.shape[-2:]))
@@ -288,11 +301,12 @@ def permuted(key: jax.Array, axis: int | None, x: Any) -> jax.Array:
 
 def ball(key: jax.Array, d: int, shape: Shape, dtype: Any, p: Any) -> jax.Array:
     first, second = jax.random.split(key)
-    p = jnp.asarray(p, dtype)
-    g = generalized_normal(first, (*shape, d), dtype, p)
-    e = jax.random.exponential(second, shape, dtype)
+    kind = at_least_single(dtype)
+    p = jnp.asarray(p, kind)
+    g = generalized_normal(first, (*shape, d), kind, p)
+    e = jax.random.exponential(second, shape, kind)
     drawn: jax.Array = g / ((jnp.abs(g) ** p).sum(-1) + e)[..., None] ** (1 / p)
-    return drawn
+    return drawn.astype(dtype)
 
 
 def _tiny(dtype: Any) -> Any:
@@ -300,5 +314,5 @@ def _tiny(dtype: Any) -> Any:
 
 
 def orthogonal(key: jax.Array, n: int, m: int, shape: Shape, dtype: Any) -> jax.Array:
-    kind = jnp.promote_types(dtype, np.float32)  # that JAX has factorizations for
+    kind = at_least_single(dtype)  # that JAX has factorizations for
     return jax.random.orthogonal(key, n, shape, kind, m).astype(dtype)

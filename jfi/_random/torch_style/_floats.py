@@ -44,8 +44,9 @@ def randn(
         size: The shape, as ints or as one tuple.
         dtype: A float or complex dtype; the default float dtype if not given.
     """
-    static = (shape_from("randn", *size), inexact_for(dtype, "randn"))
-    return draw("randn", jax.random.normal, static, (), key, device)
+    kind = inexact_for(dtype, "randn")
+    sampler = _distributions.for_dtype(jax.random.normal, kind)
+    return draw("randn", sampler, (shape_from("randn", *size), kind), (), key, device)
 
 
 @in_torch_style
@@ -88,8 +89,9 @@ def normal(
     mean, std = numbers("normal", "mean", mean), numbers("normal", "std", std)
     check_bounds(std, lambda s: s >= 0, "normal", "std", "0 or more")
     shape = drawn_shape("normal", size, mean, std)
-    static = (shape, float_for(dtype, "normal", mean, std))
-    return draw("normal", _distributions.normal, static, (mean, std), key, device)
+    kind = float_for(dtype, "normal", mean, std)
+    sampler = _distributions.for_dtype(_distributions.normal, kind)
+    return draw("normal", sampler, (shape, kind), (mean, std), key, device)
 
 
 @in_torch_style
@@ -143,8 +145,8 @@ def randn_like(
     """
     input = numbers("randn_like", "input", input)
     kind = inexact_for(dtype_like(input, dtype), "randn_like")
-    static = (np.shape(input), kind)
-    return draw("randn_like", jax.random.normal, static, (), key, device)
+    sampler = _distributions.for_dtype(jax.random.normal, kind)
+    return draw("randn_like", sampler, (np.shape(input), kind), (), key, device)
 
 
 @in_torch_style
