@@ -236,7 +236,8 @@ def cast(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
 
 def put(values: Any, out: NDArray[Any]) -> None:
     """Write values into an array, in its dtype; infinite where they are beyond it."""
-    if out.dtype.kind in "biu" or _surely_finite(values):
+    is_single = out.dtype.itemsize >= 4
+    if out.dtype.kind in "biu" or (is_single and _surely_finite(values)):
         out[...] = values
         return
     with np.errstate(over="ignore"):
@@ -248,9 +249,10 @@ def _surely_finite(distances: NDArray[Any] | float) -> bool:
 
     To enter `errstate` takes a twentieth of a query.
     """
-    if isinstance(distances, float):
-        return distances < SURELY_FINITE
-    return distances.size <= SOME and max(distances.flat, default=0.0) < SURELY_FINITE
+    if isinstance(distances, np.ndarray):
+        known = distances.size <= SOME
+        return known and max(distances.flat, default=0.0) < SURELY_FINITE
+    return distances < SURELY_FINITE
 
 
 def norms(offsets: NDArray[Any], order: float, missing: NDArray[Any]) -> NDArray[Any]:
