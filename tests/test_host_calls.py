@@ -1,7 +1,9 @@
 """Host functions inside JAX: calls, batches, exceptions, declared results."""
 
 import os
+import re
 import threading
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -235,7 +237,7 @@ def test_results_are_compared_with_the_declared(case):
 def test_other_platforms(monkeypatch, x64):
     """What runs where there are no CPU buffers, made to run here."""
     make = _primitives.staged
-    elsewhere = lambda *given, in_place: make(*given, in_place=False)
+    elsewhere = lambda *given, on_cpu: make(*given, on_cpu=False)
     monkeypatch.setattr(_primitives, "staged", elsewhere)
     run = jax.jit(jax.vmap(add, (0, None)))
     x, y = jnp.asarray(X), jnp.asarray(Y)
@@ -331,6 +333,32 @@ for size in (1_000_000, 4_000_000):
 print("done")
 """
     assert output_of(code, timeout=100) == "done"
+
+
+def advice_on(array):
+    """What Linux was told of the memory of an array: "hg" is large pages, please."""
+    address = array.unsafe_buffer_pointer() + array.nbytes // 2
+    found = False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        if span := re.match("([0-9a-f]+)-([0-9a-f]+) ", line):
+            start, end = (int(part, 16) for part in span.groups())
+            found = start <= address < end
+        elif found and line.startswith("VmFlags:"):
+            return line.split()[1:]
+    return []
+
+
+@pytest.mark.parametrize("size", [1 << 22, (1 << 22) - 4, 12_000_004])
+def test_large_results_come_in_large_pages(size):
+    results = [spec((size // 4,)), spec((3,)), spec((2, size // 4))]
+    compute = lambda x: [x + 1, x[:3], np.stack([x, x])]
+    call = lambda x: host_call(compute, results, x, name="f()")
+    x = jnp.arange(size // 4, dtype=np.float32)
+    found = jax.jit(call)(x)
+    for one, expected in zip(found, compute(np.asarray(x)), strict=True):
+        np.testing.assert_array_equal(one, expected)
+    if Path("/sys/kernel/mm/transparent_hugepage").exists():
+        assert "hg" in advice_on(found[2])
 
 
 def test_threads():

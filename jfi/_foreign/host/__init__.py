@@ -3,8 +3,8 @@
 Start with `_functions`: a `HostFunction` is what others subclass, and `call_host` is
 how it is called. `_derivatives` says how it is differentiated, `_forms` in which form
 its library sees JAX's memory. `_primitives` are the two operations that JAX sees,
-`_runs` what happens when one runs, `_settings` which calls may be remembered;
-`_host_call` is the short way for a NumPy function.
+`_runs` what happens when one runs, `_pages` makes its large results cheap, `_settings`
+says which calls may be remembered; `_host_call` is the short way for a NumPy function.
 """
 
 from ._derivatives import (
