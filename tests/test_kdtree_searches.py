@@ -7,7 +7,8 @@ import pytest
 import scipy.spatial
 from hypothesis import given, settings, strategies as st
 
-from jfi import KDTree, KDTreeError
+import jfi
+from jfi import CallbackError, KDTree, KDTreeError
 
 
 JIT_ERRORS = (jax.errors.JaxRuntimeError, ValueError)
@@ -209,6 +210,17 @@ def test_sparse_distance_matrices(p):
         )
         for run in (find, jax.jit(find)):
             np.testing.assert_allclose(run(1.0).todense(), wanted, rtol=1e-6)
+
+
+def test_counts_beyond_int32_are_refused_and_not_cut(x64):
+    many = KDTree(np.zeros((50_000, 1)))
+    count = lambda r: many.count_neighbors(many, r)
+    for run in (count, jfi.jit(count)):
+        if x64:
+            assert run(1.0) == 50_000**2
+        else:
+            with pytest.raises(CallbackError, match=r"integer 2500000000.*64-bit"):
+                run(1.0)
 
 
 def test_counts():

@@ -10,6 +10,7 @@ from jax import lax
 from numpy.typing import NDArray
 
 from ..._errors import KDTreeError
+from ..host import narrowed
 from . import _searches as searches
 from ._calls import (
     GivenTree,
@@ -142,7 +143,7 @@ def counts(
         else:
             limits = fixed
         given = [rest.pop(0) if is_in else None for is_in in here]
-        return searches.counts(
+        (found,) = searches.counts(
             hosts[0],
             hosts[-1],
             limits,
@@ -151,14 +152,17 @@ def counts(
             cumulative=cumulative,
             batch=batch,
         )
+        # More than 2**31 pairs are not cut where JAX has 32-bit integers only.
+        return [found if weighted else narrowed(found, name, dtype, "found")]
 
+    name = "KDTree.count_neighbors()"
     specs = [jax.ShapeDtypeStruct(np.shape(radii), dtype)]
-    run = host_search("KDTree.count_neighbors()", trees, search, specs)
+    run = host_search(name, trees, search, specs)
     arrays = [array for one in trees for array in one.arrays]
     if is_at_hand((*arrays, *passed)):
         hosts = [one.find_now() for one in trees]
         (found,) = search(*hosts, *map(np.asarray, passed))
-        made: jax.Array = handed_over([np.asarray(found).astype(dtype)], [])[0]
+        made: jax.Array = handed_over([searches.cast(found, dtype)], [])[0]
         return made
     call = without_derivatives(run)
     if weighted:

@@ -248,7 +248,7 @@ def _surely_finite(distances: NDArray[Any] | float) -> bool:
 
     To enter `errstate` takes a twentieth of a query.
     """
-    if isinstance(distances, float):
+    if isinstance(distances, (float, int)):
         return distances < SURELY_FINITE
     return distances.size <= SOME and max(distances.flat, default=0.0) < SURELY_FINITE
 
