@@ -1,6 +1,7 @@
 """What `autojit` refuses, and what it says."""
 
 import functools
+import io
 import threading
 
 import jax
@@ -33,6 +34,10 @@ class Closing:
         ),
         (lambda: iter([1]), r"p\['v'\] = list\(p\['v'\]\)"),
         (lambda: map(abs, [1]), r"\(a map\)"),
+        (
+            io.StringIO,
+            r"the file p\['v'\] \(a StringIO\).*once.*\n.*jax.debug.callback",
+        ),
         (lambda: np.array([None]), r"Python objects for p\['v'\]"),
         (lambda: np.ma.masked_array([1.0]), r"a MaskedArray for p\['v'\]"),
         (

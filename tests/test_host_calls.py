@@ -213,6 +213,26 @@ def test_dtypes_and_empty_arrays(dtype, shape):
         np.testing.assert_array_equal(run(x), x)
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e5m2", "bool", "complex64"])
+def test_large_results_of_every_dtype(dtype):
+    x = (jnp.arange(600_001) % 3).astype(dtype)
+    kept = host_call(lambda x: [x[::-1]], [spec(x.shape, dtype)], x, name="flip()")[0]
+    np.testing.assert_array_equal(kept, np.asarray(x)[::-1])
+
+
+@pytest.mark.parametrize("dtype", ["int4", "uint2", "float4_e2m1fn"])
+def test_numbers_that_xla_packs_into_bytes_are_refused(dtype):
+    """NumPy has a byte for each: what a callback wrote would be beyond XLA's memory."""
+    call = lambda x, dtype: host_call(
+        lambda x: [x.astype(dtype)], [spec((3,), dtype)], x, name="same()"
+    )
+    for run in (call, jax.jit(call, static_argnums=1)):
+        with pytest.raises(CallbackError, match=rf"same\(\) got .* {dtype}.*x.astype"):
+            run(jnp.ones(3, dtype), "float32")
+        with pytest.raises(CallbackError, match=rf"same\(\) declares .* {dtype}"):
+            run(jnp.ones(3), dtype)
+
+
 WRONG = {
     "shape": (lambda _: [np.ones(2, np.float32)], r"returned float32\[2\]"),
     "dtype": (lambda _: [np.ones(3, np.int32)], r"returned int32\[3\]"),

@@ -324,6 +324,14 @@ def test_odd_points():
     assert spline(jnp.array(3.0, "bfloat16")).dtype == jnp.float32
     assert np.isnan(spline(np.nan))
     assert np.isnan(mine.PPoly([[1.0]], [0, 1])(np.nan))
+    # Many knots in the last part of the range, where 16 bits round it up.
+    knots = np.append(-np.arange(1, 1025) / 1024, -np.arange(20) / 2**16)
+    knots = np.unique(knots.astype(np.float16))
+    steps = np.arange(len(knots) - 1, dtype=np.float16)[None]
+    points = np.repeat(knots, 2)
+    found = mine.PPoly(jnp.asarray(steps), jnp.asarray(knots))(jnp.asarray(points))
+    wanted = np.searchsorted(knots, points, side="right") - 1
+    np.testing.assert_array_equal(found, np.minimum(wanted, len(knots) - 2))
     # NaN outside does not spoil the gradient of what is used.
     inside = mine.CubicSpline(X, Y[0, :, 0], extrapolate=False)
     gradient = jax.grad(lambda x: jnp.nansum(inside(x)))(jnp.array([0.0, 3.0]))

@@ -6,6 +6,7 @@ import functools
 import gc
 import pickle
 import threading
+import types
 import weakref
 
 import cloudpickle
@@ -362,7 +363,7 @@ def test_in_place_operations_change_no_array():
 
 DTYPES = (
     "bool uint8 int8 int16 int64 uint16 uint32 float16 bfloat16 float32 float64 "
-    "complex64 complex128 float8_e4m3fn"
+    "complex64 complex128 float8_e4m3fn float8_e5m2"
 )
 
 
@@ -818,6 +819,36 @@ def test_writes_that_begin_later_are_refused():
     assert x[0] == 1
     with pytest.raises(CallbackError, match="written into an argument, and wrote into"):
         compiled(x + 1)
+
+
+REBOUND = {
+    "global": lambda f: f.__globals__.update(act=torch.relu_),
+    "default": lambda f: setattr(f, "__defaults__", (True,)),
+    "code": lambda f: setattr(f, "__code__", (lambda x, _=0: 2 * x.relu_()).__code__),
+    "module": lambda f: setattr(f.__globals__["own"], "relu", torch.relu_),
+    "draws": lambda f: f.__globals__.update(act=F.dropout),
+}
+
+
+@pytest.mark.parametrize("how", REBOUND)
+def test_what_reads_only_pytorch_is_watched_once_that_is_rebound(how):
+    names = {"F": F, "act": torch.relu, "own": types.SimpleNamespace(relu=torch.relu)}
+    text = "return F.relu(x, in_place) + 0.5 * (act(x) + own.relu(x))"
+    exec(f"def f(x, in_place=False): {text}", names)  # as in a notebook
+    f, x = names["f"], jnp.linspace(-1.0, 1.0, 5)
+    wrapped, before = from_torch(f), np.array(x)
+    compiled = jfi.jit(lambda x: wrapped(x + 0) + 0 * x)
+    assert compiled(x).tolist() == wrapped(x).tolist() == [0, 0, 0, 1, 2]
+    REBOUND[how](f)
+    if how == "draws":
+        drawn = [(jfi.manual_seed(0), wrapped(x).tolist())[1] for _ in range(2)]
+        assert drawn[0] == drawn[1]
+    else:
+        assert wrapped(x).tolist() == [0, 0, 0, 1, 2]  # on a copy
+        np.testing.assert_array_equal(x, before)
+    message = "draws random numbers now" if how == "draws" else "written into an arg"
+    with pytest.raises(CallbackError, match=message):
+        compiled(x)
 
 
 def test_functions_are_not_kept_alive():

@@ -1,5 +1,6 @@
 """Values that can't be opened: they change when they are read, or unseen."""
 
+import io
 import random
 import types
 from collections.abc import Iterator
@@ -15,6 +16,13 @@ def refuse_readers(x: Any, cls: type) -> None:
 
     Iterators, files, random generators; numbers and structs of ctypes.
     """
+    if isinstance(x, io.IOBase):
+        raise ReaderError(
+            f"the file {{path}} (a {cls.__name__}), which would be read or written "
+            "once, and not at each call.\n"
+            "Read it before the call and pass what it holds; write into it after the "
+            "call, or in a function for jax.debug.callback."
+        )
     if isinstance(x, Iterator):  # generators are
         what = "generator" if isinstance(x, types.GeneratorType) else cls.__name__
         raise ReaderError(

@@ -24,6 +24,7 @@ from ._forms import (
     checked as checked,
     describe as describe,
     from_numpy as from_numpy,
+    is_numpys as is_numpys,
     mismatch as mismatch,
     narrowed as narrowed,
 )

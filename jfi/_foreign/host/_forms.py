@@ -213,8 +213,17 @@ def from_numpy(value: NDArray[Any], dtype: DTypeLike, device: Any) -> jax.Array:
 
 def handed_over(memory: NDArray[Any], device: Any) -> jax.Array:
     """Memory of `aligned` as a JAX array."""
-    array = jax.dlpack.from_dlpack(memory)
-    return uncommitted(array) if device is None else jax.device_put(array, device)
+    if is_numpys(memory.dtype):
+        array = jax.dlpack.from_dlpack(memory)
+        return uncommitted(array) if device is None else jax.device_put(array, device)
+    # NumPy hands on none of the others.
+    array = jnp.array(memory)
+    return array if device is None else jax.device_put(array, device)
+
+
+def is_numpys(dtype: np.dtype[Any]) -> bool:
+    """Whether a dtype is one of NumPy's own: bfloat16 and its like are not."""
+    return dtype.isbuiltin == 1
 
 
 def _small(value: NDArray[Any], dtype: np.dtype[Any]) -> jax.Array:

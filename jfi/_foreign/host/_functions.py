@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..._errors import CallbackError
 from ._derivatives import Derivative
-from ._forms import NUMPY, Form, Result, Spec, canonical
+from ._forms import NUMPY, Form, Result, Spec, canonical, is_numpys
 
 
 F = TypeVar("F")
@@ -228,6 +228,7 @@ def _results(function: HostFunction, specs: Sequence[Any]) -> list[Result]:
             )
             raise CallbackError(message)
     plain = [Spec(tuple(spec.shape), np.dtype(spec.dtype)) for spec in specs]
+    _refuse_packed(function.name, "got", plain)
     found = function.results(*plain)
     if not found:
         message = (
@@ -235,7 +236,28 @@ def _results(function: HostFunction, specs: Sequence[Any]) -> list[Result]:
             "Return at least one array from it."
         )
         raise CallbackError(message)
+    _refuse_packed(function.name, "declares", found)
     return results_as(found)
+
+
+def _refuse_packed(name: str, verb: str, specs: Sequence[Spec | Result]) -> None:
+    """Refuse int4 and its like: XLA packs two in a byte, NumPy does not.
+
+    A callback of JAX gets such memory as if it had a byte for each, and would write
+    behind its end.
+    """
+    for dtype in [np.dtype(spec.dtype) for spec in specs]:
+        if is_numpys(dtype):
+            continue
+        is_integer = jnp.issubdtype(dtype, jnp.integer)
+        info: Any = jnp.iinfo if is_integer else jnp.finfo  # untyped
+        if info(dtype).bits < 8:
+            wider = "int8" if is_integer else "float32"
+            message = (
+                f"{name} {verb} an array of dtype {dtype}, which NumPy does not have "
+                f"in XLA's form. Convert it: x.astype(jnp.{wider})."
+            )
+            raise CallbackError(message)
 
 
 def results_as(specs: Sequence[Spec | Result]) -> list[Result]:

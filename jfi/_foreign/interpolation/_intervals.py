@@ -52,7 +52,9 @@ def _by_buckets(knots: jax.Array, points: jax.Array) -> jax.Array:
     def bucket(values: jax.Array) -> jax.Array:
         place = (values - low) * (count / width)
         place = jnp.where(place > 0, place, 0)  # NaN too
-        return jnp.minimum(place, count - 1).astype(jnp.int32)
+        # Twice: 16 bits round count - 1 up, and int32 has no infinity.
+        whole = jnp.minimum(place, count).astype(jnp.int32)
+        return jnp.minimum(whole, count - 1)
 
     ends = jnp.searchsorted(bucket(knots), jnp.arange(count + 1, dtype=jnp.int32))
     ends = ends.astype(jnp.int32)

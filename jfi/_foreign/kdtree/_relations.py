@@ -152,8 +152,8 @@ def counts(
             cumulative=cumulative,
             batch=batch,
         )
-        # Of 50 000 points there are more pairs than an int32 can count.
-        return [found if weighted else narrowed(found, name, dtype)]
+        # More than 2**31 pairs are not cut where JAX has 32-bit integers only.
+        return [found if weighted else narrowed(found, name, dtype, "found")]
 
     name = "KDTree.count_neighbors()"
     specs = [jax.ShapeDtypeStruct(np.shape(radii), dtype)]
@@ -162,7 +162,7 @@ def counts(
     if is_at_hand((*arrays, *passed)):
         hosts = [one.find_now() for one in trees]
         (found,) = search(*hosts, *map(np.asarray, passed))
-        made: jax.Array = handed_over([np.asarray(found).astype(dtype)], [])[0]
+        made: jax.Array = handed_over([searches.cast(found, dtype)], [])[0]
         return made
     call = without_derivatives(run)
     if weighted:

@@ -45,11 +45,10 @@ class TorchFunction:
         self._on_written = on_written
         self._is_torchs = _is_torchs(function)
         of_class = type(function).__name__
-        reads_nothing = self._is_torchs or _reads_only_torch(function)
         self._name = name or f"{getattr(function, '__name__', of_class)}()"
         self._cached_signature = functools.lru_cache(maxsize=256)(
             lambda constant, specs: self._signature(
-                constant.value, specs, reads_nothing=reads_nothing
+                constant.value, specs, same_as_now=lambda: _reading_only_torch(function)
             )
         )
 
@@ -87,7 +86,7 @@ class TorchFunction:
         arrays = [to_array(leaf, self._name) for leaf in leaves]
         specs = tuple([Spec(array.shape, array.dtype) for array in arrays])
         if not all(map(_is_setting, rest.others)):
-            return self._signature(rest, specs, reads_nothing=False)(arrays)
+            return self._signature(rest, specs, same_as_now=None)(arrays)
         return self._cached_signature(constant_of(rest), specs)(arrays)
 
     def _runs_only_torch(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -104,7 +103,11 @@ class TorchFunction:
         return f"from_torch({self._function!r})"
 
     def _signature(
-        self, rest: Rest, specs: Sequence[Spec], *, reads_nothing: bool
+        self,
+        rest: Rest,
+        specs: Sequence[Spec],
+        *,
+        same_as_now: Callable[[], Callable[[], bool] | None] | None,
     ) -> Signature:
         tensors_alone = jax.tree.structure((rest.is_taken, {}))
 
@@ -122,7 +125,7 @@ class TorchFunction:
         on_trial = None if make is None else lambda: of_tensors(make())
         function = of_tensors(self._function)
         given = (self._name, function, specs, on_trial, self._on_written)
-        return Signature(*given, reads_nothing=reads_nothing)
+        return Signature(*given, same_as_now=same_as_now)
 
 
 _PASSED_ON = (
@@ -146,21 +149,41 @@ def _is_torchs(function: object) -> bool:
     return module.partition(".")[0] == "torch"
 
 
-def _reads_only_torch(function: object) -> bool:
-    """Whether all that code of the user's reads outside are PyTorch's functions.
+def _always() -> bool:
+    return True
 
-    `lambda x: torch.sin(x).sum()` does the same in each call; a function that reads
-    another variable may draw later, or write.
+
+def _reading_only_torch(function: object) -> Callable[[], bool] | None:
+    """Whether a function still does what it does now, asked at each later call.
+
+    `lambda x: torch.sin(x).sum()` does, as long as all that it reads outside are the
+    same functions of PyTorch. None: it reads another variable, and may draw later, or
+    write.
     """
+    if _is_torchs(function):
+        return _always
     if not isinstance(function, types.FunctionType) or function.__closure__:
-        return False
-    read = references(function.__code__)
+        return None
+    code, defaults = function.__code__, function.__defaults__
+    read = references(code)
     if read.imports or read.written or function.__kwdefaults__:
-        return False
-    defaults = function.__defaults__ or ()
-    return all(map(is_setting, defaults)) and all(
-        _is_torchs(_found(function.__globals__, chain)) for chain in read.chains
-    )
+        return None
+    names = function.__globals__
+    found = [(chain, _found(names, chain)) for chain in read.chains]
+    if not all(map(is_setting, defaults or ())):
+        return None
+    if not all(_is_torchs(value) for _, value in found):
+        return None
+
+    def is_same() -> bool:
+        if function.__code__ is not code or function.__defaults__ is not defaults:
+            return False
+        for chain, value in found:
+            if _found(names, chain) is not value:
+                return False
+        return not function.__kwdefaults__
+
+    return is_same
 
 
 def _found(names: dict[str, Any], chain: tuple[str, ...]) -> object:

@@ -17,6 +17,7 @@ from ..host import (
     Spec,
     describe,
     from_numpy,
+    is_numpys,
     mismatch,
     narrowed,
 )
@@ -61,7 +62,7 @@ class TorchForm(Form):
 
 @functools.cache
 def _viewer(dtype: np.dtype[Any]) -> "Callable[[NDArray[Any]], torch.Tensor]":
-    if dtype.kind == "V":
+    if not is_numpys(dtype):
         return _in_memory_of
     from_numpy = _from_numpy()
     return (lambda x: from_numpy(x).long()) if dtype == _INT32 else from_numpy
@@ -146,7 +147,7 @@ def _fresh(tensor: "torch.Tensor") -> "torch.Tensor":
 
 
 def _in_memory_of(array: NDArray[Any]) -> "torch.Tensor":
-    if array.dtype.kind != "V":
+    if is_numpys(array.dtype):
         return _from_numpy()(array)
     # bfloat16 and its like are no dtypes of NumPy's: they cross as integers.
     bits = array.view(f"int{8 * array.dtype.itemsize}")
@@ -156,7 +157,7 @@ def _in_memory_of(array: NDArray[Any]) -> "torch.Tensor":
 def _as_numpy(tensor: "torch.Tensor", dtype: np.dtype[Any]) -> NDArray[Any]:
     import torch
 
-    if dtype.kind != "V":
+    if is_numpys(dtype):
         array: NDArray[Any] = tensor.numpy()
         return array
     bits = getattr(torch, f"int{8 * dtype.itemsize}")

@@ -37,7 +37,7 @@ class TorchOperation(TensorFunction):
         function: Takes tensors, returns any tree of them.
         findings: What is known of it.
         n: How many tensors it takes.
-        reads_nothing: It reads no variables but its arguments.
+        is_same: Whether it still does what the findings say; None: nobody knows.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class TorchOperation(TensorFunction):
         findings: Findings,
         n: int,
         *,
-        reads_nothing: bool = False,
+        is_same: Callable[[], bool] | None = None,
     ) -> None:
         inexact = tuple(jnp.issubdtype(r.dtype, jnp.inexact) for r in findings.results)
         super().__init__(name, inexact, stops_gradients=findings.stops_gradients)
@@ -55,7 +55,7 @@ class TorchOperation(TensorFunction):
         self._results = findings.results
         self.draws, self.tree = findings.draws, findings.tree
         self.proven = findings.proven
-        self._can_differ = not (self.proven and reads_nothing)
+        self._is_same = is_same
         # A function that is not proven is given copies of all, whatever it does.
         self._copied = findings.written if self.proven else range(n)
 
@@ -110,7 +110,7 @@ class TorchOperation(TensorFunction):
             return self._watched(run, tensors)
         # What is proven may still read Python's variables: a module that is back in
         # training draws, or writes its statistics. This look costs two microseconds.
-        if not self._can_differ:
+        if self._is_same is not None and self._is_same():
             return _with_graphs(run, tensors)
         state = None if self.draws else _random_state()
         versions = self._versions()

@@ -28,7 +28,8 @@ class Signature:
         on_trial: Makes a copy of the function to run without values and throw away.
             None: there is only the one function.
         on_written: Is told the positions of the arrays that it writes into.
-        reads_nothing: It reads no variables but its arguments.
+        same_as_now: Makes what tells later whether the function still does what it does
+            now; None where nobody knows.
     """
 
     def __init__(
@@ -39,9 +40,9 @@ class Signature:
         on_trial: Callable[[], Callable[..., Any]] | None = None,
         on_written: Callable[[Collection[int]], None] | None = None,
         *,
-        reads_nothing: bool = False,
+        same_as_now: Callable[[], Callable[[], bool] | None] | None = None,
     ) -> None:
-        self._reads_nothing = reads_nothing
+        self._same_as_now = same_as_now
         self._name, self._function, self._specs = name, function, tuple(specs)
         self._on_trial, self._on_written = on_trial, on_written
         self._seen: TorchOperation | None = None  # what an eager call has shown
@@ -69,10 +70,9 @@ class Signature:
     def _operation(self, findings: Findings) -> TorchOperation:
         if self._on_written is not None:
             self._on_written(findings.written)
-        n, reads_nothing = len(self._specs), self._reads_nothing
-        return TorchOperation(
-            self._name, self._function, findings, n, reads_nothing=reads_nothing
-        )
+        is_same = self._same_as_now and self._same_as_now()
+        n = len(self._specs)
+        return TorchOperation(self._name, self._function, findings, n, is_same=is_same)
 
     def _key(self, operation: TorchOperation) -> list[jax.Array]:
         """The key of an operation that draws, from jfi's stream, as two words."""

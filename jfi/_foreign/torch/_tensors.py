@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._errors import CallbackError
-from ..host import canonical, narrowed
+from ..host import canonical, is_numpys, narrowed
 
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def to_tensor(array: NDArray[Any], name: str) -> "torch.Tensor":
     import torch
 
     dtype = torch_dtype(array.dtype, name)
-    if array.dtype.kind == "V":  # bfloat16 and its like cross as integers
+    if not is_numpys(array.dtype):  # bfloat16 and its like cross as integers
         bits = array.view(f"int{8 * array.dtype.itemsize}")
         return torch.from_numpy(bits).view(dtype)
     return torch.from_numpy(array).to(dtype)
@@ -80,7 +80,7 @@ def to_numpy(tensor: "torch.Tensor", name: str) -> NDArray[Any]:
 
     dtype = numpy_dtype(tensor.dtype, name)
     tensor = tensor.detach().cpu().resolve_conj().resolve_neg()
-    if dtype.kind == "V":
+    if not is_numpys(dtype):
         bits = getattr(torch, f"int{8 * dtype.itemsize}")
         return np.array(tensor.contiguous().view(bits).numpy()).view(dtype)
     return np.array(tensor.numpy())
