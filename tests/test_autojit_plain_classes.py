@@ -89,6 +89,23 @@ def in_a_helper(x):
     return is_float(x) + is_numpy(x)
 
 
+class Checked:
+    """A descriptor that asks what it is given."""
+
+    def __set__(self, owner, value):
+        owner.given = value * 2 if isinstance(value, float) else value * 3
+
+
+class Owner:
+    checked = Checked()
+
+
+def in_a_descriptor(x):
+    owner = Owner()
+    owner.checked = x
+    return owner.given
+
+
 def with_a_check(x):
     if isinstance(x, (float, np.ndarray)):
         return x * 2
@@ -109,6 +126,7 @@ QUESTIONS = [
     by_name,
     lambda x: dispatched(x),
     in_a_helper,
+    in_a_descriptor,
 ]
 VALUES = [
     2.5,

@@ -24,7 +24,7 @@ from ._opening import look_at
 from ._reading import Read
 from ._watching import UnwatchedError, stale
 from .kinds._classes import STAMP, class_data, has_come, is_same_copy
-from .kinds._classify import CLASS, STATIC_ARRAY, VARIABLES
+from .kinds._classify import CLASS, PLAIN, STATIC_ARRAY, VARIABLES
 from .kinds._variables import Namespace, Variables
 
 
@@ -215,7 +215,7 @@ def take_back_changes(
     changed = [
         i
         for i, was in before.items()
-        if (held.graph[i][0].changeable or held.graph[i][0] is STATIC_ARRAY)
+        if (held.graph[i][0].changeable or held.graph[i][0] in (STATIC_ARRAY, PLAIN))
         and held.graph[i][0] is not VARIABLES
         and not equal(was, held.graph[i][0].contents(held.objects[i]))
     ]

@@ -89,11 +89,19 @@ def _used_in(codes: frozenset[types.CodeType]) -> frozenset[str]:
     return frozenset().union(*map(used_names, codes))
 
 
+def _runs_when_assigned(cls: type, name: str) -> bool:
+    """Whether a class has a property or another descriptor for what is assigned."""
+    values = [vars(base)[name] for base in cls.__mro__ if name in vars(base)]
+    return any(hasattr(type(value), "__set__") for value in values)
+
+
 class Read:
     """The names that the code met so far reads.
 
     Attributes:
         attributes: The attributes, of whatever.
+        stored: Those that are assigned.
+        owners: Those of which attributes are read or assigned.
         whole: Whether attributes may be read by names that the code makes up.
         texts: If so, the texts met, of which such names may be made.
         listed: The modules, by id, of which code may read all there is.
@@ -111,6 +119,8 @@ class Read:
 
     def __init__(self, assumed: Assumed = NOTHING_ASSUMED) -> None:
         self.attributes: set[str] = set()
+        self.stored: set[str] = set()
+        self.owners: set[str] = set()
         self.whole: bool = assumed.whole
         self.texts: set[str] = set()
         self.listed: set[int] = set()
@@ -177,6 +187,8 @@ class Read:
         special = name.startswith("__") and name.endswith("__") and name != "__del__"
         if name in self.attributes or (special and name not in _SHOWING):
             return True
+        if name in self.stored and _runs_when_assigned(cls, name):
+            return True
         by_place = "__match_args__" in self.attributes  # `case Point(x)`
         if name in _TREES or (by_place and name in getattr(cls, "__match_args__", ())):
             return True
@@ -218,6 +230,8 @@ class Read:
         """Code that may run."""
         found = references(fn.__code__)
         self.attributes |= found.attributes
+        self.stored |= found.stored
+        self.owners |= found.owners
         self.whole |= not found.attributes.isdisjoint(_ALL_ATTRIBUTES)
         if not is_user_function(fn):
             # `functools.singledispatch` asks for the user.

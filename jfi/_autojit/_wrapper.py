@@ -27,8 +27,9 @@ from ._ahead import Lowered, eval_shape, lower, trace
 from ._calls import Calls, Parameter
 from ._history import Explanation
 from ._messages import refuse_uncompilable
+from .kinds._attributes import AutojitMark, is_autojitted
 from .kinds._classify import register_kind
-from .kinds._functions import AutojitMark, EmptyKind, is_autojitted
+from .kinds._functions import EmptyKind
 
 
 P = ParamSpec("P")
@@ -342,6 +343,7 @@ class _Method:
 
 
 register_kind(_Method, EmptyKind())
+register_kind(AutojitMark, EmptyKind())
 register_kind(Page, EmptyKind())
 
 

@@ -36,6 +36,7 @@ from ..._values import (
 )
 from .._reading import LRU_CACHED
 from . import (
+    _attributes as attributes,
     _base as kinds,
     _classes as classes,
     _containers as containers,
@@ -143,7 +144,6 @@ BUILTIN: dict[type, kinds.Kind] = {
 _by_class: weakref.WeakKeyDictionary[type, kinds.Kind] = weakref.WeakKeyDictionary(
     {
         functions.Body: BODY,
-        functions.AutojitMark: functions.EmptyKind(),
         remembering.Remembering: REMEMBERING,
     }
 )
@@ -230,7 +230,7 @@ def _kind_of_odd_array(x: np.ndarray[Any, Any]) -> kinds.Kind:
 
 
 def _kind_of_function(fn: types.FunctionType) -> kinds.Kind:
-    if functions.is_autojitted(fn):
+    if attributes.is_autojitted(fn):
         return AUTOJITTED
     if wrappers.is_wrapper(fn):
         return WRAPPER
