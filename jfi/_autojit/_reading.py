@@ -10,8 +10,8 @@ import functools
 import operator
 import sys
 import types
-from collections.abc import Hashable, Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, Union, get_args, get_origin
 
 from .._values import (
     References,
@@ -65,6 +65,13 @@ def copied_module(variables: Mapping[str, Any]) -> tuple[str, str] | None:
     return "a copy of", name
 
 
+def _in_unions(values: Iterable[object]) -> Iterator[str]:
+    """The names of the classes in unions, such as `Number = Union[int, float]`."""
+    for value in values:
+        if get_origin(value) is Union:
+            yield from (getattr(cls, "__name__", "") for cls in get_args(value))
+
+
 class Assumed(NamedTuple):
     """What is known of a function besides its code.
 
@@ -114,6 +121,7 @@ class Read:
         classes_count: Whether what code of the user's does depends on the classes of
             arrays and numbers: on NumPy's or JAX's.
         compared: The classes with which it compares `type(x)`, by their names.
+        unions: Those of a `typing.Union` for which it asks by `isinstance`, likewise.
         unused: As assumed.
     """
 
@@ -133,6 +141,7 @@ class Read:
         self._users: set[types.CodeType] = set()
         self.classes_count: bool = False
         self.compared: set[str] = set()
+        self.unions: set[str] = set()
         self._assumed: frozenset[tuple[Hashable, str]] = assumed.effects
         self.unused: frozenset[str] = assumed.unused
         self._variables: dict[tuple[int, Mode], set[str]] = {}
@@ -257,6 +266,8 @@ class Read:
         self.asked |= found.attributes
         self._users.add(fn.__code__)
         self._add_questions(found, names, builtin)
+        if "isinstance" in builtin:  # `typing` itself compares `type(x)`
+            self.unions.update(_in_unions(map(module.get, names)))
         if found.written:
             self._written.setdefault((id(module), mode), set()).update(found.written)
         read = dict.fromkeys(unseen(module, found))

@@ -343,7 +343,6 @@ class _Method:
 
 
 register_kind(_Method, EmptyKind())
-register_kind(AutojitMark, EmptyKind())
 register_kind(Page, EmptyKind())
 
 

@@ -144,6 +144,7 @@ BUILTIN: dict[type, kinds.Kind] = {
 _by_class: weakref.WeakKeyDictionary[type, kinds.Kind] = weakref.WeakKeyDictionary(
     {
         functions.Body: BODY,
+        attributes.AutojitMark: functions.EmptyKind(),
         remembering.Remembering: REMEMBERING,
     }
 )
@@ -247,9 +248,8 @@ def _kind_of_function(fn: types.FunctionType) -> kinds.Kind:
     own = (fn.__defaults__, *(fn.__kwdefaults__ or {}).values())
     if named and not (fn.__closure__ or fn.__dict__) and is_fixed(own):
         return PLAIN
-    if fn.__closure__ or fn.__defaults__ or fn.__kwdefaults__ or fn.__dict__:
-        return FUNCTION
-    return PLAIN
+    held = fn.__closure__ or fn.__defaults__ or fn.__kwdefaults__ or fn.__dict__
+    return FUNCTION if held else PLAIN
 
 
 def _kind_of_cached(x: Any) -> kinds.Kind:

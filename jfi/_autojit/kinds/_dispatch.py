@@ -9,6 +9,9 @@ import types
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import jax
+from jax.core import Tracer
+
 from .._reading import Read
 from ._containers import PartsKind
 
@@ -20,20 +23,39 @@ def is_dispatched(fn: types.FunctionType) -> bool:
     )
 
 
+def take_tracers(dispatcher: Any) -> None:
+    """Let a function choose for tracers what it chooses for arrays of JAX.
+
+    JAX says of a tracer that it is an array, and not of the class of tracers. Plain
+    Python has none, so the user's own function may know them: it is the one that a
+    method in a class runs.
+    """
+    if jax.Array in dispatcher.registry and Tracer not in dispatcher.registry:
+        dispatcher.register(Tracer, dispatcher.registry[jax.Array])
+
+
+def _known_to(dispatcher: Any) -> dict[type, Any]:
+    return {cls: f for cls, f in dispatcher.registry.items() if cls is not Tracer}
+
+
 def _parts_of_function(fn: Any) -> tuple[Any, ...]:
-    return (dict(fn.registry),)
+    return (_known_to(fn),)
 
 
 def _function(cls: type, registry: Mapping[type, Any]) -> Any:
-    return _registered(functools.singledispatch(registry[object]), registry)
+    made = _registered(functools.singledispatch(registry[object]), registry)
+    take_tracers(made)
+    return made
 
 
 def _parts_of_method(method: Any) -> tuple[Any, ...]:
-    return method.func, dict(method.dispatcher.registry)
+    return method.func, _known_to(method.dispatcher)
 
 
 def _method(cls: type, fn: Any, registry: Mapping[type, Any]) -> Any:
-    return _registered(cls(fn), registry)
+    made = _registered(cls(fn), registry)
+    take_tracers(made.dispatcher)
+    return made
 
 
 def _registered(made: Any, registry: Mapping[type, Any]) -> Any:
