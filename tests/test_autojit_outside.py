@@ -72,6 +72,7 @@ SETTINGS = {
     "an attribute of an autojitted function": ("jitted()", "jitted.k = 3"),
     "an attribute that a method gets": ("methods()", "Config.get.k = 3"),
     "an attribute of an autojitted method": ("methods()", "Config.jitted.k = 3"),
+    "an attribute of singledispatch": ("dispatched(1)", "dispatched.k = 3"),
     "a property that is only assigned": ("assigned(WithProperty())", "N = 3"),
     "a descriptor that is only assigned": ("assigned(WithDescriptor())", "N = 3"),
     "code that is replaced": ("helper()", "helper.__code__ = (lambda: 3).__code__"),
@@ -81,6 +82,7 @@ SETTINGS = {
     "a lambda in a dict": ("FUNCTIONS['f']()", "N = 3"),
 }
 SOURCE = """
+import functools
 N, TABLE, DEFAULT = 2, {"k": 2}, {"k": 2}
 def helper(): return N
 def deep(): return helper()
@@ -109,6 +111,9 @@ def gets(): return getattr(helper, "k", 2)
 def jitted(): return jitted.k
 jitted.k = 2
 def methods(): return max(getattr(Config.get, "k", 2), getattr(Config.jitted, "k", 2))
+@functools.singledispatch
+def dispatched(x): return dispatched.k
+dispatched.k = 2
 class Stores:
     def __set__(self, owner, value): owner.stored = value * N
 class WithDescriptor:

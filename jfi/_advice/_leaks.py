@@ -1,8 +1,12 @@
 """Traced values that are used after their trace has ended."""
 
+import os
 import re
 
-from .._values import is_library_file, shown_line
+from .._values import shown_line
+
+
+_JFI = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 
 def advice_for(error: BaseException) -> str:
@@ -12,7 +16,7 @@ def advice_for(error: BaseException) -> str:
         r"when the value leaked was (.+?) at (.*?) traced for (\w+)", text
     )
     made = re.search(r"was created on line (.+?):(\d+)", text)
-    if traced and (made is None or is_library_file(made[1])):
+    if traced and (made is None or made[1].startswith(_JFI)):
         made = re.fullmatch(r"(.+):(\d+)", traced[2])  # the function that kept it
     name = f"{traced[1]}()" if traced else "A function"
     shown = ""

@@ -39,12 +39,14 @@ def _known_to(dispatcher: Any) -> dict[type, Any]:
 
 
 def _parts_of_function(fn: Any) -> tuple[Any, ...]:
-    return (_known_to(fn),)
+    own = {name: x for name, x in vars(fn).items() if name not in _GIVEN}
+    return _known_to(fn), own or None
 
 
-def _function(cls: type, registry: Mapping[type, Any]) -> Any:
+def _function(cls: type, registry: Mapping[type, Any], own: Any) -> Any:
     made = _registered(functools.singledispatch(registry[object]), registry)
     take_tracers(made)
+    made.__dict__.update(own or {})
     return made
 
 
@@ -66,6 +68,7 @@ def _registered(made: Any, registry: Mapping[type, Any]) -> Any:
 
 _CHOOSE: Any = functools.singledispatch(lambda x: x)
 _CODE = _CHOOSE.__code__
+_GIVEN = frozenset(vars(_CHOOSE))  # what `functools` gave it
 
 
 class _DispatchedKind(PartsKind):
@@ -73,5 +76,5 @@ class _DispatchedKind(PartsKind):
         return (_CHOOSE,)  # which asks for the class of its argument
 
 
-DISPATCHED = _DispatchedKind(_parts_of_function, _function, [""])
+DISPATCHED = _DispatchedKind(_parts_of_function, _function, ["", ""])
 DISPATCHED_METHOD = _DispatchedKind(_parts_of_method, _method, [".func", ""])
