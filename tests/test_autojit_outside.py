@@ -68,6 +68,13 @@ SETTINGS = {
     "a default that is written": ("default()", "DEFAULT['k'] = 3"),
     "replaced defaults": ("keyword()", "keyword.__kwdefaults__ = {'k': 3}"),
     "an attribute of a function": ("owns()", "owns.k = 3"),
+    "an attribute that a function gets": ("gets()", "helper.k = 3"),
+    "an attribute of an autojitted function": ("jitted()", "jitted.k = 3"),
+    "an attribute that a method gets": ("methods()", "Config.get.k = 3"),
+    "an attribute of an autojitted method": ("methods()", "Config.jitted.k = 3"),
+    "an attribute of singledispatch": ("dispatched(1)", "dispatched.k = 3"),
+    "a property that is only assigned": ("assigned(WithProperty())", "N = 3"),
+    "a descriptor that is only assigned": ("assigned(WithDescriptor())", "N = 3"),
     "code that is replaced": ("helper()", "helper.__code__ = (lambda: 3).__code__"),
     "a variable of a global closure": ("closure()", "put(3)"),
     "a module": ("module.k", "module.k = 3"),
@@ -75,6 +82,7 @@ SETTINGS = {
     "a lambda in a dict": ("FUNCTIONS['f']()", "N = 3"),
 }
 SOURCE = """
+import functools
 N, TABLE, DEFAULT = 2, {"k": 2}, {"k": 2}
 def helper(): return N
 def deep(): return helper()
@@ -87,6 +95,8 @@ class Config(metaclass=Meta):
     _one = None
     def __init__(self): self.k = self.start
     def get(self): return self.rate
+    @jfi.autojit
+    def jitted(self): return self.rate
     @classmethod
     def one(cls):
         if cls._one is None: cls._one = cls()
@@ -96,6 +106,26 @@ def default(p=DEFAULT): return p["k"]
 def keyword(*, k=2): return k
 def owns(): return owns.k
 owns.k = 2
+def gets(): return getattr(helper, "k", 2)
+@jfi.autojit
+def jitted(): return jitted.k
+jitted.k = 2
+def methods(): return max(getattr(Config.get, "k", 2), getattr(Config.jitted, "k", 2))
+@functools.singledispatch
+def dispatched(x): return dispatched.k
+dispatched.k = 2
+class Stores:
+    def __set__(self, owner, value): owner.stored = value * N
+class WithDescriptor:
+    given = Stores()
+class WithProperty:
+    @property
+    def given(self): raise NotImplementedError
+    @given.setter
+    def given(self, value): self.stored = value * N
+def assigned(owner):
+    owner.given = 1
+    return owner.stored
 def make():
     k = 2
     def get(): return k
@@ -835,3 +865,53 @@ def run(x):
         g = gain
         assert found == [g, g, 100, 1, [g, g], [g, g], g, g, 2 * g]
         assert names["FLAGS"] == {"on": True}
+
+
+def test_attributes_that_the_body_gives_to_functions_are_written_at_each_call(script):
+    source = """
+def plain(x):
+    plain.calls = getattr(plain, "calls", 0) + 1
+    plain.total = getattr(plain, "total", 0.0) + x
+    return plain.calls * plain.total
+@WRAPPED
+def decorated(x):
+    if not hasattr(decorated, "seen"): decorated.seen = []
+    decorated.seen.append(x)
+    last(x)
+    return x * len(decorated.seen)
+def last(x): last.x = x
+def both(x): return plain(x) + decorated(x)
+run = WRAPPED(both)
+found = [run(x) for x in (1.0, 2.0, 3.0)] + [decorated(4.0), plain.calls, plain.total]
+found += [last.x, *decorated.seen]
+"""
+    expected = script(source.replace("WRAPPED", "(lambda fn: fn)"))["found"]
+    found = script(source.replace("WRAPPED", "jfi.autojit"))["found"]
+    assert list(map(float, found)) == list(map(float, expected))
+
+
+def test_attributes_that_the_body_gives_to_methods_are_refused_and_not_kept(script):
+    names = script("""
+class Model:
+    def plain(self): pass
+    @jfi.autojit
+    def fast(self): return 1.0
+    def count(self):
+        Model.plain.calls = getattr(Model.plain, "calls", 0) + 1
+        return Model.plain.calls
+@jfi.autojit
+def store(x): Model.fast.x = x
+@jfi.autojit
+def keep(x): Model.plain.x = x
+@jfi.autojit
+def count(): return Model().count()
+""")
+    for name in ("store", "keep"):
+        with pytest.raises(jfi.AutoJitError, match=r"(?s)changes Model.*Return"):
+            names[name](jax.numpy.ones(2))
+    model = names["Model"]
+    assert vars(model.plain) == {}
+    assert not hasattr(model.fast, "x")
+    assert model().fast() == 1
+    with pytest.warns(jfi.UncompiledWarning, match="in a method of a class"):
+        assert [names["count"]() for _ in range(3)] == [1, 2, 3]

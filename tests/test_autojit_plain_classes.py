@@ -5,6 +5,7 @@ import numbers
 import textwrap
 import warnings
 from collections.abc import Iterable
+from typing import Union
 
 import jax
 import jax.numpy as jnp
@@ -85,8 +86,44 @@ def _(x: np.ndarray):
     return x * 5
 
 
+@dispatched.register
+def _(x: jax.Array):
+    return x * 7
+
+
+class Visitor:
+    @functools.singledispatchmethod
+    def visit(self, x):
+        return x * 3
+
+    @visit.register
+    def _(self, x: jax.Array):
+        return x * 7
+
+
+def dispatched_inside(x):
+    return dispatched(jnp.sum(x)), Visitor().visit(jnp.ones(2)), Visitor().visit(x)
+
+
 def in_a_helper(x):
     return is_float(x) + is_numpy(x)
+
+
+class Checked:
+    """A descriptor that asks what it is given."""
+
+    def __set__(self, owner, value):
+        owner.given = value * 2 if isinstance(value, float) else value * 3
+
+
+class Owner:
+    checked = Checked()
+
+
+def in_a_descriptor(x):
+    owner = Owner()
+    owner.checked = x
+    return owner.given
 
 
 def with_a_check(x):
@@ -108,7 +145,9 @@ QUESTIONS = [
     matched,
     by_name,
     lambda x: dispatched(x),
+    dispatched_inside,
     in_a_helper,
+    in_a_descriptor,
 ]
 VALUES = [
     2.5,
@@ -255,6 +294,8 @@ def test_an_interrupt_ends_the_call_and_starts_no_uncompiled_run():
         (lambda x: x * 2 if type(x) is float else x * 3, 2.0),
         (lambda x: x * 2 if type(x) in (int, float) else x * 3, 2.0),
         (lambda x: x * 2 if type(x) is not np.float32 else x * 3, np.float32(2)),
+        (lambda x: x * 2 if issubclass(type(x), (int, float)) else x * 3, 2.0),
+        (lambda x: {float: 2, str: 5}.get(type(x), 3) * x, 2.0),
     ],
 )
 def test_where_the_type_itself_is_compared_it_runs_uncompiled(ask, x):
@@ -263,6 +304,17 @@ def test_where_the_type_itself_is_compared_it_runs_uncompiled(ask, x):
     assert fn(3) == ask(3)
     with pytest.warns(UncompiledWarning, match=r"(?s)compares type.*isinstance"):
         assert fn(x) == ask(x)
+
+
+Number = Union[int, float]  # noqa: UP007 - `int | float` asks otherwise
+
+
+def test_where_a_typing_union_is_asked_for_it_runs_uncompiled():
+    ask = lambda x: x * 2 if isinstance(x, Number) else x * 3
+    fn = autojit(ask)
+    assert same(fn(jnp.ones(2)), ask(jnp.ones(2)))
+    with pytest.warns(UncompiledWarning, match=r"(?s)Union.*\(x, \(float, int\)\)"):
+        assert fn(2.0) == 4
 
 
 def test_types_of_objects_are_no_questions_of_data():

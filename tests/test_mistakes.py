@@ -525,6 +525,15 @@ def test_leaked_tracers():
     text = advice(jnp.vmap(uses), X, raises=jax.errors.UnexpectedTracerError)
     assert "return it from the function; of grad with has_aux=True" in text
     kept.clear()
+    helper = jnp.autojit(lambda x: kept.append(2 * x))
+
+    def body(total, x):
+        return total + x, helper(total)
+
+    uses = jnp.autojit(lambda x: (jnp.scan(body, 0.0, x), kept[-1] + 1))
+    text = advice(uses, X, raises=jax.errors.UnexpectedTracerError)
+    assert re.search(r"line \d+: def body\(total, x\):\nWrite instead: return it", text)
+    kept.clear()
     jnp.autojit(keep)(X)
     np.testing.assert_array_equal(kept[-1], 2 * X)
 

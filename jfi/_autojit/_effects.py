@@ -12,6 +12,7 @@ call, so there such code runs uncompiled.
 """
 
 import collections
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -24,7 +25,8 @@ from ._opening import look_at
 from ._reading import Read
 from ._watching import UnwatchedError, stale
 from .kinds._classes import STAMP, class_data, has_come, is_same_copy
-from .kinds._classify import CLASS, STATIC_ARRAY, VARIABLES
+from .kinds._classify import CLASS, PLAIN, STATIC_ARRAY, VARIABLES
+from .kinds._dispatch import take_tracers
 from .kinds._variables import Namespace, Variables
 
 
@@ -190,7 +192,11 @@ def restore_classes(
 def held_by_classes(graph: Graph, built: Sequence[Any], read: Read) -> Opened:
     """What classes, and modules that their methods read, hold: the body meets it."""
     classes = [built[i] for i, (kind, _, _) in enumerate(graph) if kind is CLASS]
-    return look_at((None, *classes), read)
+    held = look_at((None, *classes), read)
+    for x in held.objects:
+        if isinstance(x, functools.singledispatchmethod):
+            take_tracers(x.dispatcher)
+    return held
 
 
 def take_back_changes(
@@ -215,7 +221,7 @@ def take_back_changes(
     changed = [
         i
         for i, was in before.items()
-        if (held.graph[i][0].changeable or held.graph[i][0] is STATIC_ARRAY)
+        if (held.graph[i][0].changeable or held.graph[i][0] in (STATIC_ARRAY, PLAIN))
         and held.graph[i][0] is not VARIABLES
         and not equal(was, held.graph[i][0].contents(held.objects[i]))
     ]

@@ -10,8 +10,8 @@ import functools
 import operator
 import sys
 import types
-from collections.abc import Hashable, Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, Union, get_args, get_origin
 
 from .._values import (
     References,
@@ -65,6 +65,13 @@ def copied_module(variables: Mapping[str, Any]) -> tuple[str, str] | None:
     return "a copy of", name
 
 
+def _in_unions(values: Iterable[object]) -> Iterator[str]:
+    """The names of the classes in unions, such as `Number = Union[int, float]`."""
+    for value in values:
+        if get_origin(value) is Union:
+            yield from (getattr(cls, "__name__", "") for cls in get_args(value))
+
+
 class Assumed(NamedTuple):
     """What is known of a function besides its code.
 
@@ -89,11 +96,19 @@ def _used_in(codes: frozenset[types.CodeType]) -> frozenset[str]:
     return frozenset().union(*map(used_names, codes))
 
 
+def _runs_when_assigned(cls: type, name: str) -> bool:
+    """Whether a class has a property or another descriptor for what is assigned."""
+    values = [vars(base)[name] for base in cls.__mro__ if name in vars(base)]
+    return any(hasattr(type(value), "__set__") for value in values)
+
+
 class Read:
     """The names that the code met so far reads.
 
     Attributes:
         attributes: The attributes, of whatever.
+        stored: Those that are assigned.
+        owners: Those of which attributes are read or assigned.
         whole: Whether attributes may be read by names that the code makes up.
         texts: If so, the texts met, of which such names may be made.
         listed: The modules, by id, of which code may read all there is.
@@ -106,11 +121,14 @@ class Read:
         classes_count: Whether what code of the user's does depends on the classes of
             arrays and numbers: on NumPy's or JAX's.
         compared: The classes with which it compares `type(x)`, by their names.
+        unions: Those of a `typing.Union` for which it asks by `isinstance`, likewise.
         unused: As assumed.
     """
 
     def __init__(self, assumed: Assumed = NOTHING_ASSUMED) -> None:
         self.attributes: set[str] = set()
+        self.stored: set[str] = set()
+        self.owners: set[str] = set()
         self.whole: bool = assumed.whole
         self.texts: set[str] = set()
         self.listed: set[int] = set()
@@ -123,6 +141,7 @@ class Read:
         self._users: set[types.CodeType] = set()
         self.classes_count: bool = False
         self.compared: set[str] = set()
+        self.unions: set[str] = set()
         self._assumed: frozenset[tuple[Hashable, str]] = assumed.effects
         self.unused: frozenset[str] = assumed.unused
         self._variables: dict[tuple[int, Mode], set[str]] = {}
@@ -177,6 +196,8 @@ class Read:
         special = name.startswith("__") and name.endswith("__") and name != "__del__"
         if name in self.attributes or (special and name not in _SHOWING):
             return True
+        if name in self.stored and _runs_when_assigned(cls, name):
+            return True
         by_place = "__match_args__" in self.attributes  # `case Point(x)`
         if name in _TREES or (by_place and name in getattr(cls, "__match_args__", ())):
             return True
@@ -218,6 +239,8 @@ class Read:
         """Code that may run."""
         found = references(fn.__code__)
         self.attributes |= found.attributes
+        self.stored |= found.stored
+        self.owners |= found.owners
         self.whole |= not found.attributes.isdisjoint(_ALL_ATTRIBUTES)
         if not is_user_function(fn):
             # `functools.singledispatch` asks for the user.
@@ -243,6 +266,8 @@ class Read:
         self.asked |= found.attributes
         self._users.add(fn.__code__)
         self._add_questions(found, names, builtin)
+        if "isinstance" in builtin:  # `typing` itself compares `type(x)`
+            self.unions.update(_in_unions(map(module.get, names)))
         if found.written:
             self._written.setdefault((id(module), mode), set()).update(found.written)
         read = dict.fromkeys(unseen(module, found))

@@ -73,14 +73,24 @@ def stale(function: str, what: str, advice: str = _READ) -> str:
 
 def _refuse_comparing(function: str, opened: Opened) -> None:
     """Refuse code that compares `type(x)`, which tells data from plain values."""
-    names = opened.read.compared
+    read = opened.read
     for kind, part, _ in opened.graph:
-        if kind in LEAVES and getattr(part, "__name__", "") in names:
-            message = (
-                f"{function}() compares type(...) with {part.__name__}, in place of "
-                "which compiled code has another type.\nWrite isinstance(x, ...)."
+        name = getattr(part, "__name__", "") if kind in LEAVES else ""
+        if name in read.compared:
+            raise UnwatchedError(
+                _COMPARES.format(function, "compares type(...) with", name, "...")
             )
-            raise UnwatchedError(message)
+        if name in read.unions:
+            classes = f"({', '.join(sorted(read.unions))})"
+            raise UnwatchedError(
+                _COMPARES.format(function, "asks by a typing.Union for", name, classes)
+            )
+
+
+_COMPARES = (
+    "{}() {} {}, in place of which compiled code has another type.\n"
+    "Write isinstance(x, {})."
+)
 
 
 def written(function: str, line: str) -> str:

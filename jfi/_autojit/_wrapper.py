@@ -27,8 +27,9 @@ from ._ahead import Lowered, eval_shape, lower, trace
 from ._calls import Calls, Parameter
 from ._history import Explanation
 from ._messages import refuse_uncompilable
+from .kinds._attributes import AutojitMark, is_autojitted
 from .kinds._classify import register_kind
-from .kinds._functions import AutojitMark, EmptyKind, is_autojitted
+from .kinds._functions import EmptyKind
 
 
 P = ParamSpec("P")

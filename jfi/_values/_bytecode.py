@@ -3,8 +3,9 @@
 import dis
 import functools
 import hashlib
+import itertools
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any
@@ -40,6 +41,10 @@ class References:
         written: Global names that are assigned or deleted.
         attributes: What is read of whatever: attributes, and the texts that are names,
             as in `getattr(x, "rate")`.
+        owners: Attributes of which it reads or assigns attributes, as `step` in
+            `Model.step.calls += 1` and in `getattr(Model.step, "calls")`.
+        stored: The attributes that are assigned. This runs code, where the class has a
+            property or another descriptor of that name.
         texts: The texts that are names.
         compared: The classes with which it compares `type(x)`, by their names.
         in_place: Whether it writes into what a local variable holds: `x += 1`.
@@ -50,6 +55,8 @@ class References:
     imports: tuple[str, ...]
     written: tuple[str, ...]
     attributes: frozenset[str]
+    owners: frozenset[str]
+    stored: frozenset[str]
     texts: frozenset[str]
     compared: frozenset[str]
     in_place: bool
@@ -66,22 +73,16 @@ def references(code: CodeType) -> References:
     imports: list[str] = []
     written: list[str] = []
     texts = {part for text in _texts(code) for part in _names_in(text)}
-    attributes = set(texts)
     steps = [x for x in dis.get_instructions(code) if x.opname not in _NO_EFFECT]
     compared = frozenset(compared_classes(steps))
     in_place = any(map(is_in_place, steps, steps[1:]))
+    attributes = texts.union(_attributes(steps))
+    owners = set(_owners(steps))
+    stored = {step.argval for step in steps if step.opname == "STORE_ATTR"}
     open_chain: tuple[str, ...] = ()
     for step in steps:
-        if step.opname in _NAMES_ATTRIBUTE:
-            attributes.add(step.argval)
-        elif step.opname in _WRITES_GLOBAL:
+        if step.opname in _WRITES_GLOBAL:
             written.append(step.argval)
-        elif step.opname == "MATCH_CLASS":  # `case Point(x)`, `case float()`
-            attributes.add("__class__")
-            if step.argval:
-                attributes.add("__match_args__")
-        elif step.opname in _FORMATS:
-            attributes |= {"__format__", "__repr__", "__str__"}
         if step.opname in _READS_ATTRIBUTE and open_chain:
             open_chain = (*open_chain, step.argval)
             continue
@@ -104,6 +105,8 @@ def references(code: CodeType) -> References:
             imports += inner.imports
             written += inner.written
             attributes |= inner.attributes
+            owners |= inner.owners
+            stored |= inner.stored
             texts |= inner.texts
             compared |= inner.compared
             in_place |= inner.in_place
@@ -113,10 +116,36 @@ def references(code: CodeType) -> References:
         tuple(dict.fromkeys(imports)),
         tuple(dict.fromkeys(written)),
         frozenset(attributes),
+        frozenset(owners),
+        frozenset(stored),
         frozenset(texts),
         compared,
         in_place,
     )
+
+
+def _attributes(steps: Sequence[dis.Instruction]) -> Iterator[str]:
+    """The attributes that are read or deleted."""
+    for step in steps:
+        if step.opname in _NAMES_ATTRIBUTE:
+            yield step.argval
+        elif step.opname == "MATCH_CLASS":  # `case Point(x)`, `case float()`
+            yield "__class__"
+            if step.argval:
+                yield "__match_args__"
+        elif step.opname in _FORMATS:
+            yield from ("__format__", "__repr__", "__str__")
+
+
+def _owners(steps: Sequence[dis.Instruction]) -> Iterator[str]:
+    """Attributes that are asked for one of their own."""
+    steps = [step for step in steps if step.opname != "COPY"]  # of `x.f.calls += 1`
+    for step, after in itertools.pairwise(steps):
+        # A method that is called may be followed by a text, too.
+        if step.opname == "LOAD_ATTR" and "NULL" not in step.argrepr:
+            is_text = after.opname == "LOAD_CONST" and isinstance(after.argval, str)
+            if is_text or after.opname in {*_NAMES_ATTRIBUTE, "STORE_ATTR"}:
+                yield step.argval
 
 
 def _texts(code: CodeType) -> Iterator[str]:

@@ -1,10 +1,12 @@
 """What code does that depends on whether a value is an array of NumPy or of JAX."""
 
 import dis
+import itertools
 from collections.abc import Iterator, Sequence
 
 
 _COMPARES = frozenset({"COMPARE_OP", "CONTAINS_OP", "IS_OP"})
+_DATA = ("complex", "float", "float32", "float64", "ndarray")
 _APART = 12  # steps from `type` to the end of `type(x) in (int, float, np.float32)`
 
 
@@ -16,11 +18,17 @@ def compared_classes(steps: Sequence[dis.Instruction]) -> Iterator[str]:
     """
     for i, step in enumerate(steps):
         if step.opname == "LOAD_GLOBAL" and step.argval == "type":
-            names = []
-            for later in steps[i + 1 : i + _APART]:
+            before = steps[i - 1].argval if i else None
+            of_subclass, calls, names = before == "issubclass", 0, []
+            for after, later in itertools.pairwise(steps[i : i + _APART]):
+                calls += later.opname == "CALL"  # of `type`, and of `issubclass`
+                of_type = calls == 1 and after.opname == "CALL"
+                if before == "get" and of_type and later.opname != "LOAD_ATTR":
+                    yield from _DATA  # `RULES.get(type(x), rule)`: whatever it has
+                    break
                 if later.opname in ("LOAD_ATTR", "LOAD_GLOBAL"):
                     names.append(later.argval)
-                elif later.opname in _COMPARES:
+                elif later.opname in _COMPARES or (of_subclass and calls == 2):
                     yield from names
                     break
 

@@ -27,9 +27,9 @@ from ..._values import (
 )
 from .._modes import Mode
 from .._reading import Read, copied_module
+from ._attributes import AutojitMark, is_autojitted
 from ._base import Expression, Kind, Source, Split, Watches
 from ._declared import declared
-from ._functions import AutojitMark, is_autojitted
 from ._variables import variables_of
 from ._wrappers import plain_function
 
@@ -46,7 +46,7 @@ class ClassKind(Kind):
     named = keyed = constant = True
 
     def open(self, x: Any, read: Read, mode: Mode) -> Split:
-        part, values = self._split(x, read.effects)
+        part, values = self._split(x, read.effects, read.owners)
         if mode is Mode.UNREAD:
             return part, values
         found = {
@@ -69,9 +69,14 @@ class ClassKind(Kind):
         ]
 
     def split(self, x: Any) -> Split:
-        return self._split(x, ())
+        return self._split(x, (), ())
 
-    def _split(self, x: Any, effects: Collection[tuple[Hashable, str]]) -> Split:
+    def _split(
+        self,
+        x: Any,
+        effects: Collection[tuple[Hashable, str]],
+        owners: Collection[str],
+    ) -> Split:
         plain: list[Any] = []
         names: list[tuple[type, str]] = []
         values: list[Any] = []
@@ -82,9 +87,10 @@ class ClassKind(Kind):
                 continue
             functions = functions_behind(value)
             # A dataclass makes `__repr__` with a closure: slow to look at each time.
-            if functions and (
-                key[1] == "__repr__" or all(_is_plain(f, x.__mro__) for f in functions)
-            ):
+            plainly = key[1] not in owners and all(
+                _is_plain(f, x.__mro__) for f in functions
+            )
+            if functions and (key[1] == "__repr__" or plainly):
                 codes = ((f.__code__, identity_key(f.__defaults__)) for f in functions)
                 plain += [value, *codes]
             else:

@@ -36,6 +36,7 @@ from ..._values import (
 )
 from .._reading import LRU_CACHED
 from . import (
+    _attributes as attributes,
     _base as kinds,
     _classes as classes,
     _containers as containers,
@@ -143,7 +144,7 @@ BUILTIN: dict[type, kinds.Kind] = {
 _by_class: weakref.WeakKeyDictionary[type, kinds.Kind] = weakref.WeakKeyDictionary(
     {
         functions.Body: BODY,
-        functions.AutojitMark: functions.EmptyKind(),
+        attributes.AutojitMark: functions.EmptyKind(),
         remembering.Remembering: REMEMBERING,
     }
 )
@@ -230,7 +231,7 @@ def _kind_of_odd_array(x: np.ndarray[Any, Any]) -> kinds.Kind:
 
 
 def _kind_of_function(fn: types.FunctionType) -> kinds.Kind:
-    if functions.is_autojitted(fn):
+    if attributes.is_autojitted(fn):
         return AUTOJITTED
     if wrappers.is_wrapper(fn):
         return WRAPPER
@@ -247,9 +248,8 @@ def _kind_of_function(fn: types.FunctionType) -> kinds.Kind:
     own = (fn.__defaults__, *(fn.__kwdefaults__ or {}).values())
     if named and not (fn.__closure__ or fn.__dict__) and is_fixed(own):
         return PLAIN
-    if fn.__closure__ or fn.__defaults__ or fn.__kwdefaults__ or fn.__dict__:
-        return FUNCTION
-    return PLAIN
+    held = fn.__closure__ or fn.__defaults__ or fn.__kwdefaults__ or fn.__dict__
+    return FUNCTION if held else PLAIN
 
 
 def _kind_of_cached(x: Any) -> kinds.Kind:

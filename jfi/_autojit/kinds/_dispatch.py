@@ -9,6 +9,9 @@ import types
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import jax
+from jax.core import Tracer
+
 from .._reading import Read
 from ._containers import PartsKind
 
@@ -20,20 +23,41 @@ def is_dispatched(fn: types.FunctionType) -> bool:
     )
 
 
+def take_tracers(dispatcher: Any) -> None:
+    """Let a function choose for tracers what it chooses for arrays of JAX.
+
+    JAX says of a tracer that it is an array, and not of the class of tracers. Plain
+    Python has none, so the user's own function may know them: it is the one that a
+    method in a class runs.
+    """
+    if jax.Array in dispatcher.registry and Tracer not in dispatcher.registry:
+        dispatcher.register(Tracer, dispatcher.registry[jax.Array])
+
+
+def _known_to(dispatcher: Any) -> dict[type, Any]:
+    return {cls: f for cls, f in dispatcher.registry.items() if cls is not Tracer}
+
+
 def _parts_of_function(fn: Any) -> tuple[Any, ...]:
-    return (dict(fn.registry),)
+    own = {name: x for name, x in vars(fn).items() if name not in _GIVEN}
+    return _known_to(fn), own or None
 
 
-def _function(cls: type, registry: Mapping[type, Any]) -> Any:
-    return _registered(functools.singledispatch(registry[object]), registry)
+def _function(cls: type, registry: Mapping[type, Any], own: Any) -> Any:
+    made = _registered(functools.singledispatch(registry[object]), registry)
+    take_tracers(made)
+    made.__dict__.update(own or {})
+    return made
 
 
 def _parts_of_method(method: Any) -> tuple[Any, ...]:
-    return method.func, dict(method.dispatcher.registry)
+    return method.func, _known_to(method.dispatcher)
 
 
 def _method(cls: type, fn: Any, registry: Mapping[type, Any]) -> Any:
-    return _registered(cls(fn), registry)
+    made = _registered(cls(fn), registry)
+    take_tracers(made.dispatcher)
+    return made
 
 
 def _registered(made: Any, registry: Mapping[type, Any]) -> Any:
@@ -44,6 +68,7 @@ def _registered(made: Any, registry: Mapping[type, Any]) -> Any:
 
 _CHOOSE: Any = functools.singledispatch(lambda x: x)
 _CODE = _CHOOSE.__code__
+_GIVEN = frozenset(vars(_CHOOSE))  # what `functools` gave it
 
 
 class _DispatchedKind(PartsKind):
@@ -51,5 +76,5 @@ class _DispatchedKind(PartsKind):
         return (_CHOOSE,)  # which asks for the class of its argument
 
 
-DISPATCHED = _DispatchedKind(_parts_of_function, _function, [""])
+DISPATCHED = _DispatchedKind(_parts_of_function, _function, ["", ""])
 DISPATCHED_METHOD = _DispatchedKind(_parts_of_method, _method, [".func", ""])

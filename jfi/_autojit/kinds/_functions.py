@@ -8,6 +8,7 @@ from typing import Any
 from ..._shown import ShownFunction
 from ..._values import KeyedValue, identity_key, is_named, is_user_function
 from .._reading import Read
+from ._attributes import AttributesKind, AutojitMark
 from ._base import (
     IMMUTABLE,
     MISSING,
@@ -73,7 +74,7 @@ def _watches_of_function(x: types.FunctionType) -> Watches:
     return Watches(dicts=(x.__dict__,), attributes=attributes)
 
 
-class PlainKind(Kind):
+class PlainKind(AttributesKind):
     """A function that captures nothing: by its code, its module, its defaults.
 
     It is passed itself if it reads nothing but libraries, and what does likewise.
@@ -208,6 +209,9 @@ class FunctionKind(Kind):
         if attributes is not None:
             shell.__dict__ = attributes
 
+    def empty(self, x: Any) -> None:
+        x.__dict__ = {}
+
     def contents(self, x: Any) -> Split:
         return None, (x.__defaults__, x.__kwdefaults__, x.__dict__ or None)
 
@@ -290,50 +294,24 @@ class BodyKind(FunctionKind):
         return [*variables, (f"{name}.__closure__", cells)]
 
 
-class AutojitMark:
-    """Among the attributes of what `autojit` returns.
+class AutojittedKind(AttributesKind):
+    """A function under `autojit`: its own function is opened, and its attributes.
 
-    It names the code, since wrappers such as `jax.grad` copy the attributes.
-
-    Attributes:
-        code: That of the wrapper.
-        template: The same, calling nobody.
-        fill: Lets an empty copy of the wrapper call a function.
-        attributes: The names of those that `autojit` gave the wrapper.
-    """
-
-    ATTRIBUTE = "__jfi_autojit__"
-
-    def __init__(self, code: Any, template: Any, fill: Any, attributes: Any) -> None:
-        self.code, self.template, self.fill = code, template, fill
-        self.attributes = attributes
-
-
-def is_autojitted(value: Any) -> bool:
-    """Whether this is what `autojit` returned."""
-    if not isinstance(value, types.FunctionType):
-        return False
-    mark = value.__dict__.get(AutojitMark.ATTRIBUTE)
-    return isinstance(mark, AutojitMark) and mark.code is value.__code__
-
-
-class AutojittedKind(Kind):
-    """A function under `autojit`: its own function is opened.
-
-    That which its module holds by name is passed itself, unless it reads data there.
+    That which its module holds by name is passed itself, unless it reads data there,
+    or has attributes that code may write: `step.calls += 1`.
     """
 
     changeable = constant = True
 
     def split(self, x: Any) -> Split:
         mark: AutojitMark = x.__dict__[AutojitMark.ATTRIBUTE]
-        own = {k: v for k, v in x.__dict__.items() if k not in mark.attributes}
-        children = (x.__wrapped__, x.__defaults__, x.__kwdefaults__, own or None)
+        names, own = self.contents(x)
+        children = (x.__wrapped__, x.__defaults__, x.__kwdefaults__, *own)
         named = identity_key(x) if is_named(x) else None
-        return (mark.template, mark.fill, named), children
+        return (mark.template, mark.fill, named, names), children
 
     def stays(self, part: Any) -> bool:
-        return part[2] is not None
+        return part[2] is not None and not part[3]
 
     def itself(self, part: Any) -> Any:
         return MISSING if part[2] is None else part[2].value
@@ -342,35 +320,34 @@ class AutojittedKind(Kind):
         return types.FunctionType(part[0], {"__builtins__": builtins})
 
     def portable(self, part: Any) -> Any:
-        template, fill, named = part
-        return template, fill.options, named is not None
+        template, fill, named, names = part
+        return template, fill.options, named is not None, names
 
     def fill(self, shell: Any, part: Any, children: Sequence[Any]) -> None:
         part[1](shell, children[0])
-        _, shell.__defaults__, shell.__kwdefaults__, own = children
-        shell.__dict__.update(own or {})
+        _, shell.__defaults__, shell.__kwdefaults__, *own = children
+        shell.__dict__.update(zip(part[3], own, strict=True))
 
     def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
-        return ("", ".__defaults__", ".__kwdefaults__", "")[k]
+        own = (f".{name}" for name in part[3])
+        return ("", ".__defaults__", ".__kwdefaults__", *own)[k]
 
-    def contents(self, x: Any) -> Split:
-        return None, ()
+    def replace(self, x: Any, part: Any, children: Sequence[Any]) -> None:
+        super().replace(x, part, children)  # what it calls stays
+        x.__dict__.update(zip(part[3], children[3:], strict=True))
 
     def guard(
         self, source: Source, name: str, part: Any, n: int
     ) -> Sequence[Expression]:
-        if part[2] is None:
+        if part[2] is None or part[3]:
             return super().guard(source, name, part, n)
         function = part[2].value
         size, known = len(function.__dict__), source.constant(function)
         # Straight to the attributes of the function inside, which are in C.
         inside = f"{name}._jfi_function" if type(function) is ShownFunction else name
         source.require(f"{name} is {known} and len({inside}.__dict__) == {size}")
-        mark: AutojitMark = function.__dict__[AutojitMark.ATTRIBUTE]
-        if function.__dict__.keys() - mark.attributes:
-            return super().guard(source, name, part, n)
         steps = "__wrapped__", "__defaults__", "__kwdefaults__"
-        return [*(f"{inside}.{step}" for step in steps), "None"]
+        return [f"{inside}.{step}" for step in steps]
 
 
 class EmptyKind(Kind):

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from ..._shown import ShownFunction
+from ._attributes import is_autojitted
 from ._base import Kind, Split
 from ._containers import PartsKind
-from ._functions import is_autojitted
 
 
 F = TypeVar("F", bound=Callable[..., Any])
