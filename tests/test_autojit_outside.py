@@ -886,8 +886,9 @@ found = [run(x) for x in (1.0, 2.0, 3.0)] + [decorated(4.0), plain.calls, plain.
 found += [last.x, *decorated.seen]
 """
     expected = script(source.replace("WRAPPED", "(lambda fn: fn)"))["found"]
-    found = script(source.replace("WRAPPED", "jfi.autojit"))["found"]
-    assert list(map(float, found)) == list(map(float, expected))
+    for tool in ("jfi.autojit", "jfi.persistent"):
+        found = script(source.replace("WRAPPED", tool))["found"]
+        assert list(map(float, found)) == list(map(float, expected)), tool
 
 
 def test_attributes_that_the_body_gives_to_methods_are_refused_and_not_kept(script):

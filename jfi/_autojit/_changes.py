@@ -8,12 +8,12 @@ from .._errors import AutoJitError
 from .._values import number_key
 from ._graphs import Graph
 from .kinds._base import MISSING, Kind, Split
-from .kinds._classify import CLASS, PLAIN, PYTREE, STATIC_ARRAY
+from .kinds._classify import CLASS, PLAIN, PYTREE, STATIC_ARRAY, WRAPPER
 from .kinds._objects import UNREAD, touch
 
 
 Contents: TypeAlias = dict[int, Split]
-_WRITABLE = (PYTREE, CLASS, STATIC_ARRAY, PLAIN)
+_WRITABLE = (PYTREE, CLASS, STATIC_ARRAY, PLAIN, WRAPPER)
 
 
 def contents(graph: Graph, built: Sequence[Any]) -> Contents:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from ..._shown import ShownFunction
-from ._attributes import is_autojitted
-from ._base import Kind, Split
+from ._attributes import AttributesKind, is_autojitted
+from ._base import Split
 from ._containers import PartsKind
 
 
@@ -36,10 +36,11 @@ def plain_function(value: Any) -> Any:
     return value.__wrapped__ if is_autojitted(value) else value
 
 
-class WrapperKind(Kind):
+class WrapperKind(AttributesKind):
     """Such a function: in compiled code it is the autojitted one, with its attributes.
 
-    The parts are the names of those that the user gave it.
+    The parts are the names of those that the user gave it. What the body gives the
+    autojitted one is written to both.
     """
 
     def split(self, x: Any) -> Split:
