@@ -99,6 +99,43 @@ def test_custom_derivatives_see_captured_values(kind):
     assert jax.grad(f)(1.0) == 3
 
 
+def _made_inside(kind, scale):
+    """A custom derivative that is made in the traced code, of what an object holds."""
+    return _ruled(kind, lambda: scale[0])
+
+
+def _ruled(kind, scale):
+    @kind
+    def scaled(x):
+        return jnp.sum(x * scale())
+
+    if kind is jax.custom_jvp:
+        scaled.defjvp(lambda p, t: (scaled(*p), jnp.sum(t[0] * scale())))
+    else:
+        scaled.defvjp(lambda x: (scaled(x), None), lambda _, c: (c * scale(),))
+    return scaled
+
+
+@pytest.mark.parametrize("kind", [jax.custom_jvp, jax.custom_vjp])
+def test_rules_that_captured_arrays_are_those_of_the_plain_function(kind):
+    """JAX runs them when the trace has ended."""
+    held, x = [jnp.arange(3.0)], jnp.ones(3)
+    outside = _ruled(kind, lambda: held[0])
+    for body in (lambda x: outside(x), lambda x: _made_inside(kind, held)(x)):
+        held[0] = jnp.arange(3.0)
+        f = autojit(body)
+        assert jax.grad(f)(x).tolist() == [0, 1, 2]
+        for _ in range(9):  # from here on they are recognised
+            assert f(x) == 3
+        assert jax.jit(jax.grad(f))(x).tolist() == [0, 1, 2]
+        assert jax.vmap(jax.grad(f))(x[None]).tolist() == [[0, 1, 2]]
+        held[0] = held[0] + 1
+        assert f(x) == 6
+        assert jax.grad(f)(x).tolist() == [1, 2, 3]
+        assert autojit(jax.grad(f))(x).tolist() == [1, 2, 3]
+        assert jax.jvp(f, (x,), (x,))[1] == 6 if kind is jax.custom_jvp else True
+
+
 @pytest.mark.parametrize("transform", [jax.grad, jax.vmap, jax.checkpoint])
 def test_fresh_transformed_functions_do_not_recompile(transform):
     f = Counted(lambda fn, x: fn(x))

@@ -17,12 +17,12 @@ from typing import Any
 import jax
 from jax.core import Tracer
 
-from .._jax_internals import callbacks_of, replayed
+from .._jax_internals import callbacks_of, replayed, rules_in
 from .._values import attributes_of, references
 from ._graphs import Graph, Opened
 from ._watching import UnwatchedError
 from .kinds._base import MISSING
-from .kinds._classify import BODY, CELL, FUNCTION, SHOWN, VARIABLES
+from .kinds._classify import BODY, CELL, CUSTOM_RULES, FUNCTION, SHOWN, VARIABLES
 from .kinds._variables import Namespace
 
 
@@ -49,6 +49,21 @@ def may_call_back(opened: Opened) -> bool:
         and str(x.__module__).startswith(("jax.", "jfi."))
         for x in opened.objects
     )
+
+
+def may_have_rules(opened: Opened) -> bool:
+    """Whether some code names derivatives of its own, or a value has some."""
+    if not _RULES.isdisjoint(opened.read.attributes):
+        return True
+    return any(kind in CUSTOM_RULES.values() for kind, *_ in opened.graph)
+
+
+_RULES = {"custom_jvp", "custom_vjp", "defjvp", "defvjp", "defjvps"}
+
+
+def rules_hold_data(traced: Any) -> bool:
+    """Whether rules of derivatives hold data of a trace, which may run after it."""
+    return _reaches(rules_in(traced.jaxpr.jaxpr), ())
 
 
 def refusing_clones(

@@ -26,7 +26,7 @@ from ._options import Options, named_in, read_options
 from ._outcomes import Outcome
 from ._parameters import Parameter as Parameter, parameters_of
 from ._passing import classes_count
-from ._programs import CompiledBody, Program, Programs, UnreadError
+from ._programs import CompiledBody, LateRulesError, Program, Programs, UnreadError
 from ._reading import Assumed, Read
 from ._recent import MAX_FUNCTIONS, Known, code_of, of_this_copy, portable
 from ._shardings import constrain, leaf_options, split_options
@@ -151,6 +151,8 @@ class Calls:
             return self.call_plainly((self.fn, *args))
         try:
             opened, program, out = self.perform(args, _run)
+        except LateRulesError:  # what is around it compiles it, or nothing does
+            return self.call_plainly((self.fn, *args))
         except UnwatchedError as error:
             if not self.options.uncompiled:
                 raise
@@ -196,6 +198,8 @@ class Calls:
                 self.programs.drop(opened.graph)
                 self._assume(error)
                 return self.perform(args, act, abstract=abstract)
+            except LateRulesError:  # what is around it compiles it, or nothing does
+                raise
             except Exception as error:
                 retries = self.retries(error)
                 numbers = needed_numbers(error, opened) if retries else ()
@@ -297,7 +301,7 @@ class Calls:
         program.calls += 1
         compiled = program.compiled
         run = compiled if compiled.streams else compiled.pure.run
-        if program.remembered:
+        if program.remembered or program.may_have_rules:
             run = program.run
         for layout, settings in program.places:
             layout.put(settings, run)

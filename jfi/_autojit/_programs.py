@@ -5,11 +5,19 @@ import threading
 from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
+from jax.core import Tracer
+
 from .._jax_internals import at_top_level, setting
 from .._jit._compiled import CompiledFunction
 from .._jit._executables import Jitted
+from .._random.traced import FoundDraws
 from .._values import Recent
-from ._callbacks import may_call_back, refusing_clones
+from ._callbacks import (
+    may_call_back,
+    may_have_rules,
+    refusing_clones,
+    rules_hold_data,
+)
 from ._changes import contents, find_changes
 from ._effects import (
     EffectsError,
@@ -41,6 +49,10 @@ MAX_PROGRAMS = 1024  # per function; the least recently used goes
 
 class NotTracedError(Exception):
     """The body is run although nothing is traced: `jax.disable_jit()` is on."""
+
+
+class LateRulesError(RetakenError):
+    """A derivative has a rule that holds traced data, and would run after the trace."""
 
 
 class UnreadError(RetakenError):
@@ -75,6 +87,7 @@ class Program:
         places: The layouts that use it, and its settings there.
         remembered: What the body got of functions that remember their results.
         refused: Why it can't be compiled.
+        may_have_rules: Whether it may call what has derivatives of its own.
     """
 
     def __init__(
@@ -85,6 +98,8 @@ class Program:
         self._donated: Sequence[int] = options.get("donate_argnums", ())
         self._varying = examples(opened)
         self._may_call_back = may_call_back(opened)
+        self.may_have_rules = may_have_rules(opened)
+        self._has_late_rules: bool | None = None  # not known
         self.succeeded = False
         self.calls = 0
         self.places: list[tuple[WeakLayout, Hashable]] = []
@@ -114,12 +129,30 @@ class Program:
 
         Raises:
             UntracedError: It can't be compiled.
+            LateRulesError: It can't be differentiated when it is compiled.
         """
         if self.refused:
             raise UntracedError(self.refused)
+        if self.may_have_rules and any(isinstance(x, Tracer) for x in leaves):
+            self._refuse_late_rules(leaves)
         if not all(call.holds() for call in list(self.remembered.values())):
             self.remembered, self.compiled = {}, self._compile()
         return self.compiled(*leaves)
+
+    def _refuse_late_rules(self, leaves: Sequence[Any]) -> None:
+        """Refuse to be differentiated with rules that captured data.
+
+        JAX runs the rules of a `jax.custom_vjp` when the trace has ended: to plain
+        `jax.jit` what they captured is constant, here it is traced.
+        """
+        if self._has_late_rules is None:
+            try:
+                traced = self.compiled.pure.trace(*leaves)  # a call finds this
+            except FoundDraws:
+                traced = self.compiled.plain.trace(*leaves)
+            self._has_late_rules = rules_hold_data(traced)
+        if self._has_late_rules:
+            raise LateRulesError
 
     def _trace(self, leaves: Sequence[Any]) -> Any:
         """Run the body on clones of the arguments around traced arrays."""

@@ -31,6 +31,7 @@ from ._effects import (
     is_primitive as is_primitive,
     is_ref as is_ref,
     names_of_axes as names_of_axes,
+    rules_in as rules_in,
 )
 from ._ended_traces import forget_traces as forget_traces
 from ._equations import (

@@ -55,6 +55,16 @@ def callbacks_of(jaxpr: Any) -> Iterator[Any]:
         yield from equation.params.values()
 
 
+def rules_in(jaxpr: Any) -> Iterator[Any]:
+    """The functions that say the derivatives of what a jaxpr calls."""
+    for equation in jaxpr.eqns:
+        if equation.primitive.name in ("custom_jvp_call", "custom_vjp_call"):
+            parameters = equation.params.items()
+            yield from (value for name, value in parameters if name != "call_jaxpr")
+        for inner in inner_jaxprs(equation):
+            yield from rules_in(inner)
+
+
 def called_back(equation: Any) -> Any:
     """The function that an operation calls back, or what has its name, or None."""
     for value in equation.params.values():
