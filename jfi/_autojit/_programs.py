@@ -98,7 +98,7 @@ class Program:
         self._donated: Sequence[int] = options.get("donate_argnums", ())
         self._varying = examples(opened)
         self._may_call_back = may_call_back(opened)
-        self.may_have_rules = may_have_rules(opened)
+        self.may_have_rules: bool = may_have_rules(opened)
         self._has_late_rules: bool | None = None  # not known
         self.succeeded = False
         self.calls = 0
