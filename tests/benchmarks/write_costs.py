@@ -42,9 +42,9 @@ HEAD = """\
 
 jfi's time for one call, divided by that of the base: 1.00 is the same time, 0.50 half
 of it. A case names both, `jfi's way / the base`; most bases are JAX written by hand,
-as a careful user would write it. The limit is the one that the benchmark checks: where
-code by hand misses it on the machine, 1.1 of that code. Where it was missed, the ratio
-is **bold**. The other columns are other libraries' times to this base.
+as a careful user would write it. The limit is the one that the benchmark checks;
+where it was missed, the ratio is **bold**. The other columns are other libraries'
+times to this base; "by hand" is code written for this case alone.
 
 All ways take turns in one process, in random order, and each number is the median of
 the ratios within a round: what slows the machine down slows all of them. The tables
