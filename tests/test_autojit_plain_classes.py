@@ -238,6 +238,80 @@ def test_what_is_read_outside():
     gain = 2.0
 
 
+CLASSES = bool, int, float, complex, np.ndarray, np.generic, np.floating
+COMPUTE = [
+    lambda x: x / 2,
+    lambda x: 1 / x,
+    lambda x: [-x, +x, abs(x)],
+    lambda x: sum([x, x]) ** 2,
+    lambda x: functools.reduce(lambda a, b: a * b, [x, x, 2]),
+    lambda x: divmod(x, 2),
+    lambda x: [x // 2, 7 % x, x > 1, x == 2],
+    lambda x: [x * np.float32(2), np.ones(2, "f4") * x, x + 1j, x - True],
+    lambda x: [x * jnp.ones(2), jnp.ones(2) - x, jnp.square(x), jnp.deg2rad(x)],
+    lambda x: round(x, 1),
+    lambda x: [x.real, x.imag],
+    lambda x: [x[0], x[None], x[:1], *x],
+    lambda x: [x.T, x.sum(), x.reshape(-1), x.astype(x.dtype), x.max()],
+    lambda x: [x @ x, jnp.ones(2) @ x],
+]
+
+
+def classes_of_results(computes, x, also=None):
+    """Of which classes is what the code computes of a value."""
+    answers = []
+    for compute in computes:
+        results = compute(x)
+        for y in results if isinstance(results, (list, tuple)) else [results]:
+            found = [isinstance(y, cls) for cls in CLASSES]
+            answers.append((*found, hasattr(y, "shape"), np.isscalar(y)))
+    return answers
+
+
+def computes_plainly(compute, x):
+    try:
+        compute(x)
+    except (TypeError, ValueError, AttributeError, IndexError):
+        return False
+    return True
+
+
+# Of an array without axes NumPy makes both, and 1 / 0 warns.
+WITH_AXES = [
+    x for x in VALUES if np.all(x) and not (isinstance(x, np.ndarray) and x.ndim == 0)
+]
+
+
+@pytest.mark.parametrize("x", WITH_AXES)
+def test_what_is_computed_has_its_class_of_plain_python(x):
+    computes = [compute for compute in COMPUTE if computes_plainly(compute, x)]
+    ask = functools.partial(classes_of_results, computes)
+    assert autojit(ask)(x, jnp.ones(2)) == ask(x)
+
+
+def test_an_array_that_shares_memory_is_written_as_in_plain_python():
+    def write(x):
+        first = x[:1]
+        first += 1
+        return x * 2
+
+    fn = autojit(write)
+    ours, theirs = np.ones(2), np.ones(2)
+    with pytest.warns(UncompiledWarning, match=r"`first \+= 1`"):
+        assert same(fn(ours), write(theirs))
+    assert same(ours, theirs)
+
+
+def test_what_is_computed_of_numbers_is_no_array_of_jax():
+    def ask(x, dt):
+        h = dt / 2
+        return x * h if isinstance(h, jax.Array) else x * h * 3
+
+    fn = autojit(ask)
+    for dt in (0.5, 0.25):
+        assert same(fn(jnp.ones(2), dt), ask(jnp.ones(2), dt))
+
+
 def test_inside_transformations_and_other_functions():
     def ask(x, dt):
         scale = dt if isinstance(dt, float) else 100.0

@@ -8,7 +8,8 @@ as the values would is noted.
 
 import sys
 import threading
-from collections.abc import Generator, Sequence
+import weakref
+from collections.abc import Generator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
@@ -74,7 +75,7 @@ def passing_for_values(graph: Graph, leaves: Sequence[Any]) -> Generator[Noted]:
             return
         for leaf, i in zip(leaves, nodes, strict=True):
             if graph[i][0] is SCALAR:
-                _here.numbers[id(leaf)] = i
+                _here.remember(leaf, {i})
         with of_plain_classes(leaves, classes, _USER):
             yield _here.noted
     finally:
@@ -86,12 +87,22 @@ class _Here(threading.local):
 
     Attributes:
         noted: See `Noted`.
-        numbers: The nodes of the numbers, by the ids of their tracers.
+        numbers: For each tracer of a number, by its id, the nodes that it comes from.
     """
 
     def __init__(self) -> None:
         self.noted = Noted()
-        self.numbers: dict[int, int] = {}
+        self.numbers: dict[int, tuple[weakref.ref[Any], Set[int]]] = {}
+
+    def remember(self, tracer: Any, nodes: Set[int]) -> None:
+        """A number comes from some nodes."""
+        self.numbers[id(tracer)] = weakref.ref(tracer), nodes
+
+    def nodes(self, tracer: Any) -> Set[int]:
+        """The nodes that a number comes from; of what is none there are none."""
+        reference, nodes = self.numbers.get(id(tracer), (None, frozenset[int]()))
+        is_this = reference is not None and reference() is tracer
+        return nodes if is_this else frozenset()
 
 
 class _User:
@@ -100,12 +111,10 @@ class _User:
     def asks(self, frame: FrameType, tracer: Any) -> bool:
         """See `Asker`."""
         is_users = _is_users(frame)
-        number = _here.numbers.get(id(tracer))
+        nodes = _here.nodes(tracer)
         # JAX says of every tracer that it is an array: a number must be itself there.
-        if number is not None and (
-            _is_filter(frame) or (is_users and _names_arrays(frame))
-        ):
-            _here.noted.numbers.add(number)
+        if nodes and (_is_filter(frame) or (is_users and _names_arrays(frame))):
+            _here.noted.numbers |= nodes
         return is_users
 
     def writes(self, frame: FrameType) -> None:
@@ -114,6 +123,14 @@ class _User:
             file, line = frame.f_code.co_filename, frame.f_lineno
             text = source_line(file, line, frame.f_globals)
             _here.noted.written.append(text or line_label(file, line))
+
+    def computes(self, result: Any, frame: FrameType, operands: Sequence[Any]) -> bool:
+        """See `Asker`."""
+        is_users = _is_users(frame)
+        nodes = frozenset[int]().union(*map(_here.nodes, operands))
+        if is_users and nodes and not result.ndim:
+            _here.remember(result, nodes)
+        return is_users
 
 
 def _is_users(frame: FrameType | None) -> bool:

@@ -1,0 +1,293 @@
+"""What a tracer that passes for a float or a NumPy array does as those would.
+
+It hides what they have not, notes what writes into them, and lets what is computed of
+them pass for what plain Python would compute: `dt / 2` of a float is a float.
+"""
+
+import dis
+import inspect
+import operator
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import Any, Protocol
+
+import jax
+import numpy as np
+from jax.core import Tracer
+
+
+class Asker(Protocol):
+    """Who asks what a tracer is, and what is done to it."""
+
+    def __hash__(self) -> int: ...
+
+    def asks(self, frame: FrameType, tracer: Any) -> bool:
+        """Whether what runs in a frame is to see the value that a tracer stands for.
+
+        Called where it asks for its class, or for an attribute that the value has not.
+        """
+        ...
+
+    def writes(self, frame: FrameType) -> None:
+        """Called where code writes into an array, which a tracer is not."""
+
+    def computes(self, result: Any, frame: FrameType, operands: Sequence[Any]) -> bool:
+        """Whether what runs in a frame is to see a result as plain Python's.
+
+        Called with what it computed of tracers that pass for values.
+        """
+        ...
+
+
+Source = tuple[FrameType, Sequence[Any]]  # what computes, and of what
+
+
+class PassOn(Protocol):
+    """Lets a result of JAX pass for an instance of the class that it has in Python."""
+
+    def __call__(
+        self, result: Any, cls: type, source: Source, *, writable: bool
+    ) -> None: ...
+
+
+# What a number has not, and code asks for: `hasattr(x, "shape")`.
+_OF_ARRAYS = [*(name for name in dir(np.ndarray) if name[0] != "_"), "at"]
+
+# Of a NumPy array these may be a part of it: who writes into them writes into it.
+_VIEWS = frozenset(
+    "T mT real imag reshape ravel transpose swapaxes squeeze diagonal view".split()
+)
+
+_BINARY = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift"
+_COMPARING = "lt le eq ne ge gt"
+_UNARY = "neg pos abs invert"
+
+_IN_PLACE = {
+    f"__i{name}__": getattr(operator, f"__{name}__") for name in _BINARY.split()
+}
+
+
+def _swapped(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda x, y: compute(y, x)
+
+
+_OPERATORS: dict[str, Callable[..., Any]] = {
+    "__divmod__": divmod,
+    "__rdivmod__": _swapped(divmod),
+    "__round__": round,
+    **{
+        f"__{name}__": getattr(operator, f"__{name}__")
+        for name in f"{_BINARY} {_COMPARING} {_UNARY}".split()
+    },
+    **{
+        f"__r{name}__": _swapped(getattr(operator, f"__{name}__"))
+        for name in _BINARY.split()
+    },
+}
+
+
+def plain_class(x: Any) -> type:
+    """The class that a value has in plain Python: `jax.Array` of all arrays of JAX."""
+    if isinstance(x, Tracer):
+        passed_for: type = getattr(type(x), "_jfi_plain", jax.Array)
+        return passed_for
+    is_plain = isinstance(x, np.ndarray | np.generic | float | complex | int)
+    return type(x) if is_plain else jax.Array
+
+
+def members(
+    own: Any, cls: type, asker: Asker, pass_on: PassOn, *, writable: bool
+) -> dict[str, Any]:
+    """The members of a class of tracers that pass for instances of another one.
+
+    Args:
+        own: The class that the tracers have.
+        cls: The class that they pass for.
+        asker: Is told what is done to them.
+        pass_on: Is called with what is computed of them.
+        writable: Whether who writes into them writes into what is the caller's.
+    """
+    hidden = {n for n in _OF_ARRAYS if hasattr(own, n) and not hasattr(cls, n)}
+
+    def class_of(self: Any) -> type:
+        return cls if asker.asks(_asking(), self) else type(self)
+
+    def missing(self: Any, name: str) -> Any:
+        if name in hidden:
+            text = f"{cls.__name__!r} object has no attribute {name!r}"
+            raise AttributeError(text)
+        return own.__getattr__(self, name)
+
+    found = {"__class__": property(class_of), "__getattr__": missing}
+    found |= {name: _hidden(name, asker) for name in hidden}
+    found |= {
+        name: _operator(getattr(own, name), compute, pass_on)
+        for name, compute in _OPERATORS.items()
+        if hasattr(own, name)
+    }
+    known = [n for n in _OF_ARRAYS if hasattr(own, n) and n not in hidden]
+    found |= {name: _attribute(name, cls, pass_on, writable) for name in known}
+    if hasattr(cls, "__getitem__"):
+        found |= _items(own, cls, pass_on, writable)
+    if issubclass(cls, np.ndarray) and writable:
+        found |= {name: _in_place(f, asker) for name, f in _IN_PLACE.items()}
+        found["sort"] = _sorting(own, asker)
+    return found
+
+
+def _asking() -> FrameType:
+    """The frame of the code that asks: what calls the function that calls this one."""
+    here: Any = inspect.currentframe()
+    return here.f_back.f_back  # type: ignore[no-any-return]
+
+
+def _hidden(name: str, asker: Asker) -> property:
+    """An attribute that `hasattr` and `getattr` don't find."""
+
+    def get(self: Any) -> Any:
+        frame = _asking()
+        # `x.shape` itself would be an error in plain Python: it may stay what it is.
+        if asker.asks(frame, self) and not _names_attribute(frame):
+            raise AttributeError(name)
+        return getattr(super(type(self), self), name)
+
+    return property(get)
+
+
+# ------------------------------------------------------------ what is computed
+
+
+def _operator(
+    traced: Callable[..., Any], compute: Callable[..., Any], pass_on: PassOn
+) -> Callable[..., Any]:
+    """An operator, and what plain Python would make of the same operands."""
+
+    def operate(*operands: Any) -> Any:
+        result = traced(*operands)
+        plain = _tried(compute, operands)
+        several = isinstance(result, tuple)  # `divmod`
+        pairs = zip(result, plain, strict=False) if several else [(result, plain)]
+        for x, like in pairs:
+            pass_on(x, plain_class(like), (_asking(), operands), writable=False)
+        return result
+
+    return operate
+
+
+def _tried(compute: Callable[..., Any], operands: Sequence[Any]) -> Any:
+    """What Python computes of values of the operands' classes; `()` of others."""
+    if any(plain_class(x) is jax.Array for x in operands):
+        return ()
+    try:
+        with np.errstate(all="ignore"):
+            return compute(*map(_stand_in, operands))
+    except Exception:  # what plain Python refuses
+        return ()
+
+
+def _stand_in(x: Any) -> Any:
+    """A small value of the class that a value, or a tracer, has in plain Python."""
+    cls: Any = plain_class(x)
+    if issubclass(cls, np.ndarray):
+        return np.ones((1,) * x.ndim, x.dtype)
+    return cls(1)
+
+
+def _attribute(name: str, cls: type, pass_on: PassOn, writable: bool) -> property:
+    """An attribute or a method that values have, too."""
+    writable &= name in _VIEWS
+
+    def get(self: Any) -> Any:
+        found = getattr(super(type(self), self), name)
+        if not callable(found):
+            source = _asking(), [self]
+            pass_on(found, _part_class(cls, found), source, writable=writable)
+            return found
+
+        def method(*args: Any, **kwargs: Any) -> Any:
+            result = found(*args, **kwargs)
+            source = _asking(), [self]
+            pass_on(result, _part_class(cls, result), source, writable=writable)
+            return result
+
+        return method
+
+    return property(get)
+
+
+def _items(own: Any, cls: type, pass_on: PassOn, writable: bool) -> dict[str, Any]:
+    """`x[i]` and `for row in x`."""
+
+    def getitem(self: Any, index: Any) -> Any:
+        result = own.__getitem__(self, index)
+        source = _asking(), [self]
+        pass_on(result, _part_class(cls, result), source, writable=writable)
+        return result
+
+    def iterate(self: Any) -> Any:
+        for result in own.__iter__(self):
+            source = _asking(), [self]
+            pass_on(result, _part_class(cls, result), source, writable=writable)
+            yield result
+
+    return {"__getitem__": getitem, "__iter__": iterate}
+
+
+def _part_class(cls: type, result: Any) -> type:
+    """The class of an item or an attribute, or of what a method returns."""
+    if not isinstance(result, Tracer):
+        return jax.Array
+    if not issubclass(cls, np.ndarray | np.generic):  # the parts of a complex number
+        return float if issubclass(cls, float | complex) else int
+    # NumPy makes arrays of arrays, and scalars where no axis is left.
+    if result.ndim:
+        return np.ndarray
+    if issubclass(cls, np.generic) and np.result_type(cls).kind == result.dtype.kind:
+        return cls  # of 64 bits, it may be, where JAX has 32
+    return type(np.ones((), result.dtype)[()])
+
+
+# ------------------------------------------------------------ what is written
+
+
+def _in_place(
+    compute: Callable[[Any, Any], Any], asker: Asker
+) -> Callable[[Any, Any], Any]:
+    """`x += y`, which makes a new array where plain Python writes into `x`."""
+
+    def operate(self: Any, other: Any) -> Any:
+        frame = _asking()
+        if _becomes_local(frame):
+            asker.writes(frame)
+        return compute(self, other)
+
+    return operate
+
+
+def _sorting(own: Any, asker: Asker) -> Callable[..., Any]:
+    def sort(self: Any, *args: Any, **kwargs: Any) -> Any:
+        asker.writes(_asking())
+        return own.sort(self, *args, **kwargs)
+
+    return sort
+
+
+def _names_attribute(frame: FrameType) -> bool:
+    """Whether code reads an attribute as `x.shape`, and not by `getattr`."""
+    step, _ = _steps(frame)
+    return step.opname in ("LOAD_ATTR", "LOAD_METHOD")
+
+
+def _becomes_local(frame: FrameType) -> bool:
+    """Whether a result goes to a local variable, and not where it is written back."""
+    _, after = _steps(frame)
+    if after.opname == "STORE_DEREF":
+        return after.argval not in frame.f_code.co_freevars
+    return after.opname.startswith("STORE_FAST")
+
+
+def _steps(frame: FrameType) -> tuple[dis.Instruction, dis.Instruction]:
+    """What a frame is doing, and what it is to do after that."""
+    steps = [x for x in dis.get_instructions(frame.f_code) if x.opname != "CACHE"]
+    (k,) = (k for k, step in enumerate(steps) if step.offset == frame.f_lasti)
+    return steps[k], steps[k + 1]
