@@ -252,7 +252,7 @@ COMPUTE = [
     lambda x: round(x, 1),
     lambda x: [x.real, x.imag],
     lambda x: [x[0], x[None], x[:1], *x],
-    lambda x: [x.T, x.sum(), x.reshape(-1), x.astype(x.dtype), x.max()],
+    lambda x: [x.T, x.sum(), x.reshape(-1), x.astype("f4"), x.max()],
     lambda x: [x @ x, jnp.ones(2) @ x],
 ]
 

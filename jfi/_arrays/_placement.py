@@ -7,6 +7,7 @@ from typing import Any, TypeVar, cast
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jax.sharding import Sharding
 
 from .._errors import DefaultsError
@@ -57,6 +58,10 @@ def narrowed(data: Any, dtype: np.dtype[Any] | None, caller: str) -> Any:
     Raises:
         DefaultsError: No dtype is asked for, and 32 bits can't hold the integers.
     """
+    if isinstance(data, Tracer):
+        # One that passes for a value of NumPy in the user's code becomes JAX's array.
+        as_array = getattr(data, "__jax_array__", None)
+        return data if as_array is None else as_array()
     if isinstance(data, (list, tuple)):
         if set(map(type, data)) <= set(_NUMBERS):
             return data

@@ -5,6 +5,7 @@ them pass for what plain Python would compute: `dt / 2` of a float is a float.
 """
 
 import dis
+import functools
 import inspect
 import operator
 from collections.abc import Callable, Sequence
@@ -91,8 +92,22 @@ def plain_class(x: Any) -> type:
     if isinstance(x, Tracer):
         passed_for: type = getattr(type(x), "_jfi_plain", jax.Array)
         return passed_for
+    if type(x) is np.ndarray:
+        return _array_class(x.dtype)
     is_plain = isinstance(x, np.ndarray | np.generic | float | complex | int)
     return type(x) if is_plain else jax.Array
+
+
+def _array_class(dtype: np.dtype[Any]) -> type:
+    """NumPy's class of arrays, which knows the dtype if JAX has 32 bits for its 64."""
+    if dtype.kind not in "iufc" or jax.dtypes.canonicalize_dtype(dtype) == dtype:
+        return np.ndarray
+    return _wide_arrays(dtype)
+
+
+@functools.cache
+def _wide_arrays(dtype: np.dtype[Any]) -> type:
+    return type("ndarray", (np.ndarray,), {"_jfi_dtype": dtype})
 
 
 def members(
@@ -107,10 +122,11 @@ def members(
         pass_on: Is called with what is computed of them.
         writable: Whether who writes into them writes into what is the caller's.
     """
+    shown = np.ndarray if hasattr(cls, "_jfi_dtype") else cls
     hidden = {n for n in _OF_ARRAYS if hasattr(own, n) and not hasattr(cls, n)}
 
     def class_of(self: Any) -> type:
-        return cls if asker.asks(_asking(), self) else type(self)
+        return shown if asker.asks(_asking(), self) else type(self)
 
     def missing(self: Any, name: str) -> Any:
         if name in hidden:
@@ -118,7 +134,12 @@ def members(
             raise AttributeError(text)
         return own.__getattr__(self, name)
 
-    found = {"__class__": property(class_of), "__getattr__": missing}
+    found = {
+        "__class__": property(class_of),
+        "__getattr__": missing,
+        # JAX's functions ask for this: what they return may be their argument itself.
+        "__jax_array__": lambda self: _twin(self, own),
+    }
     found |= {name: _hidden(name, asker) for name in hidden}
     found |= {
         name: _operator(getattr(own, name), compute, pass_on)
@@ -133,6 +154,15 @@ def members(
         found |= {name: _in_place(f, asker) for name, f in _IN_PLACE.items()}
         found["sort"] = _sorting(own, asker)
     return found
+
+
+def _twin(tracer: Any, own: Any) -> Any:
+    """Another tracer of the same value, which passes for nothing."""
+    twin = object.__new__(own)
+    slots = [name for cls in own.__mro__ for name in getattr(cls, "__slots__", ())]
+    for name in set(slots) - {"__weakref__"}:
+        setattr(twin, name, getattr(tracer, name))
+    return twin
 
 
 def _asking() -> FrameType:
@@ -163,34 +193,13 @@ def _operator(
     """An operator, and what plain Python would make of the same operands."""
 
     def operate(*operands: Any) -> Any:
-        result = traced(*operands)
-        plain = _tried(compute, operands)
-        several = isinstance(result, tuple)  # `divmod`
-        pairs = zip(result, plain, strict=False) if several else [(result, plain)]
-        for x, like in pairs:
-            pass_on(x, plain_class(like), (_asking(), operands), writable=False)
+        result, like = traced(*operands), _tried(compute, *operands)
+        is_pair = isinstance(like, tuple)  # `divmod`
+        for x, y in zip(result, like, strict=True) if is_pair else [(result, like)]:
+            pass_on(x, plain_class(y), (_asking(), operands), writable=False)
         return result
 
     return operate
-
-
-def _tried(compute: Callable[..., Any], operands: Sequence[Any]) -> Any:
-    """What Python computes of values of the operands' classes; `()` of others."""
-    if any(plain_class(x) is jax.Array for x in operands):
-        return ()
-    try:
-        with np.errstate(all="ignore"):
-            return compute(*map(_stand_in, operands))
-    except Exception:  # what plain Python refuses
-        return ()
-
-
-def _stand_in(x: Any) -> Any:
-    """A small value of the class that a value, or a tracer, has in plain Python."""
-    cls: Any = plain_class(x)
-    if issubclass(cls, np.ndarray):
-        return np.ones((1,) * x.ndim, x.dtype)
-    return cls(1)
 
 
 def _attribute(name: str, cls: type, pass_on: PassOn, writable: bool) -> property:
@@ -199,18 +208,18 @@ def _attribute(name: str, cls: type, pass_on: PassOn, writable: bool) -> propert
 
     def get(self: Any) -> Any:
         found = getattr(super(type(self), self), name)
-        if not callable(found):
-            source = _asking(), [self]
-            pass_on(found, _part_class(cls, found), source, writable=writable)
-            return found
+        if isinstance(found, Tracer):
+            of_plain(found, _asking(), self, operator.attrgetter(name))
+        return functools.partial(call, self, found) if callable(found) else found
 
-        def method(*args: Any, **kwargs: Any) -> Any:
-            result = found(*args, **kwargs)
-            source = _asking(), [self]
-            pass_on(result, _part_class(cls, result), source, writable=writable)
-            return result
+    def call(self: Any, method: Any, *args: Any, **kwargs: Any) -> Any:
+        result = method(*args, **kwargs)
+        of_plain(result, _asking(), self, operator.methodcaller(name, *args, **kwargs))
+        return result
 
-        return method
+    def of_plain(result: Any, frame: FrameType, self: Any, compute: Any) -> None:
+        part = _part_class(result, _tried(compute, self), cls)
+        pass_on(result, part, (frame, [self]), writable=writable)
 
     return property(get)
 
@@ -221,30 +230,55 @@ def _items(own: Any, cls: type, pass_on: PassOn, writable: bool) -> dict[str, An
     def getitem(self: Any, index: Any) -> Any:
         result = own.__getitem__(self, index)
         source = _asking(), [self]
-        pass_on(result, _part_class(cls, result), source, writable=writable)
+        pass_on(result, _part_class(result, None, cls), source, writable=writable)
         return result
 
     def iterate(self: Any) -> Any:
         for result in own.__iter__(self):
             source = _asking(), [self]
-            pass_on(result, _part_class(cls, result), source, writable=writable)
+            pass_on(result, _part_class(result, None, cls), source, writable=writable)
             yield result
 
     return {"__getitem__": getitem, "__iter__": iterate}
 
 
-def _part_class(cls: type, result: Any) -> type:
+def _tried(compute: Callable[..., Any], *operands: Any) -> Any:
+    """What plain Python computes of values like these; None where it can't be told."""
+    try:
+        with np.errstate(all="ignore"):
+            return compute(*map(_stand_in, operands))
+    except Exception:  # what plain Python refuses, or does with arrays of JAX
+        return None
+
+
+def _stand_in(x: Any) -> Any:
+    """An operand, or a small value of the class that it has in plain Python."""
+    cls: Any = plain_class(x)
+    if issubclass(cls, np.ndarray):
+        return np.ones((1,) * x.ndim, _dtype_of(x, cls))
+    if not isinstance(x, jax.Array):
+        return x
+    if cls is jax.Array:
+        raise TypeError
+    return cls(1)
+
+
+def _dtype_of(x: Any, cls: type) -> np.dtype[Any]:
+    """The dtype that an array, or a part of an array of a class, has in NumPy."""
+    of_scalars = np.dtype(cls) if issubclass(cls, np.generic) else x.dtype
+    wide: np.dtype[Any] = getattr(cls, "_jfi_dtype", of_scalars)
+    return wide if jax.dtypes.canonicalize_dtype(wide) == x.dtype else x.dtype
+
+
+def _part_class(result: Any, like: Any, cls: type) -> type:
     """The class of an item or an attribute, or of what a method returns."""
+    if like is not None or not issubclass(cls, np.ndarray | np.generic):
+        return plain_class(like)
     if not isinstance(result, Tracer):
         return jax.Array
-    if not issubclass(cls, np.ndarray | np.generic):  # the parts of a complex number
-        return float if issubclass(cls, float | complex) else int
     # NumPy makes arrays of arrays, and scalars where no axis is left.
-    if result.ndim:
-        return np.ndarray
-    if issubclass(cls, np.generic) and np.result_type(cls).kind == result.dtype.kind:
-        return cls  # of 64 bits, it may be, where JAX has 32
-    return type(np.ones((), result.dtype)[()])
+    dtype = _dtype_of(result, cls)
+    return _array_class(dtype) if result.ndim else dtype.type
 
 
 # ------------------------------------------------------------ what is written
