@@ -15,7 +15,10 @@ from jfi import JaxifyError, jaxify
 
 pytensor = pytest.importorskip("pytensor")
 pt = pytest.importorskip("pytensor.tensor")
-ifelse = pytest.importorskip("pytensor.ifelse").ifelse
+try:
+    from pytensor.conditional.op import ifelse
+except ModuleNotFoundError:  # an older PyTensor
+    from pytensor.ifelse import ifelse
 
 
 @pytest.fixture(autouse=True)
