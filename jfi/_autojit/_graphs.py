@@ -59,6 +59,14 @@ class Opened(NamedTuple):
         """The number of the node of each leaf."""
         return [i for i, (kind, _, _) in enumerate(self.graph) if kind in LEAVES]
 
+    def numbers(self) -> list[int]:
+        """The nodes of numbers that are data, and that nobody declared to be data."""
+        return [
+            i
+            for i, (kind, _, _) in enumerate(self.graph)
+            if kind is SCALAR and self.modes[i] is not Mode.DATA
+        ]
+
     def roots_of_leaves(self) -> list[int]:
         """For each leaf, through which root it is reached: 0, 1, ..."""
         (_, _, roots), *_ = self.graph

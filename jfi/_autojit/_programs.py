@@ -18,6 +18,7 @@ from ._callbacks import (
     refusing_clones,
     rules_hold_data,
 )
+from ._caught import Caught, errors_caught
 from ._changes import contents, find_changes
 from ._effects import (
     EffectsError,
@@ -39,7 +40,7 @@ from ._outcomes import take_apart
 from ._passing import Noted, passing_for_values
 from ._rebuilding import rebuild
 from ._varying import as_data, examples
-from ._watching import UntracedError, stale, written
+from ._watching import UntracedError, stale, went_on, written
 from .kinds._objects import touching
 from .kinds._remembering import Remembered, remembering
 
@@ -182,14 +183,29 @@ class Program:
         graph = self._opened.graph
         clones = rebuild(graph, leaves)
         built[:] = clones
+        self._refuse_arithmetic()
+        may_catch = self._opened.read.catches
         with passing_for_values(graph, leaves) as noted:
             try:
-                outcome = self._run_body(clones, leaves)
+                with errors_caught(may_catch) as caught:
+                    outcome = self._run_body(clones, leaves)
             except Exception:  # it may come of what is noted; Ctrl-C does not
                 self._give_up_if(noted)
                 raise
             self._give_up_if(noted)
+            self._give_up_after(caught)
             return outcome
+
+    def _refuse_arithmetic(self) -> None:
+        """Python's numbers raise errors that the body catches: it gets them as such."""
+        numbers = self._opened.numbers()
+        if numbers and self._opened.read.catches_arithmetic:
+            raise NumbersError(numbers)
+
+    def _give_up_after(self, caught: Sequence[Caught]) -> None:
+        """End the trace of a body that went on without values that it has."""
+        for error, line in caught:  # numbers, of which JAX says which, become settings
+            self._refuse(went_on(self._function.names[0], line), error)
 
     def _give_up_if(self, noted: Noted) -> None:
         """End the trace of a body that did what traced values can't do."""
@@ -246,9 +262,9 @@ class Program:
             for layout, settings in self.places:
                 layout.put(settings, self.run)
 
-    def _refuse(self, why: str) -> NoReturn:
+    def _refuse(self, why: str, cause: Exception | None = None) -> NoReturn:
         self.refused = why
-        raise UntracedError(why)
+        raise UntracedError(why) from cause
 
     def note_numbers(self, nodes: Collection[int]) -> None:
         """The trace that has just failed needs the values of some numbers."""

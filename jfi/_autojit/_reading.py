@@ -72,6 +72,11 @@ def _in_unions(values: Iterable[object]) -> Iterator[str]:
             yield from (getattr(cls, "__name__", "") for cls in get_args(value))
 
 
+_OF_ARITHMETIC = {
+    "ArithmeticError", "FloatingPointError", "OverflowError", "ZeroDivisionError",
+}  # fmt: skip
+
+
 class Assumed(NamedTuple):
     """What is known of a function besides its code.
 
@@ -122,6 +127,8 @@ class Read:
             arrays and numbers: on NumPy's or JAX's.
         compared: The classes with which it compares `type(x)`, by their names.
         unions: Those of a `typing.Union` for which it asks by `isinstance`, likewise.
+        catches: Whether code of the user's catches exceptions.
+        catches_arithmetic: Whether among them are those of Python's arithmetic.
         unused: As assumed.
     """
 
@@ -142,6 +149,8 @@ class Read:
         self.classes_count: bool = False
         self.compared: set[str] = set()
         self.unions: set[str] = set()
+        self.catches: bool = False
+        self.catches_arithmetic: bool = False
         self._assumed: frozenset[tuple[Hashable, str]] = assumed.effects
         self.unused: frozenset[str] = assumed.unused
         self._variables: dict[tuple[int, Mode], set[str]] = {}
@@ -266,6 +275,8 @@ class Read:
         self.asked |= found.attributes
         self._users.add(fn.__code__)
         self._add_questions(found, names, builtin)
+        self.catches |= found.catches
+        self.catches_arithmetic |= found.catches and bool(builtin & _OF_ARITHMETIC)
         if "isinstance" in builtin:  # `typing` itself compares `type(x)`
             self.unions.update(_in_unions(map(module.get, names)))
         if found.written:

@@ -102,6 +102,15 @@ def written(function: str, line: str) -> str:
     )
 
 
+def went_on(function: str, line: str) -> str:
+    """What an `UnwatchedError` says of a function that catches JAX's errors."""
+    return (
+        f"{function}() catches the error of `{line}`, which needs a value: compiled "
+        "code would go on without it.\nCompute with jnp instead, and choose by "
+        "jnp.where(...); or do it outside the function."
+    )
+
+
 def warn_once(history: History, error: UnwatchedError) -> None:
     """Say that a function is not compiled, and why."""
     if history.is_first_time("unwatched"):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
-from ._class_questions import compared_classes, is_in_place
+from ._class_questions import compared_classes, is_handler, is_in_place
 
 
 _READS_GLOBAL = frozenset(
@@ -48,6 +48,7 @@ class References:
         texts: The texts that are names.
         compared: The classes with which it compares `type(x)`, by their names.
         in_place: Whether it writes into what a local variable holds: `x += 1`.
+        catches: Whether it catches exceptions.
     """
 
     chains: tuple[tuple[str, ...], ...]
@@ -60,6 +61,7 @@ class References:
     texts: frozenset[str]
     compared: frozenset[str]
     in_place: bool
+    catches: bool
 
 
 @functools.lru_cache(maxsize=4096)
@@ -76,6 +78,7 @@ def references(code: CodeType) -> References:
     steps = [x for x in dis.get_instructions(code) if x.opname not in _NO_EFFECT]
     compared = frozenset(compared_classes(steps))
     in_place = any(map(is_in_place, steps, steps[1:]))
+    catches = any(map(is_handler, steps, steps[1:]))
     attributes = texts.union(_attributes(steps))
     owners = set(_owners(steps))
     stored = {step.argval for step in steps if step.opname == "STORE_ATTR"}
@@ -110,6 +113,7 @@ def references(code: CodeType) -> References:
             texts |= inner.texts
             compared |= inner.compared
             in_place |= inner.in_place
+            catches |= inner.catches
     return References(
         tuple(dict.fromkeys(chains)),
         frozenset(bare),
@@ -121,6 +125,7 @@ def references(code: CodeType) -> References:
         frozenset(texts),
         compared,
         in_place,
+        catches,
     )
 
 

@@ -37,3 +37,9 @@ def is_in_place(step: dis.Instruction, following: dis.Instruction) -> bool:
     """Whether two steps are the end of `x += 1`, of a local variable."""
     is_operation = step.opname == "BINARY_OP" and step.argrepr.endswith("=")
     return is_operation and following.opname.startswith(("STORE_DEREF", "STORE_FAST"))
+
+
+def is_handler(step: dis.Instruction, following: dis.Instruction) -> bool:
+    """Whether two steps begin an `except` clause, or catch by `contextlib.suppress`."""
+    is_bare = step.opname == "PUSH_EXC_INFO" and following.opname == "POP_TOP"
+    return is_bare or step.opname == "CHECK_EXC_MATCH" or step.argval == "suppress"

@@ -1,0 +1,86 @@
+"""Errors of JAX that the user's code catches, and goes on without a value.
+
+`try: n = int(x)` with `except TypeError: n = 3` has the value in plain Python. While
+such code is traced, Python tells which errors its frames meet, and whether they go on.
+"""
+
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, NamedTuple
+
+from .._values import (
+    NEEDS_VALUE,
+    is_user_code,
+    line_label,
+    references,
+    source_line,
+)
+
+
+class Caught(NamedTuple):
+    """An error of JAX that a frame of the user's has caught.
+
+    Attributes:
+        error: The error.
+        line: The line that needed the value.
+    """
+
+    error: Exception
+    line: str
+
+
+@contextmanager
+def errors_caught(may_catch: bool) -> Generator[list[Caught]]:
+    """A block in which errors about missing values are noted that are caught.
+
+    Args:
+        may_catch: Whether some code that may run catches errors at all.
+
+    Yields:
+        What is found; nothing under a debugger, whose hook of Python this takes.
+    """
+    found: list[Caught] = []
+    if not may_catch or sys.gettrace() is not None:
+        yield found
+        return
+
+    def watch(frame: FrameType, event: str, arg: Any) -> Any:
+        return _Watch(found) if _catches(frame) else None
+
+    sys.settrace(watch)
+    try:
+        yield found
+    finally:
+        sys.settrace(None)
+
+
+class _Watch:
+    """What Python calls for a frame: an error after which it runs on is caught."""
+
+    def __init__(self, found: list[Caught]) -> None:
+        self._found = found
+        self._met: Caught | None = None
+
+    def __call__(self, frame: FrameType, event: str, arg: Any) -> "_Watch":
+        if event == "exception":
+            error = arg[1]
+            needs = isinstance(error, NEEDS_VALUE)
+            self._met = Caught(error, _line(frame)) if needs else None
+        elif event == "line" and self._met is not None:
+            self._found.append(self._met)
+            self._met = None
+        return self
+
+
+def _catches(frame: FrameType) -> bool:
+    code = frame.f_code
+    if not code.co_exceptiontable or not references(code).catches:
+        return False
+    return is_user_code(str(frame.f_globals.get("__name__", "")), code)
+
+
+def _line(frame: FrameType) -> str:
+    file, line = frame.f_code.co_filename, frame.f_lineno
+    return source_line(file, line, frame.f_globals) or line_label(file, line)

@@ -1,0 +1,124 @@
+"""Code that catches exceptions goes on as in plain Python, or is not compiled."""
+
+import contextlib
+import sys
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from autojitting import same
+
+import jfi
+from jfi import UncompiledWarning, autojit
+
+
+def whole(x, n):
+    try:
+        n = int(n)
+    except TypeError:
+        n = 7
+    return x * n
+
+
+def inverse(x, d):
+    try:
+        return x * (1.0 / d)
+    except ZeroDivisionError:
+        return x * -1.0
+
+
+def power(x, d):
+    try:
+        return x * 10.0 ** (d * 1000)
+    except ArithmeticError:
+        return x * jnp.inf
+
+
+@pytest.mark.parametrize("fn", [whole, inverse, power])
+def test_a_number_is_a_setting_where_code_catches_its_errors(fn):
+    compiled = autojit(fn)
+    for d in (1.0, 0.0, 3.0):
+        assert same(compiled(jnp.ones(2), d), fn(jnp.ones(2), d))
+    assert compiled.cache_info().signatures == 3
+
+
+def total(x):
+    try:
+        scale = float(x.sum())
+    except Exception:
+        scale = 100.0
+    return x * scale
+
+
+def suppressed(x):
+    with contextlib.suppress(TypeError):
+        x = x * float(x[0]) * 2
+    return x
+
+
+def sign(v):
+    try:
+        return 1.0 if v > 0 else 2.0
+    except:  # noqa: E722 - a bare one
+        return 3.0
+
+
+def in_a_helper(x):
+    return x * sign(x[0])
+
+
+def in_numpy(x):
+    try:
+        return x * np.linalg.norm(x)
+    except TypeError:
+        return x * 5.0
+
+
+def raised_again(x):
+    try:
+        try:
+            return x * float(x[0])
+        finally:
+            x = x + 1
+    except TypeError as error:
+        return x * len(error.args)
+
+
+@pytest.mark.parametrize("fn", [total, suppressed, in_a_helper, in_numpy, raised_again])
+def test_code_that_goes_on_without_a_value_runs_uncompiled(fn):
+    compiled = autojit(fn)
+    x = jnp.arange(1.0, 3.0)
+    with pytest.warns(UncompiledWarning, match="catches the error of `.*"):
+        assert same(compiled(x), fn(x))
+    assert same(compiled(2 * x), fn(2 * x))
+    with pytest.raises(jfi.AutoJitError, match=r"(?s)catches the error.*jnp\.where"):
+        autojit(fn, uncompiled=False)(x)
+
+
+def test_other_exceptions_are_caught_in_compiled_code():
+    def read(p):
+        try:
+            return p["b"]
+        except KeyError:
+            return p["a"] * 2
+
+    fn = autojit(read)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for x in (jnp.ones(2), jnp.zeros(2)):
+            assert same(fn({"a": x}), x * 2)
+    assert fn.cache_info().traces == 1
+    assert sys.gettrace() is None
+
+
+def test_an_error_that_is_not_caught_stays():
+    def read(x):
+        try:
+            return float(x[0])
+        except KeyError:
+            return 0.0
+
+    with pytest.raises(jax.errors.ConcretizationTypeError, match="Write instead"):
+        autojit(read)(jnp.ones(2))
