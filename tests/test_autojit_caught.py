@@ -97,6 +97,16 @@ def test_code_that_goes_on_without_a_value_runs_uncompiled(fn):
         autojit(fn, uncompiled=False)(x)
 
 
+def test_a_function_inside_another_one_is_no_exception():
+    inner = autojit(total)
+    outer = autojit(lambda x: inner(x) + 1)
+    x = jnp.arange(1.0, 3.0)
+    with pytest.warns(UncompiledWarning, match="catches the error"):
+        assert same(outer(x), total(x) + 1)
+    assert same(inner(x), total(x))
+    assert sys.gettrace() is None
+
+
 def test_other_exceptions_are_caught_in_compiled_code():
     def read(p):
         try:

@@ -42,28 +42,35 @@ def errors_caught(may_catch: bool) -> Generator[list[Caught]]:
         What is found; nothing under a debugger, whose hook of Python this takes.
     """
     found: list[Caught] = []
-    if not may_catch or sys.gettrace() is not None:
+    around = sys.gettrace()
+    if not may_catch or not (around is None or isinstance(around, _Hook)):
         yield found
         return
-
-    def watch(frame: FrameType, event: str, arg: Any) -> Any:
-        return _Watch(found) if _catches(frame) else None
-
-    sys.settrace(watch)
+    sys.settrace(_Hook(found))
     try:
         yield found
     finally:
-        sys.settrace(None)
+        sys.settrace(around)
 
 
-class _Watch:
-    """What Python calls for a frame: an error after which it runs on is caught."""
+class _Hook:
+    """What Python calls for each new frame."""
+
+    def __init__(self, found: list[Caught]) -> None:
+        self._found = found
+
+    def __call__(self, frame: FrameType, event: str, arg: Any) -> "_FrameHook | None":
+        return _FrameHook(self._found) if _catches(frame) else None
+
+
+class _FrameHook:
+    """What it calls for a frame: an error after which the frame runs on is caught."""
 
     def __init__(self, found: list[Caught]) -> None:
         self._found = found
         self._met: Caught | None = None
 
-    def __call__(self, frame: FrameType, event: str, arg: Any) -> "_Watch":
+    def __call__(self, frame: FrameType, event: str, arg: Any) -> "_FrameHook":
         if event == "exception":
             error = arg[1]
             needs = isinstance(error, NEEDS_VALUE)
