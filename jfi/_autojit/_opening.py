@@ -232,6 +232,10 @@ class _Walk:
             if isinstance(child, type) and child is not own and kind is not CELL:
                 self.found.made.add(child)
             outside = self.outside[i] or kind is VARIABLES
+            if below_mode is Mode.STATIC and _has_no_value(child):
+                given = i in self._arguments or kind in _OF_VALUES
+                # What a static function holds is no matter to `jax.jit` either.
+                below_mode = below_mode if given else Mode.TRACED
             numbers.append(self._number(child, below_mode, of_values, outside))
         if i == 0:
             self._arguments |= {numbers[k] for k in self._spread}
@@ -276,6 +280,10 @@ class _Walk:
 
 
 _ARRAYS = (jax.Array, np.ndarray, np.generic)
+
+
+def _has_no_value(x: Any) -> bool:
+    return isinstance(x, (Tracer, jax.Ref))
 
 
 def _of_variables(mode: Mode) -> Mode:
@@ -326,7 +334,7 @@ def _kind_of_untraced_array(x: Any, mode: Mode) -> Kind:
         return ITSELF
     if mode in RETURNED:
         return ARRAY
-    if isinstance(x, (Tracer, jax.Ref)):
+    if _has_no_value(x):
         raise RefusedError(
             "a traced array for {path}, which is declared static: its value is not "
             'known here.\nLeave {path} out of static="...".'
