@@ -64,7 +64,9 @@ def test_a_static_function_may_hold_traced_arrays():
     f = autojit(lambda fn, x: fn(x) ** 2, static="fn", warn_after=20)
 
     def captured(a, x):
-        return f(lambda v: a * v, x) + f(Scale(a), x) + f(Scale(a).__call__, x)
+        scales = (a,)
+        one = f(lambda v: scales[0] * v, x)
+        return one + f(Scale(a), x) + f(Scale(a).__call__, x)
 
     for _ in range(3):
         for a in (2.0, 3.0):

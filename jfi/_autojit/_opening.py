@@ -232,10 +232,9 @@ class _Walk:
             if isinstance(child, type) and child is not own and kind is not CELL:
                 self.found.made.add(child)
             outside = self.outside[i] or kind is VARIABLES
-            if below_mode is Mode.STATIC and _has_no_value(child):
-                given = i in self._arguments or kind in _OF_VALUES
-                # What a static function holds is no matter to `jax.jit` either.
-                below_mode = below_mode if given else Mode.TRACED
+            held = below_mode is Mode.STATIC and i not in self._arguments
+            if held and _has_no_value(child):
+                below_mode = Mode.TRACED  # by a static function, which may hold any
             numbers.append(self._number(child, below_mode, of_values, outside))
         if i == 0:
             self._arguments |= {numbers[k] for k in self._spread}
