@@ -2,7 +2,9 @@
 
 import functools
 import io
+import queue
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import numpy as np
@@ -45,6 +47,9 @@ class Closing:
             r"random generator p\['v'\] \(a Generator\)",
         ),
         (lambda: __import__("random").Random(0), "whose draws would be constants"),
+        (threading.Event, r"the Event p\['v'\],.*\n.*before the call.*after"),
+        (queue.Queue, "the Queue p.* threads"),
+        (lambda: ThreadPoolExecutor(1), "the ThreadPoolExecutor p"),
         (lambda: [].append, "a method of a list"),
         (lambda: {}.keys(), "a dict_keys for"),
         (lambda: memoryview(b"a"), "memoryview for"),
