@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._jit._per_function import PerFunction, weakly
+from .._values import names_to_copy
 from ._shared_programs import (
     MAX_PROGRAMS,
     CaptureReader,
@@ -35,7 +36,7 @@ def current_form(fun: Callable[..., Any]) -> Callable[..., Any]:
 def renewed(fun: Callable[..., Any]) -> Callable[..., Any]:
     """Another function object that calls `fun`."""
 
-    @functools.wraps(fun, updated=())
+    @functools.wraps(fun, names_to_copy(fun), updated=())
     def new(*args: Any, **kwargs: Any) -> Any:
         return fun(*args, **kwargs)
 
