@@ -18,6 +18,7 @@ from .._values import is_plain_int
 from ._graphs import INPUT, LEAVES, Node, Opened, path_of_node
 from ._modes import KEYS, RETURNED, WITH_DATA, Mode
 from ._reading import LRU_CACHED, NOTHING_ASSUMED, Assumed, Read
+from ._remedies import remedy_of_refusal
 from ._unseen import is_path, reads_files
 from .kinds._base import Kind, ReaderError, RefusedError
 from .kinds._classify import (
@@ -86,6 +87,7 @@ def open_values(
             i = len(walk.nodes)
             path = path_of_node(walk.nodes, walk.objects, i, names())
             text = str(error).replace("{path}", path)
+            text += remedy_of_refusal(names()[0], path, read.attributes)
             raise AutoJitError(f"{names()[0]}() {refused} {text}") from None
         for i, text in walk.unwatched:
             path = path_of_node(walk.nodes, walk.objects, i, names())
