@@ -53,6 +53,31 @@ def test_a_static_argument_may_not_be_traced():
         jax.jit(f)(jnp.arange(3), jnp.asarray(1))
 
 
+def test_a_static_function_may_hold_traced_arrays():
+    class Scale:
+        def __init__(self, by):
+            self.by = by
+
+        def __call__(self, x):
+            return self.by * x
+
+    f = autojit(lambda fn, x: fn(x) ** 2, static="fn", warn_after=20)
+
+    def captured(a, x):
+        scales = (a,)
+        one = f(lambda v: scales[0] * v, x)
+        return one + f(Scale(a), x) + f(Scale(a).__call__, x)
+
+    for _ in range(3):
+        for a in (2.0, 3.0):
+            assert jax.jit(captured)(a, 5.0) == captured(a, 5.0) == 3 * (5 * a) ** 2
+            for grad in (jax.grad, jax.jacfwd):
+                assert grad(captured)(a, 5.0) == 150 * a
+                assert jax.jit(grad(captured))(a, 5.0) == 150 * a
+    many = jax.vmap(captured, (0, None))(jnp.array([2.0, 3.0]), 5.0)
+    assert many.tolist() == [300.0, 675.0]
+
+
 @pytest.mark.parametrize("name", ["n", ["n", "flag"], 1, (1, "flag")])
 def test_traced_ints(name):
     @autojit(traced=name)

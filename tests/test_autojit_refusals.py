@@ -2,7 +2,9 @@
 
 import functools
 import io
+import queue
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import numpy as np
@@ -45,6 +47,9 @@ class Closing:
             r"random generator p\['v'\] \(a Generator\)",
         ),
         (lambda: __import__("random").Random(0), "whose draws would be constants"),
+        (threading.Event, r"the Event p\['v'\],.*\n.*before the call.*after"),
+        (queue.Queue, "the Queue p.* threads"),
+        (lambda: ThreadPoolExecutor(1), "the ThreadPoolExecutor p"),
         (lambda: [].append, "a method of a list"),
         (lambda: {}.keys(), "a dict_keys for"),
         (lambda: memoryview(b"a"), "memoryview for"),
@@ -64,6 +69,26 @@ def test_refused_arguments(value, text):
         with pytest.raises(AutoJitError, match=text) as info:
             solve({"v": made})
         assert str(info.value).startswith("solve() got ")
+
+
+def test_what_no_code_reads_is_refused_with_the_way_to_leave_it_out():
+    class Task:
+        def __init__(self):
+            self.w, self.log = 2.0, {"file": io.StringIO()}
+
+    task = Task()
+    step = autojit(lambda t, x, name: t.w * x + len(name))
+    assert step(task, 3.0, "ab") == 8
+    read = autojit(lambda t, x, name: getattr(t, name) * x)
+    with pytest.raises(AutoJitError, match=r"the file t\.log") as info:
+        read(task, 3.0, "w")
+    assert 'does not use t.log, write @autojit(unused="log")' in str(info.value)
+    read = autojit(lambda t, x, name: getattr(t, name) * x, unused="log")
+    assert read(task, 3.0, "w") == 6
+    named = autojit(lambda t, x, name: getattr(t, name) * x + len(t.log))
+    with pytest.raises(AutoJitError, match=r"the file t\.log") as info:
+        named(task, 3.0, "w")
+    assert "unused" not in str(info.value)
 
 
 def test_refusals_name_the_place():

@@ -1,6 +1,8 @@
 """What functions read and write beyond their arguments, where jfi compiles unasked."""
 
+import collections
 import functools
+import sys
 import types
 
 import jax
@@ -346,6 +348,28 @@ def test_a_body_whose_reads_stay_is_traced_once(capfd):
         jnp.scan(step, 0.0, jnp.arange(3.0), progress=True)
     assert first > 0
     assert capfd.readouterr().out.count("traced") == 0
+
+
+def test_a_body_made_anew_in_traced_code_is_not_looked_at_when_it_is_traced():
+    """Whatever it reaches; JAX's and jfi's work is counted in calls of functions."""
+    module = types.ModuleType("a_script")
+    calls = "".join(f"def f{i}(x):\n    return f{i + 1}(x)\n" for i in range(40))
+    body = "def body(c, x):\n        return (f0 if c is None else f40)(c), None\n"
+    script = f"{calls}def f40(x):\n    return x\ndef make():\n    {body}    return body"
+    exec(script, vars(module))
+
+    def calls_of(scan):
+        counts = collections.Counter()
+        for _ in range(2):  # of the second one
+            sys.setprofile(lambda frame, event, arg: counts.update([event]))
+            try:
+                jax.make_jaxpr(lambda x: scan(module.make(), x, None, 3))(1.0)
+            finally:
+                sys.setprofile(None)
+            found = counts.pop("call")
+        return found
+
+    assert calls_of(jnp.scan) < 2 * calls_of(jax.lax.scan)
 
 
 def test_large_data_that_a_body_reads_is_not_looked_at_when_it_is_traced():

@@ -118,6 +118,34 @@ def test_what_tools_return_is_a_function_to_python(tool):
         function.nothing  # noqa: B018 - reading it is the test
 
 
+class Nameless:
+    """Its name is no text, as that of a module of equinox that JAX has rebuilt."""
+
+    def __getattr__(self, name):
+        if name in ("__name__", "__qualname__", "__annotations__"):
+            return 3
+        raise AttributeError(name)
+
+    def __call__(self, x):
+        return (x * 2).sum()
+
+
+@pytest.mark.parametrize(
+    "tool",
+    "autojit vmap grad jacfwd hessian checkpoint linearize inspect".split(),
+)
+def test_callables_may_have_a_name_that_is_no_text(tool):
+    x = jnp.ones((1, 2))
+    apply = getattr(jnp, tool)
+    if tool == "linearize":
+        assert apply(Nameless(), x)[0] == 4
+    elif tool == "inspect":
+        apply(Nameless())(x)
+    else:
+        expected = 4 if tool == "autojit" else getattr(jax, tool)(Nameless())(x)
+        assert jnp.array_equal(apply(Nameless())(x), expected)
+
+
 def test_compiled_functions_are_pickled_by_reference():
     for one in (at_top_level, type(at_top_level)):
         assert pickle.loads(pickle.dumps(one)) is one

@@ -4,7 +4,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from .._jax_internals import at_top_level
 from .._jit._per_function import PerFunction, weakly
+from .._values import is_named, names_to_copy
 from ._shared_programs import (
     MAX_PROGRAMS,
     CaptureReader,
@@ -35,7 +37,7 @@ def current_form(fun: Callable[..., Any]) -> Callable[..., Any]:
 def renewed(fun: Callable[..., Any]) -> Callable[..., Any]:
     """Another function object that calls `fun`."""
 
-    @functools.wraps(fun, updated=())
+    @functools.wraps(fun, names_to_copy(fun), updated=())
     def new(*args: Any, **kwargs: Any) -> Any:
         return fun(*args, **kwargs)
 
@@ -48,6 +50,7 @@ class _Forms:
     def __init__(self) -> None:
         self._reader = CaptureReader()
         self._forms: list[tuple[State, Callable[..., Any]]] = []
+        self._is_met = False
 
     def form(self, fun: Any) -> Callable[..., Any]:
         """The one that stands for it now."""
@@ -56,6 +59,11 @@ class _Forms:
             for state, form in self._forms:
                 if state == now:
                     return form
+        elif not (self._is_met or is_named(fun) or at_top_level()):
+            # Traced code makes its inner functions anew: to find what one reads, in all
+            # code that it reaches, can take longer than to trace it again.
+            self._is_met = True
+            return renewed(fun)
         self._reader.find_variables(fun, watched=True)
         state, find = self._reader.state_of(fun, most=MOST_OBJECTS), weakly(fun)
         form = named_as(fun, lambda *args, **kwargs: find()(*args, **kwargs))

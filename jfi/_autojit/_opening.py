@@ -18,6 +18,7 @@ from .._values import is_plain_int
 from ._graphs import INPUT, LEAVES, Node, Opened, path_of_node
 from ._modes import KEYS, RETURNED, WITH_DATA, Mode
 from ._reading import LRU_CACHED, NOTHING_ASSUMED, Assumed, Read
+from ._remedies import remedy_of_refusal
 from ._unseen import is_path, reads_files
 from .kinds._base import Kind, ReaderError, RefusedError
 from .kinds._classify import (
@@ -86,6 +87,7 @@ def open_values(
             i = len(walk.nodes)
             path = path_of_node(walk.nodes, walk.objects, i, names())
             text = str(error).replace("{path}", path)
+            text += remedy_of_refusal(names()[0], path, read.attributes)
             raise AutoJitError(f"{names()[0]}() {refused} {text}") from None
         for i, text in walk.unwatched:
             path = path_of_node(walk.nodes, walk.objects, i, names())
@@ -232,6 +234,9 @@ class _Walk:
             if isinstance(child, type) and child is not own and kind is not CELL:
                 self.found.made.add(child)
             outside = self.outside[i] or kind is VARIABLES
+            held = below_mode is Mode.STATIC and i not in self._arguments
+            if held and _has_no_value(child):
+                below_mode = Mode.TRACED  # by a static function, which may hold any
             numbers.append(self._number(child, below_mode, of_values, outside))
         if i == 0:
             self._arguments |= {numbers[k] for k in self._spread}
@@ -276,6 +281,10 @@ class _Walk:
 
 
 _ARRAYS = (jax.Array, np.ndarray, np.generic)
+
+
+def _has_no_value(x: Any) -> bool:
+    return isinstance(x, (Tracer, jax.Ref))
 
 
 def _of_variables(mode: Mode) -> Mode:
@@ -326,7 +335,7 @@ def _kind_of_untraced_array(x: Any, mode: Mode) -> Kind:
         return ITSELF
     if mode in RETURNED:
         return ARRAY
-    if isinstance(x, (Tracer, jax.Ref)):
+    if _has_no_value(x):
         raise RefusedError(
             "a traced array for {path}, which is declared static: its value is not "
             'known here.\nLeave {path} out of static="...".'

@@ -17,6 +17,24 @@ def remedy_of_growth(function: str, path: str | None) -> str:
     return f"Keep its length the same, or make it an array: jnp.asarray({path})"
 
 
+def remedy_of_refusal(function: str, path: str, read: Collection[str]) -> str:
+    """The line to write for what is refused in an attribute that no code names.
+
+    Such attributes count where code makes up names, and in objects whose class comes
+    from a library.
+
+    >>> print(remedy_of_refusal("step", "task.log['file']", {"w"}).strip())
+    If step() does not use task.log, write @autojit(unused="log").
+    """
+    for found in re.finditer(r"\.(\w+)", path):
+        if found[1] not in read:
+            return (
+                f"\nIf {function}() does not use {path[: found.end()]}, write "
+                f'@autojit(unused="{found[1]}").'
+            )
+    return ""
+
+
 def remedy(
     changes: Sequence[Difference],
     parameters: Collection[str],

@@ -22,7 +22,7 @@ from typing import (
 from .._advice import hide_frames, hiding_frames
 from .._jit._per_function import PerFunction, options_key
 from .._shown import HTML, Page, ToolFacts, is_in_class_body, shown, times
-from .._values import WeakIdentity, function_name
+from .._values import WeakIdentity, function_name, names_to_copy
 from ._ahead import Lowered, eval_shape, lower, trace
 from ._calls import Calls, Parameter
 from ._history import Explanation
@@ -238,7 +238,8 @@ def _connect(wrapper: types.FunctionType, calls: Calls) -> types.FunctionType:
     wrapper.__code__ = template.replace(co_consts=tuple(constants))
     # The attributes of a callable object are its state, not a function's marks.
     plain = isinstance(calls.fn, types.FunctionType)
-    functools.update_wrapper(wrapper, calls.fn, updated=("__dict__",) if plain else ())
+    attributes = ("__dict__",) if plain else ()
+    functools.update_wrapper(wrapper, calls.fn, names_to_copy(calls.fn), attributes)
     if plain and _defaults_of(wrapper) == _defaults_of(calls.fn):
         # The same objects: what is changed in them is seen.
         wrapper.__defaults__ = calls.fn.__defaults__
@@ -329,7 +330,7 @@ class _Method:
     ) -> None:
         self.calls, self._function, self._since = calls, function, since
         self._fn = calls.fn  # which `calls` may not keep alive
-        functools.update_wrapper(self, function, updated=())
+        functools.update_wrapper(self, function, names_to_copy(function), updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._function in (cache_info, explain):

@@ -9,7 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._errors import DerivativeError
-from .._values import array_label, function_name, has_dtype, is_key, refuse_no_function
+from .._values import (
+    array_label,
+    function_name,
+    has_dtype,
+    is_key,
+    names_to_copy,
+    refuse_no_function,
+)
 
 
 def described(x: Any) -> str:
@@ -65,7 +72,7 @@ def like(fun: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorate a wrapper with the name, the documentation and signature of `fun`."""
 
     def decorate(wrapper: Callable[..., Any]) -> Callable[..., Any]:
-        wrapped = functools.wraps(fun, updated=())(wrapper)
+        wrapped = functools.wraps(fun, names_to_copy(fun), updated=())(wrapper)
         # Partials and callable objects have no name, which JAX gives to programs.
         wrapped.__name__ = function_name(fun)
         return wrapped

@@ -6,7 +6,7 @@ from typing import Any, ParamSpec
 
 from .._advice import hiding_frames
 from .._shown import shown_as
-from .._values import refuse_no_function
+from .._values import names_to_copy, refuse_no_function
 from ._report import Inspection
 from ._tracing import trace
 
@@ -47,7 +47,7 @@ def inspect(
     refuse_no_function("inspect", fn)
 
     @shown_as("inspect")
-    @functools.wraps(fn, updated=())
+    @functools.wraps(fn, names_to_copy(fn), updated=())
     @hiding_frames
     def look(*args: P.args, **kwargs: P.kwargs) -> Inspection:
         report = Inspection(trace(fn, args, kwargs))

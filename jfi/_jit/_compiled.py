@@ -45,6 +45,7 @@ from .._random.traced import (
     traced_sources,
     tracing,
 )
+from .._values import names_to_copy
 from .._values.trees import add_advice
 
 
@@ -311,7 +312,7 @@ def with_signature_of(
 ) -> Callable[..., Any]:
     """A function with the name and signature of another, after more arguments."""
 
-    @functools.wraps(fun, updated=())
+    @functools.wraps(fun, names_to_copy(fun), updated=())
     def named(*args: Any, **kwargs: Any) -> Any:
         return run(*args, **kwargs)
 

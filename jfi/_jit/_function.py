@@ -11,7 +11,7 @@ from .._advice import hide_frames, hiding_frames
 from .._jax_internals import XLA_ERRORS, raise_original
 from .._random.traced import FoundDraws
 from .._shown import ToolFacts, shown, times
-from .._values import mark_static, refuse_no_function
+from .._values import mark_static, names_to_copy, refuse_no_function
 from ._compiled import CompiledFunction as CompiledFunction, TracedBody, referable
 
 
@@ -67,7 +67,9 @@ def jit(
     def describe() -> ToolFacts:
         return ToolFacts("jit", fun, times(found().cache_size()))
 
-    @functools.wraps(fun, updated=_ATTRIBUTES if inspect.isfunction(fun) else ())
+    @functools.wraps(
+        fun, names_to_copy(fun), _ATTRIBUTES if inspect.isfunction(fun) else ()
+    )
     def jitted(*args: Any, **kwargs: Any) -> Any:
         try:
             if body.streams:

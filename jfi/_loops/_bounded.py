@@ -12,6 +12,7 @@ import numpy as np
 from jax import lax
 
 from .._errors import LoopError
+from .._values import names_to_copy
 from ._carry import names_in
 from ._traced_loop import run_traced
 
@@ -27,7 +28,7 @@ def bounded_while_loop(
     cond_fun, body_fun = functions
     names = names_in("while_loop", body_fun, start="init_val")
 
-    @functools.wraps(body_fun)
+    @functools.wraps(body_fun, names_to_copy(body_fun))
     def body(carry: Any) -> tuple[Any, None]:
         return body_fun(carry), None
 

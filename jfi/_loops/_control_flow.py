@@ -11,6 +11,7 @@ from jax import lax
 from .._advice import hiding_frames
 from .._jax_internals import at_top_level
 from .._shown import shown_as
+from .._values import names_to_copy
 from . import _operations
 from ._arguments import check_branches, check_functions, check_length
 from ._programs import run_loop, static
@@ -324,7 +325,7 @@ def checkpoint(
     numbers = {*nums, *_positions(fun, names)}
 
     @shown_as("checkpoint")
-    @functools.wraps(fun, updated=())
+    @functools.wraps(fun, names_to_copy(fun), updated=())
     @hiding_frames
     def checkpointed(*args: P.args, **kwargs: P.kwargs) -> R:
         chosen = {n % len(args) for n in numbers if -len(args) <= n < len(args)}

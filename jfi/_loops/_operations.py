@@ -26,7 +26,7 @@ from .._random.traced._own_stream import (
     with_own_stream,
 )
 from .._random.traced._rows import RowDraws
-from .._values import function_name
+from .._values import function_name, names_to_copy
 from .._values.trees import add_advice
 from . import _carrying
 from ._branches import branch_result
@@ -175,7 +175,7 @@ def checkpoint(functions: tuple[Any], data: Any, static: Any, options: Any) -> A
 
     # JAX 0.10 takes static arguments by position, or by name, but not by both: with
     # `static_argnums=1` a call `f(x, n=2)` is a ValueError (jax-ml/jax#18405).
-    @functools.wraps(fun, updated=())
+    @functools.wraps(fun, names_to_copy(fun), updated=())
     def of_data(*args: Any, **named: Any) -> Any:
         every = {**dict(zip(places, args, strict=True)), **static[0]}
         return fun(*(every[n] for n in sorted(every)), **named, **static[1])

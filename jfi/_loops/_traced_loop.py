@@ -21,7 +21,7 @@ from .._jax_internals import (
 )
 from .._random.traced import Keys, refuse_sources
 from .._random.traced._own_stream import on_keys, varied, with_own_stream
-from .._values import function_name, is_key, path_name
+from .._values import function_name, is_key, names_to_copy, path_name
 from ._carry import Names, check_arrays, check_carry, check_condition, check_structure
 from ._diagnosis import check_pair
 from ._loop_derivatives import differentiable
@@ -196,7 +196,7 @@ class _Traced(NamedTuple):
 def _trace(function: Callable[[Any], Any], carry: Any, keys: Keys | None) -> _Traced:
     # A new function each time: JAX remembers traces by function, and what this one
     # captures may have changed since.
-    @functools.wraps(function)
+    @functools.wraps(function, names_to_copy(function))
     def fresh(carry: Any, step: Any = None) -> Any:
         if keys is None:
             return function(carry)

@@ -12,7 +12,7 @@ from .._random.traced import Keys, trace_call
 from .._random.traced._own_stream import Function, varied, with_own_stream
 from .._random.traced._rows import Randomness, row_draws
 from .._shown import shown_as
-from .._values import refuse_no_function
+from .._values import names_to_copy, refuse_no_function
 from .._values.trees import add_advice, axes_like, refuse_objects
 from ._draws import warn_of_one_draw
 
@@ -56,7 +56,7 @@ def vmap(
         )
 
     @shown_as("vmap")
-    @functools.wraps(fun, updated=())
+    @functools.wraps(fun, names_to_copy(fun), updated=())
     def mapped(*args: Any, **kwargs: Any) -> Any:
         def run(keys: Keys | None) -> Any:
             axes = axes_like(in_axes, args)
@@ -97,7 +97,7 @@ def shard_map(fun: Function, options: dict[str, Any]) -> Function:
 
     @shown_as("shard_map")
     @hiding_frames
-    @functools.wraps(fun, updated=())
+    @functools.wraps(fun, names_to_copy(fun), updated=())
     def sharded(*args: Any) -> Any:
         mesh = options.get("mesh") or jax.sharding.get_abstract_mesh()
         names = tuple(options.get("axis_names") or mesh.axis_names)

@@ -70,6 +70,7 @@ from ._naming import (
     function_name as function_name,
     line_label as line_label,
     listed as listed,
+    names_to_copy as names_to_copy,
     path_name as path_name,
     refuse_no_function as refuse_no_function,
     shown_line as shown_line,

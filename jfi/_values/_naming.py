@@ -45,6 +45,22 @@ def function_label(fn: object) -> str:
     return f"lambda at {line_label(code.co_filename, code.co_firstlineno)}"
 
 
+def names_to_copy(fn: object) -> tuple[str, ...]:
+    """What `functools.wraps` can copy from a callable: `__name__` and the like.
+
+    A callable object may hold anything by these names, and Python lets a function have
+    a text alone. A module of equinox holds placeholders where JAX has rebuilt it.
+    """
+    return tuple(
+        name
+        for name in functools.WRAPPER_ASSIGNMENTS
+        if isinstance(getattr(fn, name, None), _TYPES_OF_NAMES.get(name, object))
+    )
+
+
+_TYPES_OF_NAMES = {"__name__": str, "__qualname__": str, "__annotations__": dict}
+
+
 def full_name(x: Any) -> str:
     """Module and qualified name of a class or function.
 

@@ -1,7 +1,10 @@
 """Values that can't be opened: they change when they are read, or unseen."""
 
+import concurrent.futures
 import io
+import queue
 import random
+import threading
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -9,6 +12,13 @@ from typing import Any
 import numpy as np
 
 from ._base import ReaderError, RefusedError
+
+
+_OF_THREADS = (
+    threading.Barrier, threading.Condition, threading.Event, threading.Semaphore,
+    threading.Thread, queue.Queue, concurrent.futures.Executor,
+    concurrent.futures.Future,
+)  # fmt: skip
 
 
 def refuse_readers(x: Any, cls: type) -> None:
@@ -40,6 +50,13 @@ def refuse_readers(x: Any, cls: type) -> None:
             f"the random generator {{path}} (a {cls.__name__}), whose draws would be "
             "constants of the compiled function.\n"
             "Draw outside and pass the numbers, or draw inside with jnp.randn(...)."
+        )
+    if isinstance(x, _OF_THREADS):
+        raise RefusedError(
+            f"the {cls.__name__} {{path}}, which other threads use meanwhile: compiled "
+            "code would see a copy.\n"
+            "Read it before the call and pass what it holds; use it after the call, or "
+            "in a function for jax.debug.callback."
         )
     if any(base.__module__ == "_ctypes" for base in cls.__mro__):
         raise contents_change(cls)

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from ..._errors import BatchError
+from ..._values import names_to_copy
 from ..._values.trees import axes_like
 from ._choosing import Choice
 from ._leaves import Arguments
@@ -42,7 +43,7 @@ def vmap_in_chunks(
         raise BatchError(message)
     axes_of_args = tuple(in_axes) if isinstance(in_axes, list) else in_axes
 
-    @functools.wraps(fun, updated=())
+    @functools.wraps(fun, names_to_copy(fun), updated=())
     def mapped(*args: Any, **kwargs: Any) -> Any:
         call = args, kwargs
         prefix = axes_like(axes_of_args, args), 0

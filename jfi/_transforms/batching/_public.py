@@ -9,7 +9,7 @@ from ..._advice import hide_frames, hiding_frames
 from ..._errors import BatchError
 from ..._random.traced._rows import Randomness
 from ..._shown import shown_as
-from ..._values import function_name, refuse_no_function
+from ..._values import function_name, names_to_copy, refuse_no_function
 from ._calls import BatchCalls
 from ._cluster import Cluster
 from ._defaults import with_defaults
@@ -251,7 +251,7 @@ def auto_vmap(  # noqa: D417 - see overloads
         run = _on_workers("auto_vmap", fn, client, options, arguments_of_call)
 
     @shown_as("auto_vmap")
-    @functools.wraps(fn, updated=())
+    @functools.wraps(fn, names_to_copy(fn), updated=())
     def mapped(*args: Any, **kwargs: Any) -> Any:
         try:
             return run(fn, args, with_defaults(fn, args, kwargs))
