@@ -134,6 +134,25 @@ case("randn cond", lambda x, n: [jfi.rand() for _ in range(n)], x, 2)
 case("gen global", lambda x: shared.randn(2), x)
 
 
+@jfi.pytree
+class Layers:
+    def __init__(self, *weights):
+        self.weights, self.activation, self.times = list(weights), jnp.tanh, 2
+
+    def __call__(self, x):
+        for w in self.weights:
+            x = self.times * self.activation(w * x)
+        return jnp.sum(x)
+
+
+def trained(layers, x):
+    slope = jfi.grad(Layers.__call__)(layers, x)
+    return jax.tree.map(lambda p, g: p - g, layers, slope), slope.times
+
+
+case("pytree", trained, Layers(x, x + 1), x)
+
+
 def passed(g, x):
     return g.randn(2) + x[0]
 
