@@ -621,25 +621,6 @@ def test_exceptions_are_those_of_the_function():
     assert f(1.0, 0) == 1
 
 
-def test_a_tracer_that_grad_left_behind_is_told_as_autojit_tells_it():
-    class Model:
-        w = 1.0
-
-        def step(self, x):
-            def loss(w):
-                self.w = w
-                return jnp.sum(self.w * x)
-
-            return jfi.grad(loss)(self.w)
-
-    told = []
-    for tool in (jfi.persistent, jfi.autojit):
-        with pytest.raises(jax.errors.UnexpectedTracerError) as error:
-            tool(Model.step)(Model(), jnp.ones(3))
-        told.append(str(error.value))
-    assert told[0] == told[1]
-
-
 def test_threads_compile_once():
     f = jfi.persistent(lambda x, n: jnp.sin(x) * n)
     start, found = threading.Barrier(8), []
