@@ -111,6 +111,9 @@ case(
     lambda x: jfi.vmap_automatically(lambda d: d["x"] * d["n"], {"x": x, "n": 2}),
     x,
 )
+rows = jfi.auto_vmap(lambda y, w: y * w)
+shared_rows = jfi.auto_vmap(shared="w")(lambda y, w: jnp.sum(y * w))
+case("auto_vmap", lambda x: (rows(x, x), shared_rows(x, x)), x)
 case("aj", lambda x: jfi.autojit(lambda y, n: y * n)(x, 3), x)
 case("jit", lambda x: jfi.jit(lambda y: y * 3)(x), x)
 case("map", lambda x: jfi.lax.map(lambda y: y * 3, x), x)
