@@ -111,6 +111,9 @@ case(
     lambda x: jfi.vmap_automatically(lambda d: d["x"] * d["n"], {"x": x, "n": 2}),
     x,
 )
+rows = jfi.auto_vmap(lambda y, w: y * w)
+shared_rows = jfi.auto_vmap(shared="w")(lambda y, w: jnp.sum(y * w))
+case("auto_vmap", lambda x: (rows(x, x), shared_rows(x, x)), x)
 case("aj", lambda x: jfi.autojit(lambda y, n: y * n)(x, 3), x)
 case("jit", lambda x: jfi.jit(lambda y: y * 3)(x), x)
 case("map", lambda x: jfi.lax.map(lambda y: y * 3, x), x)
@@ -132,6 +135,25 @@ case("solve", lambda x: jnp.linalg.solve(jnp.eye(3) * 2, x), x)
 case("randn", lambda x: x + jfi.randn(3), x)
 case("randn cond", lambda x, n: [jfi.rand() for _ in range(n)], x, 2)
 case("gen global", lambda x: shared.randn(2), x)
+
+
+@jfi.pytree
+class Layers:
+    def __init__(self, *weights):
+        self.weights, self.activation, self.times = list(weights), jnp.tanh, 2
+
+    def __call__(self, x):
+        for w in self.weights:
+            x = self.times * self.activation(w * x)
+        return jnp.sum(x)
+
+
+def trained(layers, x):
+    slope = jfi.grad(Layers.__call__)(layers, x)
+    return jax.tree.map(lambda p, g: p - g, layers, slope), slope.times
+
+
+case("pytree", trained, Layers(x, x + 1), x)
 
 
 def passed(g, x):

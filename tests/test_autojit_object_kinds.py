@@ -194,6 +194,33 @@ def test_a_cycle_through_a_registered_class():
     assert [float(f(loop)) for _ in range(3)] == [1.0] * 3
 
 
+class Keys:
+    def __init__(self, key):
+        self.key, self.drawn = key, []
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        self.key, key = jax.random.split(self.key)
+        self.drawn.append(1)
+        return key
+
+
+def test_an_iterator_of_a_python_class_is_an_object():
+    def draw(keys, n):
+        return [jax.random.uniform(next(keys)) for _ in range(n)]
+
+    compiled, keys, twin = (
+        autojit(draw),
+        Keys(jax.random.key(0)),
+        Keys(jax.random.key(0)),
+    )
+    for n in (2, 2, 1):
+        assert compiled(keys, n) == draw(twin, n)
+    assert len(keys.drawn) == 5
+
+
 def test_long_chains():
     chain = None
     for k in range(3000):

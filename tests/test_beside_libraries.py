@@ -1,6 +1,7 @@
 """Scripts in which jfi is one library among others, in both worlds of dtypes."""
 
 import dataclasses
+import functools
 
 import blackjax
 import diffrax
@@ -265,3 +266,32 @@ def test_a_model_of_an_ordinary_class_in_a_checkpoint_of_orbax(tmp_path):
             model = checkpointer.restore(tmp_path / "model", like)
             np.testing.assert_array_equal(model.layers[0]["w"], [3.0, 3.0])
             assert model.act == "tanh"
+
+
+DENSE = {"kernel": np.eye(2), "bias": np.zeros(2)}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: nnx.Linear(2, 2, rngs=nnx.Rngs(0)),
+        lambda: eqx.nn.Linear(2, 2, key=jax.random.key(0)),
+        lambda: functools.partial(linen.Dense(2).apply, {"params": DENSE}),
+        lambda: numpyro.distributions.Normal(np.zeros(2), 1.0).log_prob,
+    ],
+    ids=["nnx", "equinox", "linen", "numpyro"],
+)
+def test_a_list_that_grows_beside_a_module_of_a_library_compiles_nothing(make):
+    class Trainer:
+        def __init__(self):
+            self.model, self.losses = make(), []
+
+        def step(self, x):
+            return self.model(x).sum()
+
+    trainer, step = Trainer(), jnp.autojit(Trainer.step)
+    for k in (1.0, 2.0, 3.0):
+        x = k * jnp.ones(2)
+        trainer.losses.append(float(step(trainer, x)))
+        assert trainer.losses[-1] == pytest.approx(float(trainer.step(x)), rel=1e-5)
+    assert step.cache_info().traces == 1

@@ -618,7 +618,7 @@ def test_a_user_module_imported_inside_is_refused(module):
 
 def test_a_tracer_is_refused():
     def outer(x):
-        with pytest.raises(FingerprintError, match="a value that is being traced"):
+        with pytest.raises(FingerprintError, match="x, which is being traced"):
             fingerprint(lambda: x)
         return x
 

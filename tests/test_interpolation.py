@@ -308,6 +308,18 @@ def test_interpolators_are_trees_that_never_change():
         spline.c = 0
 
 
+def test_what_scipy_fits_is_known_under_autojit():
+    def run(x, smoothing):
+        fitted = mine.UnivariateSpline(X, Y[0, :, 0], s=smoothing)
+        return fitted(x), mine.LinearNDInterpolator(CORNERS, X[:4])(CORNERS[2])
+
+    for smoothing in (0.1, 0.2):
+        jax.tree.map(close, jfi.autojit(run)(3.0, smoothing), run(3.0, smoothing))
+
+
+CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+
+
 def test_what_the_64_bit_world_has_made_is_used_in_the_other():
     with jax.enable_x64(True):
         made = mine.CubicSpline(X, Y[0, :, 0]), mine.make_interp_spline(X, Y[0, :, 0])

@@ -274,6 +274,25 @@ def test_autojit_traces_data_and_knows_settings():
     jax.tree.map(np.testing.assert_array_equal, find(box, abs(X)), box.query(abs(X), 2))
 
 
+RANKS = np.array([1, 3])
+
+
+def test_settings_in_global_variables_are_known_under_autojit():
+    def run(points, size):
+        tree = KDTree(points, boxsize=size)
+        near = tree.query(points, RANKS, eps=size / 100, p=size / 4)
+        return *near, tree.query_ball_point(points, 0.1, p=size / 4, max_results=9)
+
+    points, compiled = jnp.asarray(abs(DATA)) % 8.0, jfi.autojit(run)
+    for size in (8.0, 9.0):
+        expected = jax.tree.leaves(run(points, size))
+        jax.tree.map(
+            np.testing.assert_allclose,
+            jax.tree.leaves(compiled(points, size)),
+            expected,
+        )
+
+
 def test_autojit_keeps_trees_of_objects():
     class Map:
         def __init__(self):

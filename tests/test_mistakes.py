@@ -538,6 +538,43 @@ def test_leaked_tracers():
     np.testing.assert_array_equal(kept[-1], 2 * X)
 
 
+class Fit:
+    def __init__(self):
+        self.w, self.predicted, self.seen = jnp.ones(3), None, []
+
+    def loss(self, params):
+        self.w, self.predicted = params["w"], params["w"] * X[0]
+        self.seen.append(params)
+        return jnp.sum(self.predicted**2)
+
+    def step(self):
+        params = {"w": self.w}
+        slope = jnp.grad(self.loss)(params)
+        self.w = params["w"] - 0.1 * slope["w"]
+        return slope["w"]
+
+    def forget(self):
+        return jnp.grad(self.loss)({"w": self.w})["w"]
+
+
+@pytest.mark.filterwarnings("ignore:.*it keeps a traced value:jfi.JfiWarning")
+@pytest.mark.filterwarnings("ignore:.*, which is being traced:jfi.JfiWarning")
+@pytest.mark.parametrize("tool", [jnp.autojit, jnp.persistent])
+def test_a_loss_that_writes_its_argument_to_an_attribute(tool, tmp_path, monkeypatch):
+    monkeypatch.setenv("JFI_CACHE_DIR", str(tmp_path))
+    step, fit, plain = tool(Fit.step), Fit(), Fit()
+    for _ in range(4):
+        fit.seen.clear()
+        np.testing.assert_allclose(step(fit), Fit.step(plain), rtol=1e-6)
+        np.testing.assert_allclose(fit.w, plain.w, rtol=1e-6)
+    assert step.cache_info().traces == 2  # the second time there is something to forget
+    assert type(fit.predicted) is type(plain.predicted)  # of no value in plain Python
+    forget = tool(Fit.forget)
+    np.testing.assert_allclose(forget(fit), Fit.forget(plain), rtol=1e-6)
+    for of, run in (fit, forget), (plain, Fit.forget):
+        advice(run, of, raises=jax.errors.UnexpectedTracerError)
+
+
 def test_the_first_nan():
     def root(x):
         return jnp.sqrt(x) + 1

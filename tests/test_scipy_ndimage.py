@@ -214,6 +214,24 @@ def test_a_number_that_must_be_known_is_a_setting_under_autojit(smooth):
         np.testing.assert_allclose(compiled(image, number), expected, rtol=1e-5)
 
 
+FOOTPRINT = np.array([[False, True, False], [True, True, True], [False, True, False]])
+
+
+def test_neighbors_in_a_global_variable_are_known_under_autojit():
+    filters = jfi.scipy.ndimage
+
+    def run(x):
+        return (
+            filters.median_filter(x, footprint=FOOTPRINT),
+            filters.rank_filter(x, np.sum(FOOTPRINT) - 2, footprint=FOOTPRINT),
+            filters.binary_opening(x > 0.5, FOOTPRINT),
+            filters.label(x > 0.5, FOOTPRINT),
+        )
+
+    x = jnp.asarray(np.random.default_rng(0).random((5, 6)))
+    jax.tree.map(np.testing.assert_array_equal, jfi.autojit(run)(x), run(x))
+
+
 def test_the_strictest_settings_of_jax():
     image = np.arange(12, dtype="float32").reshape(3, 4)
     places = image[:2] / 4

@@ -321,6 +321,28 @@ def test_autojit_and_its_captured_numbers():
     np.testing.assert_allclose(solution(x), 3.0, rtol=1e-5)
 
 
+def test_settings_of_solvers_are_known_under_autojit_and_refused_under_jit():
+    def solved(t):
+        fun, start, times = lambda x: x**2 - t, jnp.ones(1), jnp.array([0.0, 0.1])
+        integrate = jfi.scipy.integrate
+        return {
+            "xtol": optimize.least_squares(fun, start, xtol=1e-4 * t).x,
+            "f_scale": optimize.least_squares(fun, start, loss="huber", f_scale=t).x,
+            "tol": optimize.root(fun, start, tol=1e-4 * t).x,
+            "xtol of brentq": optimize.brentq(fun, 0.0, 3.0, xtol=1e-4 * t),
+            "rtol": integrate.odeint(lambda y, _: -t * y, start, times, rtol=1e-5 * t),
+            "points": integrate.quad(lambda x: x * t, 0.0, 1.0, points=[t / 4])[0],
+        }
+
+    compiled = jfi.autojit(solved)
+    for number in (2.0, 3.0):
+        for name, expected in solved(number).items():
+            found = compiled(number)[name]
+            np.testing.assert_allclose(found, expected, rtol=1e-4, err_msg=name)
+    with pytest.raises(SolverError, match=r"value of xtol, which is traced.*static"):
+        jax.jit(solved)(2.0)
+
+
 @pytest.mark.parametrize("relu", [jax.nn.relu, lambda x: x], ids=["rules", "none"])
 def test_equal_code_is_compiled_once(relu):
     def solution(a, b):

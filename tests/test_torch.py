@@ -898,3 +898,12 @@ def test_large_eager_results_are_not_copied(function):
     add = from_torch(noted)
     add(x, x)
     assert add(x, x).unsafe_buffer_pointer() == pointers[-1]
+
+
+def test_a_number_that_torch_checks_is_a_setting_under_autojit():
+    huber = jfi.from_torch(torch.nn.functional.huber_loss)
+    loss = lambda x, delta: huber(x, jnp.zeros(2), delta=delta)
+    compiled = jfi.autojit(loss)
+    for delta in (0.5, 2.0):
+        expected = loss(jnp.ones(2), delta)
+        np.testing.assert_allclose(compiled(jnp.ones(2), delta), expected, rtol=1e-6)

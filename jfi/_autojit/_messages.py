@@ -66,8 +66,7 @@ def refuse_traced_text(name: str, opened: Opened) -> None:
 
 
 _MAY_BE_CHECKS = (
-    TypeError, ValueError, LookupError, AttributeError, AssertionError,
-    NotImplementedError,
+    TypeError, ValueError, LookupError, AttributeError, AssertionError, RuntimeError,
 )  # fmt: skip
 
 

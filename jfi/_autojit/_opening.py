@@ -14,6 +14,7 @@ import numpy as np
 from jax.core import Tracer
 
 from .._errors import AutoJitError
+from .._jax_internals import has_ended
 from .._values import is_plain_int
 from ._graphs import INPUT, LEAVES, Node, Opened, path_of_node
 from ._modes import KEYS, RETURNED, WITH_DATA, Mode
@@ -39,6 +40,7 @@ from .kinds._classify import (
     VARIABLES,
     kind_of,
 )
+from .kinds._known_arrays import ENDED
 from .kinds._remembering import may_trace, needs_watching
 from .kinds._variables import Variables
 
@@ -315,6 +317,8 @@ def kind_in_mode(x: Any, mode: Mode) -> Kind:
         if mode is Mode.UNREAD or (mode in KEYS and not isinstance(error, ReaderError)):
             return ITSELF  # a constant for the code
         raise
+    if kind is ARRAY and isinstance(x, Tracer) and has_ended(x):
+        return ENDED  # plain Python keeps it, too: an error where code computes with it
     if mode is Mode.TRACED or mode is Mode.ABSTRACT:
         return kind
     if mode is Mode.DATA:

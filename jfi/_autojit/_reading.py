@@ -101,6 +101,12 @@ def _used_in(codes: frozenset[types.CodeType]) -> frozenset[str]:
     return frozenset().union(*map(used_names, codes))
 
 
+def _is_method(fn: types.FunctionType) -> bool:
+    """Whether a function was written in a class."""
+    around = fn.__qualname__.rpartition(".")[0]
+    return bool(around) and not around.endswith("<locals>")
+
+
 def _runs_when_assigned(cls: type, name: str) -> bool:
     """Whether a class has a property or another descriptor for what is assigned."""
     values = [vars(base)[name] for base in cls.__mro__ if name in vars(base)]
@@ -250,8 +256,12 @@ class Read:
         self.attributes |= found.attributes
         self.stored |= found.stored
         self.owners |= found.owners
-        self.whole |= not found.attributes.isdisjoint(_ALL_ATTRIBUTES)
-        if not is_user_function(fn):
+        is_users = is_user_function(fn)
+        # Methods of a library look into objects of its own classes, of which all
+        # attributes count anyway (`__getattr__` of flax's and equinox's modules).
+        if is_users or not _is_method(fn):
+            self.whole |= not found.attributes.isdisjoint(_ALL_ATTRIBUTES)
+        if not is_users:
             # `functools.singledispatch` asks for the user.
             is_pythons = fn.__globals__.get("__name__") == functools.__name__
             self.classes_count |= is_pythons and "__class__" in found.attributes

@@ -136,6 +136,7 @@ from ._traced_draws import hidden_state as hidden_state
 from ._tracing import (
     at_top_level as at_top_level,
     current_trace as current_trace,
+    has_ended as has_ended,
     is_outermost as is_outermost,
     is_staged as is_staged,
 )

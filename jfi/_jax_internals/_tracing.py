@@ -113,6 +113,50 @@ def is_staged() -> bool:
 _COMPUTING = {"JVPTrace", "LinearizeTrace", "BatchTrace"}
 
 
+def has_ended(x: Any) -> bool:
+    """Whether a traced value is of a transformation that has returned: it was kept."""
+    test = ended_transformations()
+    return test is not None and test(x)
+
+
+@piece(
+    uses="jax.core.Tracer._trace, and what trace_context uses",
+    without="an attribute of self in which grad left a traced value is an error of "
+    "the compiled function, and not only where it is used",
+)
+def ended_transformations() -> Callable[[Any], bool] | None:
+    from jax._src.core import eval_trace, trace_ctx
+
+    def has_ended(x: Any) -> bool:
+        trace: Any = trace_ctx.trace
+        while trace is not eval_trace:
+            if x._trace in (trace, getattr(trace, "tangent_trace", None)):
+                return False
+            if not hasattr(trace, "parent_trace"):
+                return False  # that of jax.shard_map does not say what is around it
+            trace = trace.parent_trace
+        return True
+
+    seen: list[bool] = []
+
+    def probe(x: Any) -> Any:
+        kept: list[Any] = []
+
+        def keep(y: Any) -> Any:
+            kept.append(y)
+            seen.append(has_ended(y))
+            return y
+
+        jax.grad(keep)(x)
+        jax.vmap(keep)(x[None])
+        seen.extend(map(has_ended, (x, *kept)))
+        return x
+
+    one = jax.ShapeDtypeStruct((), "float32")
+    outside_of_tracing(lambda: jax.eval_shape(jax.grad(probe), one))
+    return has_ended if seen == [False] * 3 + [True] * 2 else None
+
+
 def current_trace() -> Any | None:
     """What stands for the innermost transformation; None without `trace_context`.
 

@@ -247,6 +247,9 @@ class KeptJitted:
         except Exception:
             kept.fail(key)
             raise
+        if len(traced.jaxpr.in_avals) > len(jax.tree.leaves(args)):
+            # JAX adds tracers of ended traces as arguments. Running it is its error.
+            return self._local
         if calls_back(traced.jaxpr.jaxpr):
             kept.places.not_kept(kept.name, "it calls back to Python")
             return self._local

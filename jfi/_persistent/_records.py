@@ -18,11 +18,11 @@ import jax
 from .._autojit._changes import Change
 from .._autojit._graphs import INPUT
 from .._autojit._outcomes import Delivery
-from .._autojit.kinds import _classify, _flax
+from .._autojit.kinds import _classify, _flax, _known_arrays
 from .._autojit.kinds._base import Kind
 from .._autojit.kinds._classify import BUILTIN, builtin_base
 from .._autojit.kinds._objects import ObjectKind
-from .._values import is_user_module
+from .._values import is_tracer, is_user_module
 
 
 class Record(NamedTuple):
@@ -98,6 +98,11 @@ class _Pickler(pickle.Pickler):
         self._numbers = {id(x): k for k, x in reversed(list(enumerate(shared)))}
 
     def persistent_id(self, obj: Any) -> Any:
+        if is_tracer(obj):
+            raise pickle.PicklingError(
+                "it keeps a traced value, as a loss that writes its argument to an "
+                "attribute"
+            )
         if isinstance(obj, Kind):
             return _name_of_kind(obj)
         if isinstance(obj, types.ModuleType):
@@ -179,7 +184,7 @@ _KINDS: dict[str, Kind] = {
     **{f"of {cls.__name__}": kind for cls, kind in BUILTIN.items()},
     **{
         name: kind
-        for module in (_classify, _flax)
+        for module in (_classify, _flax, _known_arrays)
         for name, kind in vars(module).items()
         if isinstance(kind, Kind)
     },

@@ -47,6 +47,7 @@ from ._data import (
     is_small as is_small,
     is_tracer as is_tracer,
     odd_array as odd_array,
+    why_unknown as why_unknown,
 )
 from ._generators import (
     generators_read as generators_read,

@@ -51,6 +51,24 @@ def is_tracer(x: object) -> TypeGuard[Tracer[Any]]:
     return isinstance(x, Tracer)
 
 
+def why_unknown(x: object) -> Exception | None:
+    """JAX's error where Python needs the value of something traced; None: it is known.
+
+    An error that a function raises from this one lets `autojit` pass the value of a
+    number, or of an array outside, and try again.
+    """
+    if not isinstance(x, Tracer):
+        return None
+    for read in (float, np.asarray):  # JAX says of numbers which arguments they are of
+        try:
+            read(x)
+        except NEEDS_VALUE as error:
+            return error
+        except TypeError:
+            pass  # an array is no number
+    return None
+
+
 def is_key(x: object) -> bool:
     """Whether a value is an array of random keys of JAX, or the type of one."""
     known = (jax.Array, jax.ShapeDtypeStruct, ShapedArray)

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from ..._values import KeyedValue, contents_key, is_key
-from ._base import Expression, Kind, Source, Split
+from ._base import ConstantKind, Expression, Kind, Source, Split
 
 
 class StaticArrayKind(Kind):
@@ -47,3 +47,8 @@ class KnownArrayKind(Kind):
 
     def portable(self, part: Any) -> Any:
         return part.value
+
+
+# What `grad` left behind, as `self.w = w` in a loss does. No code can compute with it:
+# none is another setting than the one before.
+ENDED = ConstantKind(lambda x: "a traced value that has no value any more")

@@ -33,11 +33,12 @@ def refuse_readers(x: Any, cls: type) -> None:
             "Read it before the call and pass what it holds; write into it after the "
             "call, or in a function for jax.debug.callback."
         )
-    if isinstance(x, Iterator):  # generators are
+    if isinstance(x, Iterator) and not _is_iterator_in_python(cls):
         what = "generator" if isinstance(x, types.GeneratorType) else cls.__name__
         raise ReaderError(
             f"an iterator for {{path}} (a {what}), which can be read only once.\n"
-            "Pass a list or an array instead: {path} = list({path})"
+            "Pass a list or an array instead: {path} = list({path}); or, at each call, "
+            "what comes next: next({path})"
         )
     if isinstance(x, (types.CoroutineType, types.AsyncGeneratorType)):
         raise ReaderError(
@@ -60,6 +61,16 @@ def refuse_readers(x: Any, cls: type) -> None:
         )
     if any(base.__module__ == "_ctypes" for base in cls.__mro__):
         raise contents_change(cls)
+
+
+def _is_iterator_in_python(cls: type) -> bool:
+    """Whether what an iterator reads next is in its attributes, as for any object.
+
+    A sequence of random keys is one (haiku's `PRNGSequence`). What a generator or a
+    `zip` reads next, only Python knows.
+    """
+    found = [vars(base)["__next__"] for base in cls.__mro__ if "__next__" in vars(base)]
+    return all(isinstance(method, types.FunctionType) for method in found)
 
 
 def contents_change(cls: type) -> RefusedError:

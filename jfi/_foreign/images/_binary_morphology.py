@@ -216,12 +216,12 @@ def _structure(name: str, x: jax.Array, given: Any, axes: Axes) -> NDArray[np.bo
         return generate_binary_structure(len(checked_axes(name, axes, x.ndim)), 1)
     try:
         return np.asarray(given, bool)
-    except jax.errors.TracerArrayConversionError:
+    except jax.errors.TracerArrayConversionError as error:  # autojit asks for it
         message = (
             f"{name} got a traced structure, and which neighbors count must be known "
             "before. Pass a NumPy array."
         )
-        raise ImageError(message) from None
+        raise ImageError(message) from error
 
 
 def _repeated(

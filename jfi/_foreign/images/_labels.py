@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..._docstrings import explained_as
 from ..._errors import ImageError
+from ..._values import why_unknown
 from ..host import host_call
 from ._binary_morphology import generate_binary_structure
 from ._windows import Image, image
@@ -72,7 +73,7 @@ def _connections(structure: Any, ndim: int) -> NDArray[np.bool_]:
             "label() got a traced structure. Pass a known one: "
             "jnp.scipy.ndimage.generate_binary_structure(2, 2)"
         )
-        raise ImageError(message)
+        raise ImageError(message) from why_unknown(structure)
     near = np.asarray(structure, bool)
     if near.shape != (3,) * ndim or (near != np.flip(near)).any():
         message = (

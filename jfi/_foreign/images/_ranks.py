@@ -8,6 +8,7 @@ from jax.core import Tracer
 
 from ..._docstrings import explained_as
 from ..._errors import ImageError
+from ..._values import why_unknown
 from ._correlation import correlate, correlate1d
 from ._selection import extreme, selected
 from ._windows import (
@@ -233,7 +234,7 @@ def neighbors(
                 f"{name} got a traced footprint, and which neighbors count must be "
                 "known before. Pass a NumPy array."
             )
-            raise ImageError(message)
+            raise ImageError(message) from why_unknown(footprint)
         footprint = np.asarray(footprint, bool)
         sizes = list(footprint.shape)
         if len(sizes) != len(chosen) or not footprint.any():
@@ -267,5 +268,5 @@ def _place(name: str, rank: Any, count: int) -> int:
         return count - 1 if rank == 1.0 else int(count * rank)
     if isinstance(rank, Tracer) or not -count <= int(rank) < count:
         message = f"{name} got rank={rank} for {count} neighbors."
-        raise ImageError(message)
+        raise ImageError(message) from why_unknown(rank)
     return int(rank) % count

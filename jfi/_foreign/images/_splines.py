@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from ..._docstrings import explained_as
 from ..._errors import ImageError
+from ..._values import why_unknown
 from ._borders import continuation, folded
 from ._windows import Image, cast, checked_axes, image, output_dtype, working
 
@@ -104,7 +105,7 @@ def checked_order(name: str, order: Any, least: int = 0) -> int:
             f"{name} got order={order}. Pass the degree of the spline, a Python "
             f"integer from {least} to {MAX_ORDER}: 1 is linear, 3 cubic."
         )
-        raise ImageError(message)
+        raise ImageError(message) from why_unknown(order)
     return degree
 
 

@@ -11,6 +11,7 @@ from jax.core import Tracer
 from numpy.typing import ArrayLike
 
 from ..._errors import ImageError
+from ..._values import why_unknown
 from ._borders import border_mode
 
 
@@ -92,7 +93,7 @@ def window(
             f"{name} got a traced size or origin. Shapes depend on them: pass Python "
             "integers, in jax.jit by static_argnames."
         )
-        raise ImageError(message)
+        raise ImageError(message) from why_unknown(size) or why_unknown(origin)
     try:
         size, moved = operator.index(size), operator.index(origin)
     except TypeError:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..._dispatch._materialising import of_plain_arrays
 from ..._errors import InterpolationError
+from ..._values import why_unknown
 
 
 Numbers: TypeAlias = ArrayLike | jax.Array
@@ -190,7 +191,7 @@ def derivative_order(name: str, nu: Any) -> int:
     """The order of a derivative, a number known before tracing."""
     if isinstance(nu, Tracer) or nu != int(nu) or nu < 0:
         message = f"{name} got nu={nu}. Pass the order of a derivative: 0, 1, 2 ..."
-        raise InterpolationError(message)
+        raise InterpolationError(message) from why_unknown(nu)
     return int(nu)
 
 
@@ -225,11 +226,12 @@ def place_axis(values: jax.Array, dimensions: int, axis: int) -> jax.Array:
 
 def no_tracers(name: str, instead: str, *values: Any) -> list[Any]:
     """NumPy arrays for SciPy, or a refusal that names what takes traced ones."""
-    if any(isinstance(value, Tracer) for value in values):
+    reasons = [why for value in values if (why := why_unknown(value))]
+    if reasons:
         message = (
             f"{name} got traced numbers, and SciPy fits it, which needs values.\n"
             f"Make it outside jit, vmap and grad, or use {instead}, which takes traced "
             "numbers."
         )
-        raise InterpolationError(message)
+        raise InterpolationError(message) from reasons[0]
     return [None if value is None else np.asarray(value) for value in values]

@@ -9,6 +9,7 @@ import numpy as np
 from jax.core import Tracer
 
 from ..._errors import InterpolationError
+from ..._values import why_unknown
 from ._base import (
     Extrapolation,
     Interpolator,
@@ -75,7 +76,8 @@ class BSpline(Interpolator):
         knots = knots.real if jnp.iscomplexobj(knots) else knots
         given: Any = k
         if isinstance(given, Tracer) or int(given) != given or given < 0:
-            raise InterpolationError(f"{name} got k={k}. Pass a degree: 0, 1, 2, 3 ...")
+            message = f"{name} got k={k}. Pass a degree: 0, 1, 2, 3 ..."
+            raise InterpolationError(message) from why_unknown(k)
         degree = int(k)
         check_increasing(name, t, knots, strictly=False)
         n = knots.size - degree - 1

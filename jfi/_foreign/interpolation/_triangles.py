@@ -8,6 +8,7 @@ import numpy as np
 from jax.core import Tracer
 
 from ..._errors import InterpolationError
+from ..._values import why_unknown
 from ._base import Interpolator, Numbers
 
 
@@ -137,7 +138,7 @@ def _places(name: str, points: Numbers) -> Any:
             "values. Make it outside jit, vmap and grad; values= may be traced. "
             "RBFInterpolator takes traced points."
         )
-        raise InterpolationError(message)
+        raise InterpolationError(message) from why_unknown(points)
     places = np.asarray(points, np.float64)
     if places.ndim != 2 or places.shape[1] < 2:
         message = (

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..._dispatch._materialising import plain_array
 from ..._errors import KDTreeError
+from ..._values import why_unknown
 
 
 BACKENDS = ("auto", "scipy", "jax")
@@ -35,7 +36,7 @@ def checked_settings(
     if boxsize is not None:
         if isinstance(boxsize, Tracer):
             message = f"{name} got a traced boxsize. Pass Python numbers: boxsize=1.0."
-            raise KDTreeError(message)
+            raise KDTreeError(message) from why_unknown(boxsize)
         sizes = np.asarray(boxsize, np.float64)
         if sizes.shape not in ((), (m,)) or not np.all((sizes >= 0) & (sizes < np.inf)):
             message = (
@@ -103,7 +104,7 @@ def norm_order(p: Any, name: str) -> float:
             f"{name} got p={p}. Pass a Python number from 1 on: p=1, p=2, p=3.5, "
             "p=float('inf')."
         )
-        raise KDTreeError(message)
+        raise KDTreeError(message) from why_unknown(p)
     return float(p)
 
 
@@ -111,7 +112,7 @@ def approximation(eps: Any, name: str) -> float:
     """How far a search may be from exact: a Python number from 0 on."""
     if isinstance(eps, Tracer) or not 0 <= float(eps) < np.inf:
         message = f"{name} got eps={eps}. Pass a Python number from 0 on: eps=0.1."
-        raise KDTreeError(message)
+        raise KDTreeError(message) from why_unknown(eps)
     return float(eps)
 
 
@@ -149,7 +150,7 @@ def count(value: Any, parameter: str, name: str, why: str | None = None) -> int:
             f"{name} got {parameter}={value}. {why}: pass "
             f"a Python integer from 1 on, such as {parameter}=3."
         )
-        raise KDTreeError(message)
+        raise KDTreeError(message) from why_unknown(value)
     return number
 
 

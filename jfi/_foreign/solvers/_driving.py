@@ -23,8 +23,8 @@ Things that don't work, and why:
 """
 
 import functools
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, is_dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -32,7 +32,9 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._errors import SolverError
 from ..._jax_internals import carried
+from ..._values import why_unknown
 from ..host import host_call, runs_now
 from . import _sessions
 from ._hoisting import Derived, HoistedFunction, evaluated
@@ -75,7 +77,17 @@ def drive(
 
     Returns:
         The results.
+
+    Raises:
+        SolverError: A setting of the solver is traced.
     """
+    for name, setting in _settings(solver):
+        if (why := why_unknown(setting)) is not None:
+            message = (
+                f"SciPy needs the value of {name}, which is traced. Pass a Python "
+                "number, in jax.jit by static_argnames."
+            )
+            raise SolverError(message) from why
     if runs_now(jax.tree.leaves((consts, inputs))):
         return _driven_now(solver, asked, consts, point, inputs, results)
     if may_fail and not carried():
@@ -87,6 +99,19 @@ def drive(
         run = _staged.__wrapped__(plan)
     found: list[jax.Array] = run(consts, inputs)
     return found
+
+
+def _settings(value: Any, name: str = "a setting") -> Iterator[tuple[str, Any]]:
+    """What is in a solver, in its options, and in the solver inside it, by name."""
+    if is_dataclass(value):
+        value = tuple(vars(value).items())
+    if not isinstance(value, (tuple, list)):
+        yield name, value
+    elif len(value) == 2 and isinstance(value[0], str):
+        yield from _settings(value[1], value[0])
+    else:
+        for part in value:
+            yield from _settings(part, name)
 
 
 @dataclass(frozen=True)

@@ -145,7 +145,8 @@ def search_of(
 ) -> "Search":
     """The search with these settings; `more` are options of SciPy, too."""
     finest = 1e-8 if dtype == jnp.float64 else 1e-6
-    stops = tuple(finest if t is None else t for t in (ftol, xtol, gtol))
+    given = {"ftol": ftol, "xtol": xtol, "gtol": gtol}
+    stops = frozen({k: finest if t is None else t for k, t in given.items()})
     settings = frozen({**(options or {}), **more})
     bounded = bounds is not None
     return Search(method, stops, loss, f_scale, settings, bounded, must_converge)
@@ -224,7 +225,7 @@ class Search:
     """`scipy.optimize.least_squares` with these settings, as a solver to drive."""
 
     method: str
-    stops: tuple[float, ...]
+    stops: Options
     loss: str
     f_scale: float
     options: Options
@@ -237,7 +238,6 @@ class Search:
         from scipy import optimize
 
         size = start.size
-        ftol, xtol, gtol = self.stops
         solve: Any = optimize.least_squares
         found = solve(
             functools.partial(ask, 0),
@@ -245,11 +245,9 @@ class Search:
             jac=lambda x: ask(1, x).reshape(-1, size),
             bounds=(lower, upper) if self.bounded else (-np.inf, np.inf),
             method=self.method,
-            ftol=ftol,
-            xtol=xtol,
-            gtol=gtol,
             loss=self.loss,
             f_scale=self.f_scale,
+            **dict(self.stops),
             **dict(self.options),
         )
         if self.must_converge and not found.success:

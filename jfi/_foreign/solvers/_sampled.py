@@ -10,6 +10,7 @@ import numpy as np
 from jax.core import Tracer
 
 from ..._errors import SolverError
+from ..._values import why_unknown
 from ._options import bound, real_array
 
 
@@ -273,7 +274,7 @@ def fixed_quad(
     count: Any = n
     if isinstance(count, Tracer) or operator.index(count) < 1:
         message = f"fixed_quad() got n={n}. Pass a Python integer from 1 on: n=5."
-        raise SolverError(message)
+        raise SolverError(message) from why_unknown(count)
     low, high = (real_array(end, "the limits of fixed_quad()") for end in (a, b))
     if any(not isinstance(e, Tracer) and jnp.isinf(e).any() for e in (low, high)):
         raise ValueError("Gaussian quadrature is only available for finite limits.")

@@ -10,6 +10,7 @@ import jax
 from jax.tree_util import GetAttrKey
 
 from ..._autojit.kinds._flax import is_pytree
+from ..._values.trees import is_pytree_class
 
 
 Registration: TypeAlias = tuple[str, tuple[str, ...], tuple[str, ...]]
@@ -63,6 +64,8 @@ def _is_leaf(blank: Any) -> bool:
 
 
 def _describe(cls: type, blank: Any) -> Registration | None:
+    if is_pytree_class(cls):  # jfi's own functions, the same for all
+        return ("jfi", (), ())
     if hasattr(cls, "tree_flatten_with_keys") and hasattr(cls, "tree_unflatten"):
         return ("keys", (), ())
     if hasattr(cls, "tree_flatten") and hasattr(cls, "tree_unflatten"):

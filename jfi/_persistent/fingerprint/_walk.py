@@ -199,7 +199,7 @@ class Walk(ABC):
     def _array(self, value: Any) -> None:
         if isinstance(value, Tracer):
             raise self.refusal(
-                f"reaches {self.place()}, a value that is being traced",
+                f"reaches {self.place() or 'an argument'}, which is being traced",
                 "Pass it as an argument.",
             )
         if isinstance(value, jax.Array):

@@ -8,6 +8,7 @@ import jax
 
 from ..._autojit import GlobalWritesError, UnwatchedError, autojit
 from ..._autojit._unasked import OPTIONS, Reasons, with_variables
+from ..._autojit.kinds._classify import HASHABLE, register_kind
 from ..._errors import AutoJitError, BatchError, JfiError
 from ..._jax_internals import at_top_level, is_staged
 from ..._random.traced import FoundDraws, tracing
@@ -40,6 +41,10 @@ class BatchCalls:
         body = with_variables(_mapped, name, mapping=self._mapping)
         self._compiled: Callable[..., Any] = jit(body, **OPTIONS)
         self._lock = threading.Lock()
+
+    def __reduce__(self) -> Any:
+        """What it is in another process, for programs that `persistent` keeps."""
+        return BatchCalls, (self._mapping, self._name, self._spread)
 
     def run(self, fn: Function, args: Args, kwargs: Kwargs) -> Any:
         """Run a call."""
@@ -90,6 +95,9 @@ class BatchCalls:
             self._forms.add(_form(args, kwargs))
         return out
 
+
+# It holds no data: functions and arguments come with each call.
+register_kind(BatchCalls, HASHABLE)
 
 MAX_FORMS = 64
 _RAN = jax.errors.JaxRuntimeError  # of compiled code; all other errors come before

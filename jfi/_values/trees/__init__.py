@@ -8,6 +8,7 @@
 from ._axes import axes_like as axes_like, refuse_objects as refuse_objects
 from ._classes import (
     add_advice as add_advice,
+    is_pytree_class as is_pytree_class,
     pytree as pytree,
     pytree_line as pytree_line,
 )

@@ -101,6 +101,11 @@ def _holds_more(base: type) -> bool:
 _registered: set[type] = set()  # as JAX's own registry, which keeps them for ever
 
 
+def is_pytree_class(cls: type) -> bool:
+    """Whether `pytree` has registered a class; it registers subclasses, too."""
+    return cls in _registered
+
+
 def _register(cls: type) -> None:
     _refuse_contents(cls)
     make = functools.partial(_unflatten, cls)
