@@ -107,6 +107,21 @@ def test_a_function_inside_another_one_is_no_exception():
     assert sys.gettrace() is None
 
 
+def test_loops_and_batches_do_what_plain_python_does_or_refuse():
+    def step(carry, x):
+        try:
+            scale = float(x)
+        except TypeError:
+            scale = 100.0
+        return carry + scale, carry * scale
+
+    with pytest.warns(UncompiledWarning, match="catches the error"):
+        total, products = jfi.scan(step, jnp.zeros(()), jnp.arange(3.0))
+    assert same((total, products), (jnp.float32(3), jnp.array([0.0, 0.0, 2.0])))
+    with pytest.raises(jax.errors.ConcretizationTypeError, match="Write instead"):
+        jfi.vmap_automatically(lambda p: step(1.0, p["x"]), {"x": jnp.arange(3.0)})
+
+
 def test_other_exceptions_are_caught_in_compiled_code():
     def read(p):
         try:

@@ -10,6 +10,7 @@ recognises it (`_layouts`). The map of all files is in docs/design.md, "autojit"
 """
 
 from ._calls import Calls as Calls, calls_of_copies as calls_of_copies
+from ._caught import errors_caught as errors_caught
 from ._modes import Mode as Mode
 from ._opening import contents_of as contents_of, variables_read as variables_read
 from ._recent import (

@@ -6,7 +6,7 @@ from typing import Any
 
 import jax
 
-from ..._autojit import GlobalWritesError, UnwatchedError, autojit
+from ..._autojit import GlobalWritesError, UnwatchedError, autojit, errors_caught
 from ..._autojit._unasked import OPTIONS, Reasons, with_variables
 from ..._autojit.kinds._classify import HASHABLE, register_kind
 from ..._errors import AutoJitError, BatchError, JfiError
@@ -87,7 +87,10 @@ class BatchCalls:
             raise BatchError(one_draw(self._name, name, "rows"))
         if isinstance(why, UnwatchedError):
             self._compiles = False
-        out = self._mapping.run(fn, args, kwargs)
+        with errors_caught(isinstance(why, UnwatchedError)) as caught:
+            out = self._mapping.run(fn, args, kwargs)
+        for error, _ in caught:  # rows have no values in uncompiled code, either
+            raise error
         self._reasons.warn(why)
         with self._lock:
             if len(self._forms) >= MAX_FORMS:
