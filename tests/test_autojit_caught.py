@@ -138,6 +138,18 @@ def test_other_exceptions_are_caught_in_compiled_code():
     assert sys.gettrace() is None
 
 
+def test_code_that_names_the_error_of_jax_means_it():
+    def checked(x):
+        try:
+            if (x < 0).any():
+                raise ValueError("negative")
+        except jax.errors.TracerBoolConversionError:
+            pass
+        return x * 2
+
+    assert same(autojit(checked, uncompiled=False)(jnp.ones(2)), jnp.full(2, 2.0))
+
+
 def test_an_error_that_is_not_caught_stays():
     def read(x):
         try:

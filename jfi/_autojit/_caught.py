@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, NamedTuple
 
+import jax
+
 from .._values import (
     NEEDS_VALUE,
     is_user_code,
@@ -82,10 +84,18 @@ class _FrameHook:
 
 
 def _catches(frame: FrameType) -> bool:
+    """Whether it is a frame of the user's that catches exceptions, JAX's unawares."""
     code = frame.f_code
     if not code.co_exceptiontable or not references(code).catches:
         return False
+    names = {name for chain in references(code).chains for name in chain}
+    if not names.isdisjoint(_OF_JAX):
+        return False
     return is_user_code(str(frame.f_globals.get("__name__", "")), code)
+
+
+# Who names these says what to do where code is traced.
+_OF_JAX = {name for name in vars(jax.errors) if name.endswith("Error")}
 
 
 def _line(frame: FrameType) -> str:
