@@ -389,6 +389,9 @@ def test_where_a_typing_union_is_asked_for_it_runs_uncompiled():
     assert same(fn(jnp.ones(2)), ask(jnp.ones(2)))
     with pytest.warns(UncompiledWarning, match=r"(?s)Union.*\(x, \(float, int\)\)"):
         assert fn(2.0) == 4
+    inline = autojit(lambda x: x * 2 if isinstance(x, Union[float, str]) else x * 3)  # noqa: UP007
+    with pytest.warns(UncompiledWarning, match=r"(?s)Union.*\(x, \(float\)\)"):
+        assert inline(2.0) == 4
 
 
 def test_types_of_objects_are_no_questions_of_data():

@@ -289,6 +289,9 @@ class Read:
         self.catches_arithmetic |= found.catches and bool(builtin & _OF_ARITHMETIC)
         if "isinstance" in builtin:  # `typing` itself compares `type(x)`
             self.unions.update(_in_unions(map(module.get, names)))
+            named = names | found.attributes
+            if not named.isdisjoint(("Union", "Optional")):  # written where it asks
+                self.unions.update(named & {"complex", "float", "ndarray"})
         if found.written:
             self._written.setdefault((id(module), mode), set()).update(found.written)
         read = dict.fromkeys(unseen(module, found))
