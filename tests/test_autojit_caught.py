@@ -86,7 +86,18 @@ def raised_again(x):
         return x * len(error.args)
 
 
-@pytest.mark.parametrize("fn", [total, suppressed, in_a_helper, in_numpy, raised_again])
+def fails_later(x):
+    try:
+        length = np.linalg.norm(x)
+    except TypeError:
+        length = x
+    return x * (1.0 if length else 2.0)
+
+
+FUNCTIONS = [total, suppressed, in_a_helper, in_numpy, raised_again, fails_later]
+
+
+@pytest.mark.parametrize("fn", FUNCTIONS)
 def test_code_that_goes_on_without_a_value_runs_uncompiled(fn):
     compiled = autojit(fn)
     x = jnp.arange(1.0, 3.0)

@@ -185,15 +185,17 @@ class Program:
         built[:] = clones
         self._refuse_arithmetic()
         may_catch = self._opened.read.catches
-        with passing_for_values(graph, leaves) as noted:
+        with (
+            passing_for_values(graph, leaves) as noted,
+            errors_caught(may_catch) as caught,
+        ):
             try:
-                with errors_caught(may_catch) as caught:
-                    outcome = self._run_body(clones, leaves)
-            except Exception:  # it may come of what is noted; Ctrl-C does not
-                self._give_up_if(noted)
+                outcome = self._run_body(clones, leaves)
+            except Exception as error:  # it may come of these; Ctrl-C does not
+                before = [one for one in caught if one.error is not error]
+                self._give_up_if(noted, before)
                 raise
-            self._give_up_if(noted)
-            self._give_up_after(caught)
+            self._give_up_if(noted, caught)
             return outcome
 
     def _refuse_arithmetic(self) -> None:
@@ -202,17 +204,14 @@ class Program:
         if numbers and self._opened.read.catches_arithmetic:
             raise NumbersError(numbers)
 
-    def _give_up_after(self, caught: Sequence[Caught]) -> None:
-        """End the trace of a body that went on without values that it has."""
-        for error, line in caught:  # numbers, of which JAX says which, become settings
-            self._refuse(went_on(self._function.names[0], line), error)
-
-    def _give_up_if(self, noted: Noted) -> None:
+    def _give_up_if(self, noted: Noted, caught: Sequence[Caught]) -> None:
         """End the trace of a body that did what traced values can't do."""
         if noted.written:
             self._refuse(written(self._function.names[0], noted.written[0]))
         if noted.numbers:
             raise NumbersError(noted.numbers)
+        for error, line in caught:  # numbers, of which JAX says which, become settings
+            self._refuse(went_on(self._function.names[0], line), error)
 
     def _run_body(self, clones: list[Any], leaves: Sequence[Any]) -> Any:
         graph, names, read = self._opened.graph, self._function.names, self._opened.read
