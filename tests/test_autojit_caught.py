@@ -118,6 +118,27 @@ def test_a_function_inside_another_one_is_no_exception():
     assert sys.gettrace() is None
 
 
+def test_under_a_debugger_too():
+    def read(x):
+        try:
+            return x * float(x[0])
+        except TypeError:
+            return x
+
+    def hook(frame, event, arg):
+        return None
+
+    before = sys.gettrace()
+    sys.settrace(hook)
+    try:
+        with pytest.warns(UncompiledWarning, match="catches the error"):
+            result = autojit(read)(2 * jnp.ones(2))
+        assert sys.gettrace() is hook
+    finally:
+        sys.settrace(before)
+    assert same(result, jnp.full(2, 4.0))
+
+
 def test_loops_and_batches_do_what_plain_python_does_or_refuse():
     def step(carry, x):
         try:
