@@ -289,6 +289,49 @@ def test_what_is_computed_has_its_class_of_plain_python(x):
     assert autojit(ask)(x, jnp.ones(2)) == ask(x)
 
 
+def test_truth_values_of_floats_are_numbers_in_arithmetic():
+    """Nothing here asks for a class; an array of JAX adds truth values as `or` does."""
+
+    def count(x, y, z):
+        above = (x > 0) + (y > 0) + (x > y)
+        return [above, above * z, +(y > 0), abs(x > y), ~(x > 0), -(x > 0), x > 0]
+
+    fn = Counted(count)
+    for x, y in ((1.5, 2.5), (3.0, -1.0), (2.5, 1.5)):
+        pairs = zip(fn(x, y, jnp.ones(2)), count(x, y, jnp.ones(2)), strict=True)
+        assert all(np.array_equal(ours, theirs) for ours, theirs in pairs)
+    assert fn.traces == 1
+    either = autojit(lambda x, y: (x > 0) + (y > 0))
+    assert either(jnp.ones(1), 2.0).tolist() == [True]
+
+
+def numpys_types(x, y):
+    """Small integers and halves, where JAX's types are others."""
+    sums = [
+        x.cumsum(),
+        x.cumprod(0),
+        x.cumsum(dtype="int8"),
+        x.mean(),
+        x.std(),
+        x.prod(),
+    ]
+    return [*sums, x / y, x * y, x**2, divmod(x, y)[1], 3 - x, x > y, x.dot(x), abs(x)]
+
+
+@pytest.mark.parametrize(
+    "dtypes", ["i1 i1", "u1 f2", "? i4", "f2 i8", "f4 i4", "i4 u4"]
+)
+def test_what_is_computed_of_numpy_has_its_dtype(x64, dtypes):
+    x, y = (np.array([100, 2, 3]).astype(dtype) for dtype in dtypes.split())
+    with np.errstate(over="ignore"):
+        theirs = numpys_types(x, y)
+    ours = autojit(numpys_types)(x, y)
+    canonical = jax.dtypes.canonicalize_dtype
+    assert [a.dtype for a in ours] == [canonical(b.dtype) for b in theirs]
+    for a, b in zip(ours, theirs, strict=True):
+        assert np.allclose(a, b, rtol=1e-3, equal_nan=True)
+
+
 def test_an_array_that_shares_memory_is_written_as_in_plain_python():
     def write(x):
         first = x[:1]

@@ -697,6 +697,14 @@ def test_errors_found_while_tracing_keep_their_type():
     assert "ran <lambda>() on zeros" in caught.value.__notes__[0]
 
 
+def test_a_function_that_refuses_zeros_is_looked_at_with_ones():
+    """Weights that sum to zero are an error of PyTorch."""
+    x, weights = jnp.array([[1.0, 2.0, 4.0]]), jnp.array([1.0, 1.0, 2.0])
+    cov = from_torch(lambda x, w: torch.cov(x, aweights=w))
+    expected = np.cov(x, aweights=weights)
+    assert np.allclose(jax.jit(cov)(x, weights), expected)
+
+
 # ------------------------------------------------------------------- surroundings
 
 

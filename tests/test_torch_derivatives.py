@@ -226,6 +226,9 @@ def test_batches_that_torch_cannot_do():
     assert jax.vmap(f, (0, None))(jnp.zeros((0, 2)), jnp.array(5.0)).shape == (0, 2)
     gradient = jax.vmap(jax.grad(lambda x, n: f(x, n).sum()), (0, None))
     close(gradient(x, jnp.array(5.0)), [[2.0, 2.0], [5.0, 5.0]])
+    # Places are counted from where the memory of a row begins.
+    second = lambda x: torch.as_strided_scatter(x, torch.zeros(1), (1,), (1,), 1)
+    close(jax.vmap(from_torch(second))(x), [[1.0, 0.0], [-1.0, 0.0]])
 
 
 def test_forward_mode_in_complex_numbers():

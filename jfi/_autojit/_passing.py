@@ -16,6 +16,7 @@ from types import FrameType
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from .._jax_internals import of_plain_classes
@@ -62,6 +63,9 @@ class Noted:
 def passing_for_values(graph: Graph, leaves: Sequence[Any]) -> Generator[Noted]:
     """A block in which traced leaves have the classes that the graph says.
 
+    Python's floats pass for floats where it says none, too: what code compares of them
+    is a bool, and `(x > 0) + (y > 0)` a number.
+
     Yields:
         What is noted meanwhile.
     """
@@ -70,16 +74,23 @@ def passing_for_values(graph: Graph, leaves: Sequence[Any]) -> Generator[Noted]:
     around = _here.noted, _here.numbers
     _here.noted, _here.numbers = Noted(), {}
     try:
-        if not classes or None in classes:
-            yield _here.noted
-            return
-        for leaf, i in zip(leaves, nodes, strict=True):
-            if graph[i][0] is SCALAR:
+        scalars = [graph[i][0] is SCALAR for i in nodes]
+        if None in classes:
+            classes = list(map(_number_class, leaves, scalars))
+        for leaf, i, is_scalar in zip(leaves, nodes, scalars, strict=True):
+            if is_scalar:
                 _here.remember(leaf, {i})
         with of_plain_classes(leaves, classes, _USER):
             yield _here.noted
     finally:
         _here.noted, _here.numbers = around
+
+
+def _number_class(leaf: Any, is_scalar: bool) -> type:
+    """The class of a number of Python, and of all else that of JAX's arrays."""
+    if not (is_scalar and leaf.weak_type):
+        return jax.Array
+    return complex if jnp.iscomplexobj(leaf) else float
 
 
 class _Here(threading.local):

@@ -44,10 +44,10 @@ _TREES = frozenset(("tree_flatten", "tree_flatten_with_keys", "tree_unflatten"))
 # Called where an object is written as text.
 _SHOWING = frozenset(("__format__", "__repr__", "__str__"))
 _SHOWS = frozenset(("ascii", "format", "print", "repr", "str"))
-# Functions and attributes that tell arrays of NumPy from JAX's, or floats from both;
-# and the beginnings of those of equinox.
+# Functions and attributes that tell arrays of NumPy from JAX's, or floats from both,
+# or give other numbers of small integers; and the beginnings of those of equinox.
 _ASKS_CLASS = frozenset(("getattr", "hasattr", "isinstance", "type"))
-_DEPENDS_ON_CLASS = frozenset(("__class__", "isscalar", "sort"))
+_DEPENDS_ON_CLASS = frozenset(("__class__", "cumprod", "cumsum", "isscalar", "sort"))
 _OF_EQUINOX = ("filter_", "is_array", "is_inexact_array", "partition")
 
 

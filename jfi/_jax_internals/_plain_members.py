@@ -59,6 +59,9 @@ _VIEWS = frozenset(
     "T mT real imag reshape ravel transpose swapaxes squeeze diagonal view".split()
 )
 
+# Methods that compute in the dtype of what they return.
+_COMPUTED = frozenset("sum prod cumsum cumprod mean var std trace dot".split())
+
 _BINARY = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift"
 _COMPARING = "lt le eq ne ge gt"
 _UNARY = "neg pos abs invert"
@@ -70,6 +73,10 @@ _IN_PLACE = {
 
 def _swapped(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return lambda x, y: compute(y, x)
+
+
+def _inverted(x: Any) -> Any:
+    return -1 - x if type(x) is bool else ~x  # `~True` is deprecated, and warns
 
 
 _OPERATORS: dict[str, Callable[..., Any]] = {
@@ -84,6 +91,7 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
         f"__r{name}__": _swapped(getattr(operator, f"__{name}__"))
         for name in _BINARY.split()
     },
+    "__invert__": _inverted,
 }
 
 
@@ -193,8 +201,14 @@ def _operator(
     """An operator, and what plain Python would make of the same operands."""
 
     def operate(*operands: Any) -> Any:
-        result, like = traced(*operands), _tried(compute, *operands)
+        like = _tried(compute, *operands)
         is_pair = isinstance(like, tuple)  # `divmod`
+        if type(like[0] if is_pair else like) is int:
+            operands = tuple(map(_counted, operands))
+        result = traced(*operands)
+        dtype = _numpys_dtype(result, like)
+        if dtype is not None:
+            result = traced(*(_cast(x, dtype) for x in operands))
         for x, y in zip(result, like, strict=True) if is_pair else [(result, like)]:
             pass_on(x, plain_class(y), (_asking(), operands), writable=False)
         return result
@@ -213,8 +227,12 @@ def _attribute(name: str, cls: type, pass_on: PassOn, writable: bool) -> propert
         return functools.partial(call, self, found) if callable(found) else found
 
     def call(self: Any, method: Any, *args: Any, **kwargs: Any) -> Any:
+        compute = operator.methodcaller(name, *args, **kwargs)
         result = method(*args, **kwargs)
-        of_plain(result, _asking(), self, operator.methodcaller(name, *args, **kwargs))
+        if name in _COMPUTED:
+            dtype = _numpys_dtype(result, _tried(compute, self))
+            result = result if dtype is None else compute(_cast(self, dtype))
+        of_plain(result, _asking(), self, compute)
         return result
 
     def of_plain(result: Any, frame: FrameType, self: Any, compute: Any) -> None:
@@ -249,6 +267,31 @@ def _tried(compute: Callable[..., Any], *operands: Any) -> Any:
             return compute(*map(_stand_in, operands))
     except Exception:  # what plain Python refuses, or does with arrays of JAX
         return None
+
+
+def _numpys_dtype(result: Any, like: Any) -> np.dtype[Any] | None:
+    """The dtype that NumPy gives a result, and computes it in; None: JAX's is the same.
+
+    `x.cumsum()` of int8 is int64, and `x / 3` of int8 is float64.
+    """
+    if isinstance(like, tuple):  # `divmod`
+        result, like = result[0], like[0]
+    if not isinstance(like, np.ndarray | np.generic) or not isinstance(result, Tracer):
+        return None
+    dtype: np.dtype[Any] = jax.dtypes.canonicalize_dtype(like.dtype)
+    return None if dtype == result.dtype else dtype
+
+
+def _cast(operand: Any, dtype: np.dtype[Any]) -> Any:
+    if isinstance(operand, np.ndarray | np.generic):
+        return operand.astype(dtype)
+    is_array = isinstance(operand, jax.Array)
+    return jax.lax.convert_element_type(operand, dtype) if is_array else operand
+
+
+def _counted(operand: Any) -> Any:
+    """A truth value as Python's number: `(x > 0) + (y > 0)` of floats may be 2."""
+    return jax.numpy.multiply(operand, 1) if plain_class(operand) is bool else operand
 
 
 def _stand_in(x: Any) -> Any:

@@ -278,7 +278,8 @@ class BatchedTensorFunction(TensorFunction):
         for new in zip(*(tensor.unbind(0) for tensor in batched), strict=True):
             row = iter(new)
             pairs = zip(tensors, self._is_batched, strict=True)
-            rows.append(function(*(next(row) if b else t for t, b in pairs)))
+            # Copies: `as_strided` counts from where the memory of a tensor begins.
+            rows.append(function(*(next(row).clone() if b else t for t, b in pairs)))
         if not rows:
             return self._empty(tensors)
         return tuple(map(torch.stack, zip(*rows, strict=True)))

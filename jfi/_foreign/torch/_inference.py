@@ -1,7 +1,8 @@
 """What a function of tensors returns and does, found out once for some shapes.
 
 It runs on tensors without values. If that works, values have no say in what it does,
-and later runs need no watching. Otherwise it runs on zeros, and every run is watched.
+and later runs need no watching. Otherwise it runs on zeros, or on ones if it refuses
+those, and every run is watched.
 """
 
 import contextlib
@@ -78,7 +79,7 @@ def look_at(
             pass
         if not disposable:
             _refuse_kept_tensors(made, name)
-        return found or _look_at_zeros(function, name, specs)
+        return found or _look_at_values(function, name, specs)
 
 
 @contextlib.contextmanager
@@ -201,16 +202,19 @@ def _refuse_state(again: Callable[[], Any], made: Sequence[Any], name: str) -> N
         raise CallbackError(message)
 
 
-def _look_at_zeros(
+def _look_at_values(
     function: Callable[..., Any], name: str, specs: Sequence[Spec]
 ) -> Findings:
-    zeros = (np.zeros(spec.shape, spec.dtype) for spec in specs)
-    tensors = [to_tensor(array, name) for array in zeros]
     try:
-        result, watch = watched(function, tensors, name)
+        result, watch = _run_on(np.zeros, function, name, specs)
     except Exception as error:
-        error.add_note(f"jfi ran {name} on zeros to learn the shapes of its results.")
-        raise
+        try:  # weights, and what is divided by, must not be zero
+            result, watch = _run_on(np.ones, function, name, specs)
+        except Exception:
+            error.add_note(
+                f"jfi ran {name} on zeros to learn the shapes of its results."
+            )
+            raise error from None
     found = findings_of(result, watch, name, proven=False)
     for spec in found.results:
         if 0 in spec.shape:  # XLA runs nothing for it: no check would follow
@@ -221,3 +225,13 @@ def _look_at_zeros(
             )
             raise CallbackError(message)
     return found
+
+
+def _run_on(
+    filled: Callable[..., Any],
+    function: Callable[..., Any],
+    name: str,
+    specs: Sequence[Spec],
+) -> tuple[Any, Watch]:
+    arrays = (filled(spec.shape, spec.dtype) for spec in specs)
+    return watched(function, [to_tensor(array, name) for array in arrays], name)
