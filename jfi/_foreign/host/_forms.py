@@ -1,6 +1,5 @@
 """The form in which a library sees JAX's memory, and JAX its results."""
 
-import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..._errors import CallbackError
-from ..._jax_internals import uncommitted
+from ..._jax_internals import copied_from_host, uncommitted
 from ..._values import array_label
 
 
@@ -201,10 +200,10 @@ def mismatch(name: str, got: Sequence[str], results: Sequence[Result]) -> NoRetu
 def from_numpy(value: NDArray[Any], dtype: DTypeLike, device: Any) -> jax.Array:
     """A NumPy array as a JAX array that nobody can write into any more.
 
-    `jnp.asarray` copies large arrays at a quarter of the speed of NumPy.
+    `jnp.array` copies large arrays at a quarter of the speed of NumPy.
     """
     if value.nbytes < SHARED_BYTES:
-        array = _small(value, np.dtype(dtype))
+        array = copied_from_host(value, dtype)
         return array if device is None else jax.device_put(array, device)
     memory = aligned(value.shape, dtype)
     memory[...] = value
@@ -224,32 +223,6 @@ def handed_over(memory: NDArray[Any], device: Any) -> jax.Array:
 def is_numpys(dtype: np.dtype[Any]) -> bool:
     """Whether a dtype is one of NumPy's own: bfloat16 and its like are not."""
     return dtype.isbuiltin == 1
-
-
-def _small(value: NDArray[Any], dtype: np.dtype[Any]) -> jax.Array:
-    """The same for a small array.
-
-    `jit` takes NumPy arrays at a quarter of the price of `jnp.asarray`, but compiles
-    for each shape: that is for shapes that come again.
-    """
-    if value.dtype != dtype:
-        value = value.astype(dtype)
-    times = _times(value.shape, dtype)
-    if len(times) == _RARE:
-        array: jax.Array = _same(value)
-        return array
-    times.append(None)
-    # Not `asarray`, which would share the memory.
-    return jnp.array(value)
-
-
-_RARE = 3  # arrays of one shape for which nothing is compiled
-_same = jax.jit(lambda x: x)
-
-
-@functools.lru_cache(maxsize=1024)
-def _times(shape: tuple[int, ...], dtype: np.dtype[Any]) -> list[None]:
-    return []
 
 
 def aligned(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:

@@ -135,16 +135,7 @@ def _at_once(
     points = np.asarray(x)
     dtype = points.dtype
     distances, indices = _asked(question)(tree.host, points, checks.fixed_number(limit))
-    is_one = points.ndim == 1 and len(question.ranks) <= SMALL
-    # In another dtype XLA would round, and make zeros of the smallest numbers.
-    is_own = dtype == jax.dtypes.canonicalize_dtype(np.float64)
-    if is_one and is_own and not is_committed(x):
-        largest = max(distances.tolist()) if question.has_axis else distances
-        if largest < searches.SURELY_FINITE:
-            nearest: tuple[jax.Array, jax.Array] = _pair(distances, indices)
-            return nearest
-    # JAX has its own dtype for indices, and finds it in less time than NumPy.
-    made = handed_over([searches.cast(distances, dtype), np.asarray(indices)], [x])
+    made = to_jax([searches.cast(distances, dtype), np.asarray(indices)], [x])
     return made[0], made[1]
 
 
@@ -269,32 +260,3 @@ def _refuse_wrong_values(
     parameter = "r" if question.ball else "distance_upper_bound"
     values = np.asarray(limit, np.float64)
     checks.refuse_negative(values, parameter, question.name)
-
-
-# Of some numbers an array is made in 4 us by a compiled program, and 14 by asarray; but
-# each shape is compiled, so large results of many sizes don't go this way.
-SMALL = 64
-_compiled = jax.jit(lambda *arrays: arrays)
-
-
-# JAX takes float64 and numbers of Python in less time than NumPy needs to make arrays
-# of another dtype. It warns of numbers beyond float32.
-@jax.jit
-def _pair(distances: Any, indices: Any) -> Any:
-    """The answer to one query; its arrays are not weakly typed."""
-    return distances.astype(distances.dtype), indices.astype(indices.dtype)
-
-
-def handed_over(values: Sequence[NDArray[Any]], arguments: Sequence[Any]) -> Any:
-    """Fresh NumPy arrays as JAX arrays, on the device of the arguments."""
-    if (
-        any(map(is_committed, arguments))
-        or max([value.size for value in values]) > SMALL
-    ):
-        return to_jax(values, arguments)
-    return _compiled(*values)
-
-
-def is_committed(value: Any) -> bool:
-    """Whether results are to lie on the device of an argument."""
-    return isinstance(value, jax.Array) and value.committed

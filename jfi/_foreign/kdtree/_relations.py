@@ -10,7 +10,7 @@ from jax import lax
 from numpy.typing import NDArray
 
 from ..._errors import KDTreeError
-from ..host import narrowed
+from ..host import narrowed, to_jax
 from . import _searches as searches
 from ._calls import (
     GivenTree,
@@ -22,7 +22,6 @@ from ._calls import (
     with_derivatives,
     without_derivatives,
 )
-from ._queries import handed_over
 
 
 def pairs(
@@ -100,7 +99,7 @@ def _entries(
             searches.cast(distances, dtype),
             searches.cast(indices, index_dtype()),
         ]
-        made = handed_over(values, [])
+        made = to_jax(values, [])
         return made[0], made[1]
     found = with_derivatives(plain, full, offsets, order)(
         *arrays, *map(lax.stop_gradient, given)
@@ -162,7 +161,7 @@ def counts(
     if is_at_hand((*arrays, *passed)):
         hosts = [one.find_now() for one in trees]
         (found,) = search(*hosts, *map(np.asarray, passed))
-        made: jax.Array = handed_over([searches.cast(found, dtype)], [])[0]
+        made: jax.Array = to_jax([searches.cast(found, dtype)], [])[0]
         return made
     call = without_derivatives(run)
     if weighted:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ..._advice import hide_frames
 from ..._values import Rest, partition, references
@@ -17,6 +18,9 @@ from ._tensors import becomes_tensor, to_array
 
 if TYPE_CHECKING:
     import torch
+
+
+Form = tuple[tuple[int, ...], np.dtype[Any]]  # a shape and a dtype
 
 
 class TorchFunction:
@@ -47,8 +51,8 @@ class TorchFunction:
         of_class = type(function).__name__
         self._name = name or f"{getattr(function, '__name__', of_class)}()"
         self._cached_signature = functools.lru_cache(maxsize=256)(
-            lambda constant, specs: self._signature(
-                constant.value, specs, same_as_now=lambda: _reading_only_torch(function)
+            lambda constant, forms: self._signature(
+                constant.value, forms, same_as_now=lambda: _reading_only_torch(function)
             )
         )
 
@@ -84,10 +88,10 @@ class TorchFunction:
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         leaves, rest = partition((args, kwargs), becomes_tensor)
         arrays = [to_array(leaf, self._name) for leaf in leaves]
-        specs = tuple([Spec(array.shape, array.dtype) for array in arrays])
+        forms = tuple([(array.shape, array.dtype) for array in arrays])
         if not all(map(_is_setting, rest.others)):
-            return self._signature(rest, specs, same_as_now=None)(arrays)
-        return self._cached_signature(constant_of(rest), specs)(arrays)
+            return self._signature(rest, forms, same_as_now=None)(arrays)
+        return self._cached_signature(constant_of(rest), forms)(arrays)
 
     def _runs_only_torch(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         _, rest = partition((args, kwargs), becomes_tensor)
@@ -105,7 +109,7 @@ class TorchFunction:
     def _signature(
         self,
         rest: Rest,
-        specs: Sequence[Spec],
+        forms: Sequence[Form],
         *,
         same_as_now: Callable[[], Callable[[], bool] | None] | None,
     ) -> Signature:
@@ -124,6 +128,7 @@ class TorchFunction:
         make = self._on_trial
         on_trial = None if make is None else lambda: of_tensors(make())
         function = of_tensors(self._function)
+        specs = [Spec(*form) for form in forms]
         given = (self._name, function, specs, on_trial, self._on_written)
         return Signature(*given, same_as_now=same_as_now)
 

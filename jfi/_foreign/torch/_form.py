@@ -14,7 +14,6 @@ from ..host import (
     SHARED_BYTES,
     Form,
     Result,
-    Spec,
     describe,
     from_numpy,
     is_numpys,
@@ -57,7 +56,7 @@ class TorchForm(Form):
     ) -> list[jax.Array]:
         """See `Form.to_jax`."""
         check(values, results, name)
-        return to_jax(list(values), results, device)
+        return to_jax(list(values), [result.dtype for result in results], device)
 
 
 @functools.cache
@@ -73,7 +72,7 @@ _INT32 = np.dtype(np.int32)
 
 
 def to_jax(
-    tensors: "list[torch.Tensor]", specs: Sequence[Spec | Result], device: Any
+    tensors: "list[torch.Tensor]", dtypes: Sequence[np.dtype[Any]], device: Any
 ) -> list[jax.Array]:
     """Tensors as JAX arrays, which take over memory that nobody else can reach.
 
@@ -81,11 +80,10 @@ def to_jax(
     that the function has kept is another user of the memory, and can be told.
     """
     tensors.reverse()
-    return [_to_jax(tensors.pop(), spec, device) for spec in specs]
+    return [_to_jax(tensors.pop(), dtype, device) for dtype in dtypes]
 
 
-def _to_jax(tensor: "torch.Tensor", spec: Spec | Result, device: Any) -> jax.Array:
-    dtype = spec.dtype
+def _to_jax(tensor: "torch.Tensor", dtype: np.dtype[Any], device: Any) -> jax.Array:
     same = _same_dtype(dtype)
     if tensor.dtype != same:
         tensor = tensor.to(same)

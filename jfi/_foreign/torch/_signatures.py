@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import jax
+import numpy as np
 
 from ..._random.torch_style import make_random_key
 from ..host import SHARED_BYTES, Spec, call_host, canonical, device_of, runs_now
@@ -126,9 +127,9 @@ class Signature:
     def _as_jax(self, result: Any, arrays: Sequence[jax.Array]) -> Any:
         leaves, tree = flat_result(result)
         tensors = [checked_leaf(leaf, self._name).detach() for leaf in leaves]
-        specs = [_canonical_spec(tensor, self._name) for tensor in tensors]
+        dtypes = [_canonical_dtype(tensor, self._name) for tensor in tensors]
         del result, leaves  # they are users of the memory that JAX may take over
-        return jax.tree.unflatten(tree, to_jax(tensors, specs, device_of(arrays)))
+        return jax.tree.unflatten(tree, to_jax(tensors, dtypes, device_of(arrays)))
 
 
 def _nbytes(spec: Spec) -> int:
@@ -136,7 +137,10 @@ def _nbytes(spec: Spec) -> int:
     return size
 
 
-def _canonical_spec(tensor: Any, name: str) -> Spec:
-    """What JAX makes of a result, which must fit."""
-    refuse_to_cut(tensor, name)
-    return Spec(tuple(tensor.shape), canonical(numpy_dtype(tensor.dtype, name)))
+def _canonical_dtype(tensor: Any, name: str) -> np.dtype[Any]:
+    """What JAX makes of a result's dtype; its integers must fit."""
+    dtype = numpy_dtype(tensor.dtype, name)
+    found = canonical(dtype)
+    if found != dtype:
+        refuse_to_cut(tensor, name)
+    return found
