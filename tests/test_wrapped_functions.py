@@ -255,12 +255,50 @@ def test_other_calls_are_refused_by_python_or_jax():
         lambda: jnp.add(X),
         lambda: jnp.matmul(X, X, precsion=1),
         lambda: jnp.clip(X, 1, 2, 3),
-        lambda: jnp.exp([1.0]),
         lambda: jnp.exp("text"),
+        lambda: jnp.exp(["text"]),
+        lambda: jnp.exp({"a": 1.0}),
         lambda: jnp.where(B, X, object()),
     ):
         with pytest.raises(TypeError):
             call()
+
+
+OF_LISTS = """
+    add(a, b); sum(a); sum(a, -1); mean([a, b], 0); max((1, 2)); cumsum(a); exp(a);
+    dot(a, b); cross(a, b); where([True, False], 1, [3, 4]); concatenate([a,
+    [0.5]]); stack([a, b]); isin(2, a); clip(a, 0, [1, 2, 3]); percentile(a, [5,
+    50]); full((2, 3), a); outer(a, b); linalg.norm(a); linalg.solve([[2.0, 0], [0,
+    4]], [1.0, 2]); fft.fft(a); pad(a, [1, 2]); polyval(a, 2.0); searchsorted([1, 2,
+    3], [2, 5]); delete(a, [0]); sum(range(4)); add.reduce(a);
+    maximum.accumulate(b); einsum("i,i", a, b); interp(1.5, a, b); sort(b);
+    average(a, weights=b); histogram(a, bins=[0, 1, 3])[0]; linspace([0, 1], 2, 3)
+"""
+
+
+@pytest.mark.parametrize("call", " ".join(OF_LISTS.split()).split("; "))
+def test_lists_are_arrays_as_in_numpy(call):
+    """Again, too, when it is known that JAX refuses them."""
+    lists = {"a": [1.0, 2.0, 3.0], "b": (3.0, 1.0, 2.0)}
+    expected = eval(f"np.{call}", {"np": np, **lists})
+    for _ in range(2):
+        found = eval(f"jnp.{call}", {"jnp": jnp, **lists})
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_lists_of_traced_numbers():
+    def of_two(x, y):
+        return jnp.linalg.norm([x, y]) + jnp.max([[x, y], [2.0, 1.0]], axis=1).sum()
+
+    assert jnp.autojit(of_two)(3.0, 4.0) == of_two(3.0, 4.0) == 11.0
+    assert jnp.grad(of_two)(jnp.float32(3.0), 4.0) == pytest.approx(0.6)
+    rows = jnp.vmap(lambda x: jnp.sum([x, 2 * x]))(jnp.arange(2.0))
+    assert rows.tolist() == [0, 3]
+
+
+def test_lists_of_unequal_parts_are_an_error_of_numpy():
+    with pytest.raises(ValueError, match="inhomogeneous"):
+        jnp.sum([[1.0, 2.0], [3.0]])
 
 
 def test_jit_compiles_the_function_itself():

@@ -13,10 +13,11 @@ import numpy as np
 
 from .._advice import hide_frames
 from ._custom import customs_of_call, is_quax, is_sparse, rules_for
+from ._lists import Holds, Place, TakesLists
 from ._materialising import densified, is_conversion
 from ._retracing import note
 from ._words import both
-from ._written import NOT_GIVEN
+from ._written import NOT_GIVEN, takes_data, takes_several
 
 
 class Function:
@@ -29,6 +30,7 @@ class Function:
         meant: Makes the call that it means for custom arrays, if that is one of
             another function; that may return NotImplemented.
         spellings: NumPy's words for parameters that PyTorch has named.
+        lists: What it does with lists.
     """
 
     def __init__(self, name: str, rule: str, parameters: Sequence[Parameter]) -> None:
@@ -42,12 +44,26 @@ class Function:
         self._defaults = {p.name: p.default for p in parameters}
         variadic = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
         self._any_number = any(p.kind in variadic for p in parameters)
+        self.lists = TakesLists(self._holds)
 
     @property
     def plain(self) -> Callable[..., Any]:
         """The function of JAX, or what overrides it now."""
         found: Callable[..., Any] = self.names["plain"]
         return found
+
+    def _holds(self, place: Place) -> Holds:
+        """What is passed in a place: a position, or a name."""
+        parameter: Parameter | None
+        if isinstance(place, str):
+            parameter = next((p for p in self._parameters if p.name == place), None)
+        else:
+            parameter = dict(enumerate(self._positional)).get(place)
+        if parameter is None:
+            return "any"
+        if not takes_data(parameter):
+            return "setting"
+        return "arrays" if takes_several(parameter) else "array"
 
     def call_of_values(
         self, values: Sequence[Any]
@@ -109,7 +125,7 @@ def by_values(function: Function, values: tuple[Any, ...]) -> Any:
     args, named = function.call_of_values(values)
     found = customs_of_call(args, named)
     if not found:
-        return function.plain(*args, **named)
+        return function.lists.call(function.plain, args, named)
     try:
         return dispatched(function, found, args, named)
     except Exception as error:
@@ -121,7 +137,7 @@ def as_called(function: Function, args: tuple[Any, ...], named: dict[str, Any]) 
     """Call a function with what the caller passed."""
     found = customs_of_call(args, named)
     if not found:
-        return function.plain(*args, **named)
+        return function.lists.call(function.plain, args, named)
     try:
         args, named = function.call(args, named)
         return dispatched(function, found, args, named)
@@ -165,7 +181,7 @@ def dispatched(
         if answer is not NotImplemented:
             return answer
     args, named = densified(function.name, args, named)
-    return function.plain(*args, **named)
+    return function.lists.call(function.plain, args, named)
 
 
 # The calls that methods of classes answer just now: a method that calls the same

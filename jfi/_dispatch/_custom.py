@@ -25,7 +25,7 @@ wrappers: list[dict[str, Any]] = [{"array": type(None)}]
 #: Types whose values go straight to JAX. Arrays and tracers are learnt when first seen:
 #: to create one here would start JAX's backend, or leave an operation in a trace.
 known: set[type] = {
-    type(None), type(...), bool, int, float, complex, str, bytes, slice, range, type,
+    type(None), type(...), bool, int, float, complex, str, bytes, slice, type,
     np.ndarray, np.dtype, jax.ShapeDtypeStruct, types.FunctionType,
     types.BuiltinFunctionType, types.MethodType, functools.partial, ShownFunction,
     *(c for c in np.sctypeDict.values()),

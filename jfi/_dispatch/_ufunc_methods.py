@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ._custom import all_known, customs_of_call
+from ._lists import TakesLists
 from ._materialising import densified
 
 
@@ -35,17 +36,20 @@ def method_for_all(
         wrapped: Finds the function of jfi with a name.
     """
     plain: Callable[..., Any] = getattr(ufunc, name.rpartition(".")[2])
+    lists = TakesLists()
 
     @functools.wraps(plain)
     def method(*args: Any, **named: Any) -> Any:
         known = all_known(map(type, args)) and all_known(map(type, named.values()))
-        if known or not customs_of_call(args, named):
+        if known:
             return plain(*args, **named)
+        if not customs_of_call(args, named):
+            return lists.call(plain, args, named)
         if name in _NAMESAKES:
             array, given = _bound(plain, args, named)
             return wrapped(_NAMESAKES[name])(array, **given)
         args, named = densified(name, args, named)
-        return plain(*args, **named)
+        return lists.call(plain, args, named)
 
     return method
 

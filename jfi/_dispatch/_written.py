@@ -205,6 +205,12 @@ def takes_data(parameter: Parameter) -> bool:
     return "Array" in text or (parameter.name in _UNTOLD and "Any" in text)
 
 
+def takes_several(parameter: Parameter) -> bool:
+    """Whether a list of arrays can be passed for a parameter."""
+    text = str(parameter.annotation)
+    return any(word in text for word in ("Sequence", "list", "tuple"))
+
+
 _NO_DATA = PASSED_ON | {"dtype"}
 
 
@@ -226,9 +232,11 @@ _UNTOLD = frozenset(
 def _is_known(parameter: Parameter) -> str:
     """An expression: whether no argument for a parameter can have rules."""
     name, text = parameter.name, str(parameter.annotation)
-    several = any(word in text for word in ("Sequence", "list", "tuple"))
     known = _is_array(name)
-    if several or "Array" not in text:  # or anything, as for jax.numpy.array
+    is_told = parameter.annotation is not parameter.empty
+    if takes_several(parameter) or (
+        is_told and "Array" not in text
+    ):  # as for jax.numpy.array
         known += f" or type_of({name}) in listed and all_known(map(type_of, {name}))"
     if parameter.default is None:
         known = f"{name} is None or {known}"
