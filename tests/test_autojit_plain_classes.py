@@ -289,6 +289,7 @@ def test_what_is_computed_has_its_class_of_plain_python(x):
     assert autojit(ask)(x, jnp.ones(2)) == ask(x)
 
 
+@pytest.mark.filterwarnings("ignore:Bitwise inversion:DeprecationWarning")  # ~True
 def test_truth_values_of_floats_are_numbers_in_arithmetic():
     """Nothing here asks for a class; an array of JAX adds truth values as `or` does."""
 
