@@ -36,7 +36,27 @@ def power(x, d):
         return x * jnp.inf
 
 
-@pytest.mark.parametrize("fn", [whole, inverse, power])
+def quotient(x, d):
+    try:
+        return x * (2.0 % d)
+    except Exception:
+        return x * -1.0
+
+
+def suppressed(x, d):
+    with contextlib.suppress(Exception):
+        x = x / (3.0 / d)
+    return x
+
+
+def anything(x, d):
+    try:
+        return x * d**-1
+    except:  # noqa: E722 - without a class
+        return x * -1.0
+
+
+@pytest.mark.parametrize("fn", [whole, inverse, power, quotient, suppressed, anything])
 def test_a_number_is_a_setting_where_code_catches_its_errors(fn):
     compiled = autojit(fn)
     for d in (1.0, 0.0, 3.0):

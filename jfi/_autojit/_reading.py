@@ -75,6 +75,7 @@ def _in_unions(values: Iterable[object]) -> Iterator[str]:
 _OF_ARITHMETIC = {
     "ArithmeticError", "FloatingPointError", "OverflowError", "ZeroDivisionError",
 }  # fmt: skip
+_OF_ALL = {"BaseException", "Exception"}
 
 
 class Assumed(NamedTuple):
@@ -286,7 +287,9 @@ class Read:
         self._users.add(fn.__code__)
         self._add_questions(found, names, builtin)
         self.catches |= found.catches
-        self.catches_arithmetic |= found.catches and bool(builtin & _OF_ARITHMETIC)
+        by_name = found.catches and bool(builtin & _OF_ARITHMETIC)
+        catches_all = found.catches_all or bool(builtin & _OF_ALL)
+        self.catches_arithmetic |= by_name or (found.guards_division and catches_all)
         if "isinstance" in builtin:  # `typing` itself compares `type(x)`
             self.unions.update(_in_unions(map(module.get, names)))
             named = names | found.attributes

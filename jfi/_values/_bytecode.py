@@ -10,7 +10,13 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
-from ._class_questions import compared_classes, is_handler, is_in_place
+from ._class_questions import (
+    compared_classes,
+    is_bare_handler,
+    is_handler,
+    is_in_place,
+    may_divide,
+)
 
 
 _READS_GLOBAL = frozenset(
@@ -49,6 +55,8 @@ class References:
         compared: The classes with which it compares `type(x)`, by their names.
         in_place: Whether it writes into what a local variable holds: `x += 1`.
         catches: Whether it catches exceptions.
+        catches_all: Whether it does so by an `except:` without a class.
+        guards_division: Whether it divides where it catches exceptions.
     """
 
     chains: tuple[tuple[str, ...], ...]
@@ -62,6 +70,8 @@ class References:
     compared: frozenset[str]
     in_place: bool
     catches: bool
+    catches_all: bool
+    guards_division: bool
 
 
 @functools.lru_cache(maxsize=4096)
@@ -79,6 +89,8 @@ def references(code: CodeType) -> References:
     compared = frozenset(compared_classes(steps))
     in_place = any(map(is_in_place, steps, steps[1:]))
     catches = any(map(is_handler, steps, steps[1:]))
+    catches_all = any(map(is_bare_handler, steps, steps[1:]))
+    guards_division = catches and any(map(may_divide, steps))
     attributes = texts.union(_attributes(steps))
     owners = set(_owners(steps))
     stored = {step.argval for step in steps if step.opname == "STORE_ATTR"}
@@ -114,6 +126,8 @@ def references(code: CodeType) -> References:
             compared |= inner.compared
             in_place |= inner.in_place
             catches |= inner.catches
+            catches_all |= inner.catches_all
+            guards_division |= inner.guards_division
     return References(
         tuple(dict.fromkeys(chains)),
         frozenset(bare),
@@ -126,6 +140,8 @@ def references(code: CodeType) -> References:
         compared,
         in_place,
         catches,
+        catches_all,
+        guards_division,
     )
 
 
