@@ -170,6 +170,8 @@ def test_loops_and_batches_do_what_plain_python_does_or_refuse():
     with pytest.warns(UncompiledWarning, match="catches the error"):
         total, products = jfi.scan(step, jnp.zeros(()), jnp.arange(3.0))
     assert same((total, products), (jnp.float32(3), jnp.array([0.0, 0.0, 2.0])))
+    with pytest.warns(UncompiledWarning, match="catches the error"):
+        assert jfi.map(lambda x: step(1.0, x)[0], jnp.ones(0)).shape == (0,)
     with pytest.raises(jax.errors.ConcretizationTypeError, match="Write instead"):
         jfi.vmap_automatically(lambda p: step(1.0, p["x"]), {"x": jnp.arange(3.0)})
 

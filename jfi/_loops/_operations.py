@@ -3,6 +3,7 @@
 Their names are those that users see in messages.
 """
 
+import contextlib
 import functools
 from typing import Any
 
@@ -50,7 +51,7 @@ def scan(
     progress: Any,
 ) -> Any:
     (f,) = functions
-    with explained_scan(f, init, xs, length):
+    with explained_scan(f, init, xs, length), _traced_without_steps(xs, length):
         title = title_of(progress, function_name(f)) if progress else None
 
         def run(f: Any, init: Any) -> Any:
@@ -59,6 +60,18 @@ def scan(
             return scan_with_progress(f, init, xs, length, reverse, unroll, title)
 
         return _carrying.scan(run, f, init)
+
+
+def _traced_without_steps(
+    xs: Any, length: Any = None
+) -> contextlib.AbstractContextManager[None]:
+    """A block in which JAX traces the body of a loop of no steps.
+
+    It learns the types of the results from that, where Python runs the steps, too.
+    """
+    is_empty = length == 0 or any(np.shape(x)[:1] == (0,) for x in jax.tree.leaves(xs))
+    traces = is_empty and setting("jax_disable_jit")
+    return jax.disable_jit(False) if traces else contextlib.nullcontext()
 
 
 def while_loop(functions: tuple[Any, Any], init_val: Any) -> Any:
@@ -146,7 +159,7 @@ def _is_scalar(x: Any, kind: Any) -> bool:
 
 def map(functions: tuple[Any], xs: Any, batch_size: Any) -> Any:
     (f,) = functions
-    with explained_rows("map", f, xs, "xs", batch_size):
+    with explained_rows("map", f, xs, "xs", batch_size), _traced_without_steps(xs):
         if batch_size is None:
             return _carrying.map(f, xs)
         return with_own_stream(functools.partial(_map_in_batches, f, xs, batch_size))
