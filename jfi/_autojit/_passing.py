@@ -74,7 +74,11 @@ def passing_for_values(graph: Graph, leaves: Sequence[Any]) -> Generator[Noted]:
     around = _here.noted, _here.numbers
     _here.noted, _here.numbers = Noted(), {}
     try:
-        scalars = [graph[i][0] is SCALAR for i in nodes]
+        # Some numbers may be constants: `_varying` compares the code with that of data.
+        scalars = [
+            graph[i][0] is SCALAR and isinstance(leaf, jax.core.Tracer)
+            for leaf, i in zip(leaves, nodes, strict=True)
+        ]
         if None in classes:
             classes = list(map(_number_class, leaves, scalars))
         for leaf, i, is_scalar in zip(leaves, nodes, scalars, strict=True):
