@@ -18,6 +18,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from .._jax_internals import of_plain_classes
 from .._values import (
@@ -76,7 +77,7 @@ def passing_for_values(graph: Graph, leaves: Sequence[Any]) -> Generator[Noted]:
     try:
         # Some numbers may be constants: `_varying` compares the code with that of data.
         scalars = [
-            graph[i][0] is SCALAR and isinstance(leaf, jax.core.Tracer)
+            graph[i][0] is SCALAR and isinstance(leaf, Tracer)
             for leaf, i in zip(leaves, nodes, strict=True)
         ]
         if None in classes:
