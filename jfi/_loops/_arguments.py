@@ -89,15 +89,17 @@ def check_arguments_of_checkpoint(
     error: Exception,
 ) -> None:
     """Refuse an argument that is no array, and that nobody called static."""
-    ways = [*by_position.items()], [*by_name.items()]
-    for option, arguments in zip(("nums", "names"), ways, strict=True):
-        for place, value in arguments:
-            if isinstance(value, (str, bytes, Enum)) or inspect.isroutine(value):
-                raise LoopError(
-                    f"checkpoint() of {function_name(fun)}() got {_shown(value)} for "
-                    f"argument {place!r}, and takes arrays and numbers.\n"
-                    f"Write checkpoint(f, static_arg{option}={place!r})"
-                ) from error
+    arguments: list[tuple[str, Any, Any]] = [
+        *(("nums", *argument) for argument in by_position.items()),
+        *(("names", *argument) for argument in by_name.items()),
+    ]
+    for option, place, value in arguments:
+        if isinstance(value, (str, bytes, Enum)) or inspect.isroutine(value):
+            raise LoopError(
+                f"checkpoint() of {function_name(fun)}() got {_shown(value)} for "
+                f"argument {place!r}, and takes arrays and numbers.\n"
+                f"Write checkpoint(f, static_arg{option}={place!r})"
+            ) from error
 
 
 def check_length(length: int) -> None:
