@@ -567,3 +567,19 @@ def test_in_batches():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert same(jfi.vmap_automatically(solve, problem), jnp.full((3, 2), 0.5))
+
+
+CAPTURED = """
+import jax, jax.numpy as jnp, numpy as np, jfi
+data = np.ones((2, 2), "float32")
+def step(c, x):
+    return c, (+data).astype("float32").sum()
+def run(x):
+    return jax.lax.scan(step, x, jnp.ones(2))[1], isinstance(data, np.ndarray)
+print(jfi.autojit(run)(jnp.array(1.0))[0])
+"""
+
+
+def test_what_a_loop_captures_outlives_what_the_code_made_of_it():
+    # In a process of its own: JAX still holds it where it has seen such a call before.
+    assert output_of(CAPTURED).strip() == "[4. 4.]"

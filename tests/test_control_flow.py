@@ -889,6 +889,10 @@ WRONG = [
     (lambda: jnp.fori_loop(0, "3", lambda i, c: c, 0.0), r"str '3' for upper"),
     (lambda: jnp.fori_loop(X, 3, lambda i, c: c, 0.0), r"float32\[3\] for lower"),
     (
+        lambda: jnp.jit(lambda n: jnp.fori_loop(0, n, max, 1.0, unroll=2))(3),
+        r"unroll=2 and a traced upper: .* knows their number\.\nPass upper as a Python",
+    ),
+    (
         lambda: jnp.cond(True, ONE[0], 2),
         r"the int 2 for false_fun, which is not callable",
     ),
@@ -907,6 +911,27 @@ WRONG = [
     (lambda: jnp.map(ONE[0], 3), r"the int 3 there, which has none"),
     (lambda: jnp.map(ONE[0], X, batch_size=2.5), r"batch_size=2\.5"),
     (lambda: jnp.associative_scan(jnp.add, 3.0), r"the float 3\.0 there"),
+    (
+        lambda: jnp.associative_scan(jnp.add, {"a": X, "b": X[:2]}),
+        r"rows of elems, and their numbers differ: elems\['a'\]: 3, elems\['b'\]: 2",
+    ),
+    (
+        lambda: jnp.associative_scan(lambda a, b: (a + b).sum(), X),
+        r"returns one like them: it got float32\[3\] twice and returned float32\[\]\.",
+    ),
+    (lambda: jnp.map(ONE[0], {}), r"rows of xs, and got no array there"),
+    (
+        lambda: jnp.map(lambda x: x["a"], {"a": X, "b": X[:2]}),
+        r"rows of xs, and their numbers differ: xs\['a'\]: 3, xs\['b'\]: 2\.\nCut",
+    ),
+    (
+        lambda: jnp.checkpoint(lambda x, mode: x)(1.0, "fast"),
+        r"the str 'fast' for argument 1, .*\nWrite checkpoint\(f, static_argnums=1\)",
+    ),
+    (
+        lambda: jnp.checkpoint(lambda x, mode: x)(1.0, mode="fast"),
+        r"Write checkpoint\(f, static_argnames='mode'\)",
+    ),
     (lambda: jnp.associative_scan(1, X), r"the int 1 for fn, which is not callable"),
 ]
 

@@ -669,3 +669,24 @@ def test_an_error_without_a_text_comes_as_it_is(tool, kind):
 
     with pytest.raises(Silent):
         tool(f)(jnp.ones(3))
+
+
+def test_loops_that_have_no_gradient_or_no_length():
+    def grown(x):
+        return jnp.while_loop(lambda c: c < 9, lambda c: 2 * c, x)
+
+    told = advice(jnp.grad(grown), 1.0, raises=ValueError)
+    assert "jnp.while_loop(cond, body, init, max_steps=100)" in told
+    scanned = jnp.jit(lambda n: jnp.scan(lambda c, _: (c, c), 0.0, length=n))
+    told = advice(scanned, 3, raises=jax.errors.ConcretizationTypeError)
+    assert "length= must be a Python int" in told
+    assert "jnp.fori_loop(0, length" in told
+
+
+def test_text_in_the_result_of_a_loop():
+    for loop in (
+        lambda: jnp.scan(lambda c, _: (c, "text"), 0.0, length=2),
+        lambda: jnp.cond(True, lambda x: "a", lambda x: "b", 1.0),
+        lambda: jnp.checkpoint(lambda x: "a")(1.0),
+    ):
+        assert "Write instead: return arrays and numbers" in advice(loop)

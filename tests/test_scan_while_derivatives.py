@@ -50,6 +50,17 @@ def test_gradients_inside_of_scan_and_remat():
     close(each.sum(0), expected)
 
 
+@pytest.mark.parametrize("known", [True, 2, 0.5])
+def test_history_that_is_known_in_advance(known):
+    def f(x):
+        init = x, jnp.asarray(known)
+        body = lambda c: ((2 * c[0], known), known)
+        return scan_while(lambda c: c[0] < 5, body, init, 4)
+
+    assert f(1.0).ys.tolist() == [known] * 3 + [0]
+    assert jax.grad(lambda x: f(x).carry[0])(1.0) == 8
+
+
 def test_a_loop_inside_of_a_loop():
     def f(x, run):
         def outer(c):

@@ -7,8 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ._finding import calling
-from ._wording import array_form, what_to_write
+from ._wording import array_form, with_line
 
 
 # ---- jit ----
@@ -23,7 +22,7 @@ def of_setting(error: BaseException) -> str | None:
         return None
     kind, name = found[1].rpartition(".")[2], found[2]
     root = re.split(r"[.\[]", name)[0]
-    return _with_line(
+    return with_line(
         f"jit takes arrays and numbers, and {name} is of the class {kind}.",
         "@{jnp}.autojit, which takes settings and objects as they are; or "
         f"jit(..., static_argnames={root!r}), if it is hashable",
@@ -43,9 +42,9 @@ def of_output(error: BaseException) -> str | None:
     ways: list[str] = []
     if module:  # no builtin class
         ways.append(f"@{{jnp}}.pytree above class {name}: its arrays are data then")
-    if "returned" in found[0]:  # from `jit`
+    if re.search("traced for (jit|pjit) ", _first(error)):
         ways.append("@{jnp}.autojit, which returns settings and objects as they are")
-    return _with_line(
+    return with_line(
         f"The function returns {_an(name)}, which JAX can't take apart.",
         "; or ".join(ways) or "return arrays and numbers",
     )
@@ -61,17 +60,10 @@ def of_unhashable(error: BaseException) -> str | None:
         what, other = "array", "leave it out of static_argnums: it is data"
     else:
         what, other = kind, "pass a tuple in place of a list"
-    return _with_line(
+    return with_line(
         f"A static argument of jit must be hashable, and this is {_an(what)}.",
         f"@{{jnp}}.autojit, which takes lists and dicts as they are; or {other}",
     )
-
-
-def _with_line(said: str, general: str) -> str:
-    place = calling()
-    shown = place.shown if place is not None else ""
-    jnp = place.alias if place is not None else "jnp"
-    return f"{said}\n{shown}{what_to_write(None, general.format(jnp=jnp))}"
 
 
 def _first(error: BaseException) -> str:
@@ -104,7 +96,7 @@ def of_axes(
     if known and _MIXED not in fitting and fitting != in_axes and not kwargs:
         braced = repr(fitting).replace("{", "{{").replace("}", "}}")
         ways.insert(0, f"{{jnp}}.vmap(f, in_axes={braced})")
-    return _with_line(said, "; or ".join(ways))
+    return with_line(said, "; or ".join(ways))
 
 
 _OF_VMAP = (

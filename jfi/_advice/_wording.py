@@ -5,7 +5,7 @@ import copy
 from typing import Any
 
 from .._values import array_label
-from ._finding import CodePlace
+from ._finding import CodePlace, calling
 
 
 def of_traced(place: CodePlace, what: str, needs: str) -> str:
@@ -27,6 +27,14 @@ def what_to_write(lines: str | None, general: str) -> str:
     if not lines:
         return f"Write instead: {general}"
     return "Write instead:\n" + "\n".join(f"  {line}" for line in lines.splitlines())
+
+
+def with_line(said: str, general: str) -> str:
+    """An advice with the line that called jfi; `{jnp}` is what jfi is called there."""
+    place = calling()
+    shown = place.shown if place is not None else ""
+    jnp = place.alias if place is not None else "jnp"
+    return f"{said}\n{shown}{what_to_write(None, general.format(jnp=jnp))}"
 
 
 def statement_with(

@@ -18,6 +18,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from .._jax_internals import of_plain_classes
 from .._values import (
@@ -74,7 +75,11 @@ def passing_for_values(graph: Graph, leaves: Sequence[Any]) -> Generator[Noted]:
     around = _here.noted, _here.numbers
     _here.noted, _here.numbers = Noted(), {}
     try:
-        scalars = [graph[i][0] is SCALAR for i in nodes]
+        # Some numbers may be constants: `_varying` compares the code with that of data.
+        scalars = [
+            graph[i][0] is SCALAR and isinstance(leaf, Tracer)
+            for leaf, i in zip(leaves, nodes, strict=True)
+        ]
         if None in classes:
             classes = list(map(_number_class, leaves, scalars))
         for leaf, i, is_scalar in zip(leaves, nodes, scalars, strict=True):

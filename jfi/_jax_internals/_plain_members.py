@@ -8,6 +8,7 @@ import dis
 import functools
 import inspect
 import operator
+import weakref
 from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any, Protocol
@@ -170,7 +171,13 @@ def _twin(tracer: Any, own: Any) -> Any:
     slots = [name for cls in own.__mro__ for name in getattr(cls, "__slots__", ())]
     for name in set(slots) - {"__weakref__"}:
         setattr(twin, name, getattr(tracer, name))
+    # JAX forgets what a trace has captured when the tracer of it is gone.
+    weakref.finalize(twin, _let_go, tracer).atexit = False
     return twin
+
+
+def _let_go(tracer: Any) -> None:
+    """Is called when the twin of a tracer is gone; until then it is kept."""
 
 
 def _asking() -> FrameType:

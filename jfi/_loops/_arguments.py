@@ -1,6 +1,8 @@
 """Arguments of loops and branches that JAX refused: what was seen, what to write."""
 
+import inspect
 from collections.abc import Mapping, Sequence
+from enum import Enum
 from typing import Any
 
 import jax
@@ -8,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._errors import LoopError
-from .._values import array_label
+from .._values import array_label, function_name, is_tracer, path_name
 
 
 def check_functions(what: str, functions: Mapping[str, Any]) -> None:
@@ -61,8 +63,8 @@ def check_choice(what: str, choice: Any) -> None:
         raise LoopError(f"{wrong}\nWrite jnp.asarray({name}, int)")
 
 
-def check_bounds(lower: Any, upper: Any) -> None:
-    """Refuse bounds that are no integers."""
+def check_bounds(lower: Any, upper: Any, unroll: Any) -> None:
+    """Refuse bounds that are no integers, and `unroll` of traced ones."""
     for name, bound in (("lower", lower), ("upper", upper)):
         seen = _kind(bound)
         is_number = seen is not None and jnp.issubdtype(seen.dtype, np.number)
@@ -72,6 +74,32 @@ def check_bounds(lower: Any, upper: Any) -> None:
                 f"fori_loop() got {_shown(bound)} for {name}, and takes an integer "
                 f"scalar.\nWrite fori_loop(..., {name}={remedy}, ...)"
             )
+        if unroll not in (None, False, 1) and is_tracer(bound):
+            raise LoopError(
+                f"fori_loop() got unroll={unroll!r} and a traced {name}: it writes "
+                f"out steps only if it knows their number.\nPass {name} as a Python "
+                "int, or leave out unroll="
+            )
+
+
+def check_arguments_of_checkpoint(
+    fun: Any,
+    by_position: Mapping[int, Any],
+    by_name: Mapping[str, Any],
+    error: Exception,
+) -> None:
+    """Refuse an argument that is no array, and that nobody called static."""
+    arguments: list[tuple[str, Any, Any]] = [
+        *(("nums", *argument) for argument in by_position.items()),
+        *(("names", *argument) for argument in by_name.items()),
+    ]
+    for option, place, value in arguments:
+        if isinstance(value, (str, bytes, Enum)) or inspect.isroutine(value):
+            raise LoopError(
+                f"checkpoint() of {function_name(fun)}() got {_shown(value)} for "
+                f"argument {place!r}, and takes arrays and numbers.\n"
+                f"Write checkpoint(f, static_arg{option}={place!r})"
+            ) from error
 
 
 def check_length(length: int) -> None:
@@ -94,15 +122,28 @@ def check_batch_size(batch_size: Any) -> None:
     )
 
 
-def check_dimensions(what: str, tree: Any, root: str) -> None:
-    """Refuse numbers where rows are gone through."""
-    for leaf in jax.tree.leaves(tree):
+def check_dimensions(what: str, tree: Any, root: str, axis: int = 0) -> None:
+    """Refuse numbers where rows are gone through, and arrays of different lengths."""
+    sizes: dict[str, int] = {}
+    for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
         if jnp.ndim(leaf) == 0:
             raise LoopError(
                 f"{what}() goes over the rows of {root}, and got {_shown(leaf)} there, "
                 "which has none.\nPass arrays with the same leading size; let the "
                 "function capture the rest."
             )
+        sizes[path_name(root, path)] = jnp.shape(leaf)[axis]
+    if not sizes:
+        raise LoopError(
+            f"{what}() goes over the rows of {root}, and got no array there.\n"
+            "Pass arrays with the same leading size."
+        )
+    if len(set(sizes.values())) > 1:
+        table = ", ".join(f"{name}: {size}" for name, size in sizes.items())
+        raise LoopError(
+            f"{what}() goes over the rows of {root}, and their numbers differ: {table}."
+            "\nCut them to the same length: x[:n]"
+        )
 
 
 def _kind(x: Any) -> Any:

@@ -97,12 +97,14 @@ def explained_while(cond_fun: Any, body_fun: Any, init_val: Any) -> Any:
     return _explained(explain)
 
 
-def explained_fori(body_fun: Any, lower: Any, upper: Any, init_val: Any) -> Any:
+def explained_fori(
+    body_fun: Any, lower: Any, upper: Any, init_val: Any, unroll: Any
+) -> Any:
     """Explain what does not fit in `fori_loop(lower, upper, body_fun, init_val)`."""
 
     def explain() -> None:
         check_functions("fori_loop", {"body_fun": body_fun})
-        check_bounds(lower, upper)
+        check_bounds(lower, upper, unroll)
         check_arrays("fori_loop", init_val, "init_val")
         init = jax.tree.map(_typed, init_val)
         traced, out = _new_trace(body_fun, _typed(lower), init)
@@ -112,16 +114,39 @@ def explained_fori(body_fun: Any, lower: Any, upper: Any, init_val: Any) -> Any:
     return _explained(explain)
 
 
-def explained_rows(
-    loop: str, function: Any, tree: Any, root: str, batch_size: Any = None
-) -> Any:
+def explained_map(f: Any, xs: Any, batch_size: Any) -> Any:
     """Explain what can't be gone through row by row."""
 
     def explain() -> None:
-        check_functions(loop, {"f" if loop == "map" else "fn": function})
+        check_functions("map", {"f": f})
         check_batch_size(batch_size)
-        check_arrays(loop, tree, root)
-        check_dimensions(loop, tree, root)
+        check_arrays("map", xs, "xs")
+        check_dimensions("map", xs, "xs")
+
+    return _explained(explain)
+
+
+def explained_associative(fn: Any, elems: Any, axis: int) -> Any:
+    """Explain what does not fit in `associative_scan(fn, elems, axis=axis)`."""
+
+    def explain() -> None:
+        check_functions("associative_scan", {"fn": fn})
+        check_arrays("associative_scan", elems, "elems")
+        check_dimensions("associative_scan", elems, "elems", axis)
+        given = jax.tree.map(_typed, elems)
+        _, out = _new_trace(fn, given, given)
+        if structures(given) != structures(out) or any(
+            old.shape != new.shape
+            for old, new in zip(*map(jax.tree.leaves, (given, out)), strict=True)
+        ):
+            seen, became = (
+                ", ".join(map(label_of, jax.tree.leaves(t))) for t in (given, out)
+            )
+            raise LoopError(
+                f"{function_name(fn)}() of associative_scan() takes two trees of rows "
+                f"and returns one like them: it got {seen} twice and returned {became}."
+                f"\nCombine the rows one by one: fn = jnp.vmap(fn)"
+            )
 
     return _explained(explain)
 

@@ -30,11 +30,13 @@ from .._random.traced._rows import RowDraws
 from .._values import function_name, names_to_copy
 from .._values.trees import add_advice
 from . import _carrying
+from ._arguments import check_arguments_of_checkpoint
 from ._branches import branch_result
 from ._diagnosis import (
+    explained_associative,
     explained_branches,
     explained_fori,
-    explained_rows,
+    explained_map,
     explained_scan,
     explained_while,
 )
@@ -90,7 +92,7 @@ def fori_loop(
     """Its bounds are data, or else known."""
     (body,) = functions
     lower, upper = bounds + known
-    with explained_fori(body, lower, upper, init_val):
+    with explained_fori(body, lower, upper, init_val, unroll):
         title = title_of(progress, function_name(body)) if progress else None
 
         def run(body: Any, init: Any) -> Any:
@@ -159,7 +161,7 @@ def _is_scalar(x: Any, kind: Any) -> bool:
 
 def map(functions: tuple[Any], xs: Any, batch_size: Any) -> Any:
     (f,) = functions
-    with explained_rows("map", f, xs, "xs", batch_size), _traced_without_steps(xs):
+    with explained_map(f, xs, batch_size), _traced_without_steps(xs):
         if batch_size is None:
             return _carrying.map(f, xs)
         return with_own_stream(functools.partial(_map_in_batches, f, xs, batch_size))
@@ -176,7 +178,7 @@ def _map_in_batches(f: Any, xs: Any, batch_size: int, keys: Keys | None) -> Any:
 
 def associative_scan(functions: tuple[Any], elems: Any, reverse: Any, axis: Any) -> Any:
     fn = functools.partial(as_outside, functions[0])
-    with explained_rows("associative_scan", functions[0], elems, "elems"):
+    with explained_associative(functions[0], elems, axis):
         return differentiate(lax.associative_scan, fn, elems, reverse, axis)
 
 
@@ -199,5 +201,6 @@ def checkpoint(functions: tuple[Any], data: Any, static: Any, options: Any) -> A
     try:
         return _carrying.checkpoint(transform, of_data, *args, **by_name)
     except TypeError as error:
+        check_arguments_of_checkpoint(fun, by_position, by_name, error)
         add_advice(error, data)
         raise

@@ -217,8 +217,11 @@ def _without_consts(traced: Any) -> Callable[[Any, Any], list[Any]]:
 
     def call(consts: Any, leaves: Any) -> list[Any]:
         if convert:
-            return eval_jaxpr(jaxpr, (), *consts, *leaves)
-        return eval_jaxpr(jaxpr, consts, *leaves)
+            out = eval_jaxpr(jaxpr, (), *consts, *leaves)
+        else:
+            out = eval_jaxpr(jaxpr, consts, *leaves)
+        # A known truth value comes out as Python's, which has no dtype; a number has.
+        return [jnp.asarray(x) if isinstance(x, bool) else x for x in out]
 
     return call
 
