@@ -88,7 +88,7 @@ class _FrameHook:
 def _catches(frame: FrameType) -> bool:
     """Whether it is a frame of the user's that catches exceptions, JAX's unawares."""
     code = frame.f_code
-    if not code.co_exceptiontable or not references(code).catches:
+    if not code.co_exceptiontable or not references(code).handlers.some:
         return False
     names = {name for chain in references(code).chains for name in chain}
     if not names.isdisjoint(_OF_JAX):

@@ -14,6 +14,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Union, get_args, get_origin
 
 from .._values import (
+    Handlers,
     References,
     generators_read,
     is_user_function,
@@ -76,6 +77,13 @@ _OF_ARITHMETIC = {
     "ArithmeticError", "FloatingPointError", "OverflowError", "ZeroDivisionError",
 }  # fmt: skip
 _OF_ALL = {"BaseException", "Exception"}
+
+
+def _of_arithmetic(handlers: Handlers, builtin: set[str]) -> bool:
+    """Whether errors of Python's arithmetic are caught; builtin names are read."""
+    of_all = handlers.of_all or bool(builtin & _OF_ALL)
+    by_name = handlers.some and bool(builtin & _OF_ARITHMETIC)
+    return by_name or (handlers.around_division and of_all)
 
 
 class Assumed(NamedTuple):
@@ -286,10 +294,8 @@ class Read:
         self.asked |= found.attributes
         self._users.add(fn.__code__)
         self._add_questions(found, names, builtin)
-        self.catches |= found.catches
-        by_name = found.catches and bool(builtin & _OF_ARITHMETIC)
-        catches_all = found.catches_all or bool(builtin & _OF_ALL)
-        self.catches_arithmetic |= by_name or (found.guards_division and catches_all)
+        self.catches |= found.handlers.some
+        self.catches_arithmetic |= _of_arithmetic(found.handlers, builtin)
         if "isinstance" in builtin:  # `typing` itself compares `type(x)`
             self.unions.update(_in_unions(map(module.get, names)))
             named = names | found.attributes

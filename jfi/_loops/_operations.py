@@ -27,7 +27,7 @@ from .._random.traced._own_stream import (
     with_own_stream,
 )
 from .._random.traced._rows import RowDraws
-from .._values import function_name, names_to_copy
+from .._values import function_name, is_tracer, names_to_copy
 from .._values.trees import add_advice
 from . import _carrying
 from ._arguments import check_arguments_of_checkpoint
@@ -71,7 +71,8 @@ def _traced_without_steps(
 
     It learns the types of the results from that, where Python runs the steps, too.
     """
-    is_empty = length == 0 or any(np.shape(x)[:1] == (0,) for x in jax.tree.leaves(xs))
+    sizes = [np.shape(x)[:1] for x in jax.tree.leaves(xs)]
+    is_empty = (0,) in sizes or (not is_tracer(length) and length == 0)
     traces = is_empty and setting("jax_disable_jit")
     return jax.disable_jit(False) if traces else contextlib.nullcontext()
 

@@ -4,9 +4,10 @@
 something is, `_bytecode` which names code reads, `_uses` in which of them it does not
 only count, `_naming` what messages call things; `_classes` says what classes define,
 `_captured` what functions hold, `_generators` by which random generators they draw,
-`_class_questions` whether they ask for classes. `_partition` takes trees apart,
-`_warnings` warns once, `_caches` keeps what was made; `trees` are objects as trees of
-JAX. Every question has its one answer here; all other rooms ask it.
+`_class_questions` whether they ask for classes, `_handlers` what they catch.
+`_partition` takes trees apart, `_warnings` warns once, `_caches` keeps what was made;
+`trees` are objects as trees of JAX. Every question has its one answer here; all other
+rooms ask it.
 """
 
 from ._bytecode import (
@@ -54,6 +55,7 @@ from ._generators import (
     is_generator as is_generator,
     one_draw as one_draw,
 )
+from ._handlers import Handlers as Handlers
 from ._keys import (
     KeyedValue as KeyedValue,
     WeakIdentity as WeakIdentity,

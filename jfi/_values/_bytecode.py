@@ -10,13 +10,8 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
-from ._class_questions import (
-    compared_classes,
-    is_bare_handler,
-    is_handler,
-    is_in_place,
-    may_divide,
-)
+from ._class_questions import compared_classes, is_in_place
+from ._handlers import Handlers, handlers_in
 
 
 _READS_GLOBAL = frozenset(
@@ -54,9 +49,7 @@ class References:
         texts: The texts that are names.
         compared: The classes with which it compares `type(x)`, by their names.
         in_place: Whether it writes into what a local variable holds: `x += 1`.
-        catches: Whether it catches exceptions.
-        catches_all: Whether it does so by an `except:` without a class.
-        guards_division: Whether it divides where it catches exceptions.
+        handlers: What it catches.
     """
 
     chains: tuple[tuple[str, ...], ...]
@@ -69,9 +62,7 @@ class References:
     texts: frozenset[str]
     compared: frozenset[str]
     in_place: bool
-    catches: bool
-    catches_all: bool
-    guards_division: bool
+    handlers: Handlers
 
 
 @functools.lru_cache(maxsize=4096)
@@ -88,9 +79,7 @@ def references(code: CodeType) -> References:
     steps = [x for x in dis.get_instructions(code) if x.opname not in _NO_EFFECT]
     compared = frozenset(compared_classes(steps))
     in_place = any(map(is_in_place, steps, steps[1:]))
-    catches = any(map(is_handler, steps, steps[1:]))
-    catches_all = any(map(is_bare_handler, steps, steps[1:]))
-    guards_division = catches and any(map(may_divide, steps))
+    handlers = handlers_in(steps)
     attributes = texts.union(_attributes(steps))
     owners = set(_owners(steps))
     stored = {step.argval for step in steps if step.opname == "STORE_ATTR"}
@@ -125,9 +114,7 @@ def references(code: CodeType) -> References:
             texts |= inner.texts
             compared |= inner.compared
             in_place |= inner.in_place
-            catches |= inner.catches
-            catches_all |= inner.catches_all
-            guards_division |= inner.guards_division
+            handlers |= inner.handlers
     return References(
         tuple(dict.fromkeys(chains)),
         frozenset(bare),
@@ -139,9 +126,7 @@ def references(code: CodeType) -> References:
         frozenset(texts),
         compared,
         in_place,
-        catches,
-        catches_all,
-        guards_division,
+        handlers,
     )
 
 

@@ -37,20 +37,3 @@ def is_in_place(step: dis.Instruction, following: dis.Instruction) -> bool:
     """Whether two steps are the end of `x += 1`, of a local variable."""
     is_operation = step.opname == "BINARY_OP" and step.argrepr.endswith("=")
     return is_operation and following.opname.startswith(("STORE_DEREF", "STORE_FAST"))
-
-
-def is_bare_handler(step: dis.Instruction, following: dis.Instruction) -> bool:
-    """Whether two steps begin an `except:` without a class."""
-    return step.opname == "PUSH_EXC_INFO" and following.opname == "POP_TOP"
-
-
-def may_divide(step: dis.Instruction) -> bool:
-    """Whether a step is an operation that Python refuses for some floats."""
-    is_operation = step.opname == "BINARY_OP"
-    return is_operation and step.argrepr.rstrip("=") in ("/", "//", "%", "**")
-
-
-def is_handler(step: dis.Instruction, following: dis.Instruction) -> bool:
-    """Whether two steps begin an `except` clause, or catch by `contextlib.suppress`."""
-    is_bare = is_bare_handler(step, following)
-    return is_bare or step.opname == "CHECK_EXC_MATCH" or step.argval == "suppress"
