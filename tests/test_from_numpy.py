@@ -426,3 +426,20 @@ def test_eager_results_are_never_memory_of_the_function():
             first = f(jnp.zeros(n))
             f(jnp.ones(n))
             assert np.all(np.asarray(first) == 1)
+
+
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("rng", [jnp, jnp.Generator(0)], ids=["stream", "generator"])
+def test_draws_in_a_host_function_are_refused_in_compiled_code(rng, known):
+    @jnp.from_numpy
+    def noisy(x):
+        return x + np.asarray(rng.randn())
+
+    x = np.ones(2, "float32")
+    if known:  # in plain Python it may draw
+        noisy(x)
+    before = rng.get_rng_state()["count"]
+    for tool in (jnp.jit, jnp.autojit):
+        with pytest.raises(jnp.RandomError, match=r"noisy\(\) draws.*pass them as an"):
+            tool(lambda x: noisy(x) + rng.randn())(x)
+    assert rng.get_rng_state()["count"] - before <= 2  # those of the lambda itself

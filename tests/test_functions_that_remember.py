@@ -173,18 +173,6 @@ def run(x): return x * np.dot(table(3), table(3))
     assert [names["run"](1.0), names["run"](1.0)] == [3] * 2
 
 
-def test_random_numbers_are_drawn_once(script):
-    names = script("""
-@functools.lru_cache
-def noise(n): return jnp.randn(n)
-@jfi.autojit
-def run(x): return x + noise(2)
-""")
-    first = names["run"](0.0)
-    np.testing.assert_array_equal(names["run"](0.0), first)
-    np.testing.assert_array_equal(names["noise"](2), first)
-
-
 def test_the_function_itself_comes_back(script):
     names = script("""
 @functools.lru_cache
@@ -296,3 +284,19 @@ def run(x):
     with pytest.raises(jfi.AutoJitError, match=r"(?s)scan_while\(\) uses f .*outside"):
         names["run"](1.0)
     assert float(names["f"](2)) == 4
+
+
+@pytest.mark.parametrize("rng", ["jnp", "jnp.Generator(1)"])
+def test_what_a_function_remembers_is_drawn_where_plain_python_draws_it(script, rng):
+    text = f"""
+jnp.manual_seed(0)
+rng = {rng}
+@functools.cache
+def f(k): return rng.rand() + k
+def plain(x, k): return x + rng.rand() + 10 * f(k)
+run = plain
+drawn = [float(run(1.0, k)) for k in (0, 0, 1, 0)] + [float(rng.rand())]"""
+    expected = script(text)["drawn"]
+    with pytest.warns(jfi.UncompiledWarning, match=r"f\(\).*draws random numbers"):
+        drawn = script(text.replace("= plain", "= jfi.autojit(plain)"))["drawn"]
+    np.testing.assert_allclose(drawn, expected, rtol=1e-6)

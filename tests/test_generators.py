@@ -99,12 +99,20 @@ def test_an_attribute_of_a_method_under_autojit():
     assert same(model.step(0.0), expected.randn(2))
 
 
+class Scaled(jnp.Generator):
+    def __init__(self, seed, *, scale):
+        super().__init__(seed)
+        self.scale = scale
+
+
 def test_generators_pickle_and_copy_with_their_state():
-    g = jnp.Generator(2)
-    g.randn(3)
-    others = pickle.loads(pickle.dumps(g)), copy.deepcopy(g)
-    expected = g.randn(3)
-    assert all(same(other.randn(3), expected) for other in others)
+    rbg = jax.random.key(2, impl="rbg")  # of another algorithm than ints
+    for g in (jnp.Generator(2), jnp.Generator(rbg), Scaled(2, scale=3.0)):
+        g.rand(3)
+        others = pickle.loads(pickle.dumps(g)), copy.deepcopy(g), copy.copy(g)
+        expected = g.rand(3)
+        assert all(same(other.rand(3), expected) for other in others)
+        assert all(vars(o).get("scale") == vars(g).get("scale") for o in others)
 
 
 def test_every_method_is_the_function_on_its_own_stream():

@@ -10,7 +10,14 @@ import jax
 from .._errors import RandomError
 from .._shown import html_facts
 from . import numpy_style as _numpy_random, torch_style as _torch_random
-from ._seeding import RngState, checked_seed, restart, set_state, state_of
+from ._seeding import (
+    RngState,
+    checked_seed,
+    position_in,
+    restart,
+    set_state,
+    state_of,
+)
 from ._streams import Stream, using
 from .numpy_style._missing import missing
 
@@ -90,12 +97,13 @@ class OwnStream:
             facts = [_beginning(state), ("stands after", drawn)]
         return html_facts(type(self).__name__, facts)
 
-    def __getstate__(self) -> RngState:
-        return self.get_rng_state()
+    def __getstate__(self) -> dict[str, Any]:
+        # With the attributes of subclasses, whose `__init__` does not run again.
+        return {**vars(self), "stream": self.get_rng_state()}
 
-    def __setstate__(self, state: RngState) -> None:
-        self.__init__(0)  # type: ignore[misc]
-        self.set_rng_state(state)
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        root, count = position_in(state["stream"], self._made_by)
+        vars(self).update(state, stream=_BoundStream(root, count))
 
     next_key: Final = _like(_torch_random.next_key)
     make_random_key: Final = _like(_torch_random.make_random_key)

@@ -152,6 +152,11 @@ def state_of(stream: Stream, caller: str) -> RngState:
 
 def set_state(stream: Stream, state: RngState, caller: str) -> None:
     """Put a stream where another stood."""
+    restart(stream, *position_in(state, caller), caller)
+
+
+def position_in(state: RngState, caller: str) -> tuple[Root, int]:
+    """The key that a stream in a state begins with, and how many draws were made."""
     refuse_inside(caller)
     try:
         impl, words, count = state["impl"], state["key"], state["count"]
@@ -162,8 +167,7 @@ def set_state(stream: Stream, state: RngState, caller: str) -> None:
         raise _no_state(state, caller) from error
     if not valid:
         raise _no_state(state, caller)
-    root = Root(np.asarray(words, np.uint32), jax.random.key_impl(key))
-    restart(stream, root, int(count), caller)
+    return Root(np.asarray(words, np.uint32), jax.random.key_impl(key)), int(count)
 
 
 def restart(stream: Stream, seed: Seed, count: int, caller: str) -> None:

@@ -135,6 +135,8 @@ class Stream:
         Returns:
             Where they come from, and the number of the first.
         """
+        if _out_of_order.get():
+            raise DrawnOutOfOrder
         with self._lock:
             start = self._count
             self._count = start + size
@@ -223,6 +225,28 @@ _default = Stream()
 _current: ContextVar[tuple[Stream, ...]] = ContextVar("jfi", default=(_default,))
 # Compiled code depends on the algorithm: another one is a miss in all of JAX's caches.
 _algorithm = jit_key_state("")
+
+
+# Whether this thread runs code earlier than plain Python would.
+_out_of_order: ContextVar[bool] = ContextVar("jfi out of order", default=False)
+
+
+class DrawnOutOfOrder(BaseException):  # not for `except Exception` in users' code
+    """A draw in code that `without_draws` runs."""
+
+
+@contextmanager
+def without_draws() -> Generator[None]:
+    """Let no code draw within a `with` block: it runs out of order.
+
+    Raises:
+        DrawnOutOfOrder: It draws, and nothing was taken from the stream.
+    """
+    token = _out_of_order.set(True)
+    try:
+        yield
+    finally:
+        _out_of_order.reset(token)
 
 
 def current() -> Stream:

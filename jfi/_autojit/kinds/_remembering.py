@@ -3,7 +3,8 @@
 While a body is traced, a `Remembering` stands for each of them. It calls the function
 itself, outside the trace: the cache never holds a tracer, and what it held before is
 found, as in plain Python. The results are constants of what is compiled, which asks
-for them again at each call, and is traced anew when one is another.
+for them again at each call, and is traced anew when one is another. What they draw
+would come before the draws of the body: then the body is not compiled.
 
 Methods of classes meet the functions themselves. That is right for those that compute
 from their arguments alone, without JAX; others can't be watched.
@@ -21,6 +22,7 @@ import numpy as np
 from jax.core import Tracer
 
 from ..._jax_internals import at_top_level
+from ..._random._streams import DrawnOutOfOrder, without_draws
 from ..._values import (
     contents_key,
     copied_if_numpy,
@@ -57,7 +59,7 @@ class Remembered(NamedTuple):
         try:
             found = _call_outside(self.fn, self.args, self.kwargs)
             return _constant_key(found) == self.key
-        except Exception:  # the body is to meet it
+        except (Exception, DrawnOutOfOrder):  # the body is to meet it
             return False
 
 
@@ -102,6 +104,8 @@ class Remembering:
             raise self._refusal(f"with {error}") from None
         try:
             result = _call_outside(self.fn, args, kwargs)
+        except DrawnOutOfOrder:
+            raise self._refusal("and draws random numbers") from None
         except Exception as error:
             self.error = error
             raise
@@ -126,10 +130,11 @@ class Remembering:
 
 
 def _call_outside(fn: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    if at_top_level():
-        return fn(*args, **kwargs)
-    with jax.ensure_compile_time_eval():
-        return fn(*args, **kwargs)
+    with without_draws():
+        if at_top_level():
+            return fn(*args, **kwargs)
+        with jax.ensure_compile_time_eval():
+            return fn(*args, **kwargs)
 
 
 _SIMPLE = (str, bytes, type(None), type(...), range, slice, np.dtype, enum.Enum)

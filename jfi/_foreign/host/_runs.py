@@ -20,7 +20,8 @@ Things that don't work, and why (JAX 0.10.2, measured with one core):
   with the alignment of XLA is taken as it is, by DLPack; NumPy's own has another one.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import jax
@@ -28,12 +29,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from ..._errors import RandomError
 from ..._jax_internals import (
     at_top_level,
     called_on_buffers,
     note_host_call,
     recorded,
 )
+from ..._random._streams import DrawnOutOfOrder, without_draws
 from ._forms import (
     NUMPY,
     SHARED_BYTES,
@@ -114,7 +117,8 @@ def staged(
     # branches on `copies`, `fills` and `form` stand twice, and cost a test of a local.
     note_host_call()
     viewers = [function.form.viewer(spec.dtype) for spec in specs]
-    declared = results_of(function, specs)
+    with _refusing_draws(function.name):
+        declared = results_of(function, specs)
     # Looked up now: in XLA's threads this thread's 64-bit setting is not in force.
     run, form, name, copies = (
         function.run,
@@ -135,10 +139,11 @@ def staged(
                 views = list(map(form.copy, views))
             for k in large:
                 ask_for_large_pages(out[k])
-            if fills:
-                function.run_into(out, *views)
-            else:
-                form.write(run(*views), out, declared, name)
+            with _refusing_draws(name):
+                if fills:
+                    function.run_into(out, *views)
+                else:
+                    form.write(run(*views), out, declared, name)
         except BaseException as error:
             # XLA knows of no exceptions: `original` finds this one by its number.
             raise recorded(error) from error
@@ -150,7 +155,8 @@ def staged(
             views = [view(array) for view, array in pairs]
             if copies:
                 views = list(map(form.copy, views))
-            values = run(*views)
+            with _refusing_draws(name):
+                values = run(*views)
             if form is NUMPY:
                 return checked(values, declared, name)
             return form.to_jax(values, declared, None, name)
@@ -167,3 +173,21 @@ def staged(
         return jax.pure_callback(on_host, declared, *arrays)
 
     return elsewhere
+
+
+@contextmanager
+def _refusing_draws(name: str) -> Generator[None]:
+    """Refuse a host function that draws while compiled code runs.
+
+    The code around it has set its numbers aside before, and XLA's thread does not know
+    which stream is current: the function would draw other numbers than in plain Python.
+    """
+    try:
+        with without_draws():
+            yield
+    except DrawnOutOfOrder:
+        raise RandomError(
+            f"{name} draws random numbers of jfi, and compiled code calls it, which "
+            "can't tell which come next. Draw outside of it, and pass them as an "
+            "argument: noise=jnp.randn(3)."
+        ) from None
