@@ -135,7 +135,7 @@ class Stream:
         Returns:
             Where they come from, and the number of the first.
         """
-        if _out_of_order.get():
+        if out_of_order and threading.get_ident() in out_of_order:
             raise DrawnOutOfOrder
         with self._lock:
             start = self._count
@@ -227,8 +227,10 @@ _current: ContextVar[tuple[Stream, ...]] = ContextVar("jfi", default=(_default,)
 _algorithm = jit_key_state("")
 
 
-# Whether this thread runs code earlier than plain Python would.
-_out_of_order: ContextVar[bool] = ContextVar("jfi out of order", default=False)
+#: The threads that run code at another time than plain Python would: see
+#: `without_draws`. XLA's threads are new to Python at each call, so that a variable of
+#: the thread or the context would cost ten times as much.
+out_of_order: set[int] = set()
 
 
 class DrawnOutOfOrder(BaseException):  # not for `except Exception` in users' code
@@ -242,11 +244,14 @@ def without_draws() -> Generator[None]:
     Raises:
         DrawnOutOfOrder: It draws, and nothing was taken from the stream.
     """
-    token = _out_of_order.set(True)
+    thread = threading.get_ident()
+    is_nested = thread in out_of_order
+    out_of_order.add(thread)
     try:
         yield
     finally:
-        _out_of_order.reset(token)
+        if not is_nested:
+            out_of_order.discard(thread)
 
 
 def current() -> Stream:

@@ -47,11 +47,13 @@ class HostFunction:
             Others get views, which are valid during the call only.
         writes_out: Whether `run_into` writes results into given memory. That spares a
             copy of large results.
+        may_draw: Whether it runs code of the user's, which may draw by jfi's streams.
     """
 
     form: Form = NUMPY
     may_write = False
     writes_out = False
+    may_draw = True
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -144,6 +146,11 @@ class Batched(HostFunction):
         super().__init__(row.name)
         self.row, self.is_batched = row, is_batched
         self.form = row.form
+
+    @property
+    def may_draw(self) -> bool:  # type: ignore[override]
+        """As the row says."""
+        return self.row.may_draw
 
     @property
     def may_write(self) -> bool:  # type: ignore[override]

@@ -22,6 +22,7 @@ Things that don't work, and why (JAX 0.10.2, measured with one core):
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from threading import get_ident
 from typing import Any
 
 import jax
@@ -36,7 +37,7 @@ from ..._jax_internals import (
     note_host_call,
     recorded,
 )
-from ..._random._streams import DrawnOutOfOrder, without_draws
+from ..._random._streams import DrawnOutOfOrder, out_of_order, without_draws
 from ._forms import (
     NUMPY,
     SHARED_BYTES,
@@ -139,11 +140,12 @@ def staged(
                 views = list(map(form.copy, views))
             for k in large:
                 ask_for_large_pages(out[k])
-            with _refusing_draws(name):
-                if fills:
-                    function.run_into(out, *views)
-                else:
-                    form.write(run(*views), out, declared, name)
+            if fills:
+                function.run_into(out, *views)
+            else:
+                form.write(run(*views), out, declared, name)
+        except DrawnOutOfOrder:
+            raise recorded(_drawn(name)) from None
         except BaseException as error:
             # XLA knows of no exceptions: `original` finds this one by its number.
             raise recorded(error) from error
@@ -164,7 +166,8 @@ def staged(
             raise recorded(error) from error
 
     if on_cpu:
-        called: Callable[..., Any] = called_on_buffers(on_buffers, declared)
+        on_cpu_buffers = _barred(on_buffers) if function.may_draw else on_buffers
+        called: Callable[..., Any] = called_on_buffers(on_cpu_buffers, declared)
         if len(declared) == 1:
             return called
         return lambda *arrays: jax.lax.optimization_barrier(called(*arrays))
@@ -173,6 +176,22 @@ def staged(
         return jax.pure_callback(on_host, declared, *arrays)
 
     return elsewhere
+
+
+def _barred(call: Callable[..., tuple[()]]) -> Callable[..., tuple[()]]:
+    """A call that must not draw: as `without_draws`, in a microsecond less."""
+
+    def barred(*arguments: Any) -> tuple[()]:
+        thread = get_ident()
+        is_nested = thread in out_of_order
+        out_of_order.add(thread)
+        try:
+            return call(*arguments)
+        finally:
+            if not is_nested:
+                out_of_order.discard(thread)
+
+    return barred
 
 
 @contextmanager
@@ -186,8 +205,12 @@ def _refusing_draws(name: str) -> Generator[None]:
         with without_draws():
             yield
     except DrawnOutOfOrder:
-        raise RandomError(
-            f"{name} draws random numbers of jfi, and compiled code calls it, which "
-            "can't tell which come next. Draw outside of it, and pass them as an "
-            "argument: noise=jnp.randn(3)."
-        ) from None
+        raise _drawn(name) from None
+
+
+def _drawn(name: str) -> RandomError:
+    return RandomError(
+        f"{name} draws random numbers of jfi, and compiled code calls it, which can't "
+        "tell which come next. Draw outside of it, and pass them as an argument: "
+        "noise=jnp.randn(3)."
+    )

@@ -113,6 +113,7 @@ class _Search(HostFunction):
     """
 
     writes_out = True  # one step less than arrays that are checked and copied
+    may_draw = False
 
     def __init__(
         self,

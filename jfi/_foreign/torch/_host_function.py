@@ -32,6 +32,7 @@ class TorchHostFunction(HostFunction):
     def __init__(self, operation: TorchOperation, function: TensorFunction) -> None:
         super().__init__(function.name)
         self._operation, self._function = operation, function
+        self.may_draw = not operation.reads_only_torch
 
     def results(self, *specs: Spec) -> Sequence[Spec]:
         """See `HostFunction.results`."""

@@ -59,6 +59,11 @@ class TorchOperation(TensorFunction):
         # A function that is not proven is given copies of all, whatever it does.
         self._copied = findings.written if self.proven else range(n)
 
+    @property
+    def reads_only_torch(self) -> bool:
+        """Whether it runs no code of the user's that reads anything but PyTorch."""
+        return self._is_same is not None
+
     def results(self, *specs: Spec) -> Sequence[Spec]:
         return self._results
 
