@@ -135,8 +135,7 @@ class Stream:
         Returns:
             Where they come from, and the number of the first.
         """
-        if out_of_order and threading.get_ident() in out_of_order:
-            raise DrawnOutOfOrder
+        refuse_out_of_order()
         with self._lock:
             start = self._count
             self._count = start + size
@@ -235,6 +234,16 @@ out_of_order: set[int] = set()
 
 class DrawnOutOfOrder(BaseException):  # not for `except Exception` in users' code
     """A draw in code that `without_draws` runs."""
+
+
+def refuse_out_of_order() -> None:
+    """Refuse a draw in a block of `without_draws`.
+
+    Raises:
+        DrawnOutOfOrder: This is one.
+    """
+    if out_of_order and threading.get_ident() in out_of_order:
+        raise DrawnOutOfOrder
 
 
 @contextmanager

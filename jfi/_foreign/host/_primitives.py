@@ -38,7 +38,7 @@ from ._derivatives import Derivative, ReadyGradients, Saved, Transposable
 from ._forms import Result, Spec
 from ._functions import Batched, HostFunction, batch_of, results_of, signature
 from ._linear import Flags, Linear, Redundant
-from ._runs import run_now, staged
+from ._runs import refusing_draws, run_now, staged
 
 
 def call_host(function: HostFunction, *arguments: ArrayLike) -> list[jax.Array]:
@@ -75,7 +75,8 @@ def _as_array(x: Any) -> Any:
 
 def _types(*avals: Any, function: HostFunction) -> list[Result]:
     note_host_call()
-    return results_of(function, avals)
+    with refusing_draws(function.name):
+        return results_of(function, avals)
 
 
 def _run(*arguments: Any, function: HostFunction) -> list[jax.Array]:

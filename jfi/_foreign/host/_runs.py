@@ -118,7 +118,7 @@ def staged(
     # branches on `copies`, `fills` and `form` stand twice, and cost a test of a local.
     note_host_call()
     viewers = [function.form.viewer(spec.dtype) for spec in specs]
-    with _refusing_draws(function.name):
+    with refusing_draws(function.name):
         declared = results_of(function, specs)
     # Looked up now: in XLA's threads this thread's 64-bit setting is not in force.
     run, form, name, copies = (
@@ -157,7 +157,7 @@ def staged(
             views = [view(array) for view, array in pairs]
             if copies:
                 views = list(map(form.copy, views))
-            with _refusing_draws(name):
+            with refusing_draws(name):
                 values = run(*views)
             if form is NUMPY:
                 return checked(values, declared, name)
@@ -195,7 +195,7 @@ def _barred(call: Callable[..., tuple[()]]) -> Callable[..., tuple[()]]:
 
 
 @contextmanager
-def _refusing_draws(name: str) -> Generator[None]:
+def refusing_draws(name: str) -> Generator[None]:
     """Refuse a host function that draws while compiled code runs.
 
     The code around it has set its numbers aside before, and XLA's thread does not know

@@ -24,7 +24,7 @@ import numpy as np
 from ..._errors import RandomError
 from ..._jax_internals import at_top_level, hidden_state, in_uneven_loop
 from ..._values import is_tracer, partition
-from .._streams import current, folded_in, key_of_state
+from .._streams import current, folded_in, key_of_state, refuse_out_of_order
 from ._explicit import Explicit, explicit_key
 from ._finding import FoundDraws, found_draw, is_refusing, tracing
 from ._refusals import LOST_DERIVATIVES, refusal, refuse_around
@@ -43,6 +43,7 @@ def next_key_data() -> tuple[jax.Array, Any]:
     stream = current()
     if at_top_level():
         return stream.next_key(), stream.impl
+    refuse_out_of_order()
     source = source_of(stream)
     if is_refusing():
         found_draw(source)
