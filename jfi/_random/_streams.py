@@ -294,6 +294,7 @@ def using(stream: Stream) -> Generator[None]:
 
 
 def _after_fork() -> None:
+    out_of_order.intersection_update({threading.get_ident()})  # the others are gone
     for stream in _streams:
         stream.leave_parent()
 
