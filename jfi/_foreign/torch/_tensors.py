@@ -91,9 +91,10 @@ def numpy_dtype(dtype: "torch.dtype", name: str) -> np.dtype[Any]:
     """The same dtype as NumPy and JAX have it."""
     shared = str(dtype).removeprefix("torch.")
     if shared not in _SHARED:
+        known = "complex64" if dtype.is_complex else "float32"
         message = (
             f"{name} has a tensor of dtype {dtype}, with which JAX can't compute. "
-            "Convert it: tensor.to(torch.float32)."
+            f"Convert it: tensor.to(torch.{known})."
         )
         raise CallbackError(message)
     return jnp.dtype(shared)
