@@ -5,7 +5,10 @@ Copies share what was compiled, and nothing else.
 
 import gc
 import pickle
+import sys
 import threading
+import time
+import types
 import weakref
 
 import cloudpickle
@@ -388,6 +391,43 @@ model = Model()
     assert not wrong
     for n in range(2):
         assert pickle.loads(sent[n]).step(X * 0, 1).tolist() == [n] * 3
+
+
+def test_what_came_and_went_while_a_method_was_traced_is_in_no_program(monkeypatch):
+    came, went = threading.Event(), threading.Event()
+    gates = types.ModuleType("jax.gates")  # of a library: nobody looks into it
+    vars(gates).update(came=came, went=went)
+    exec("def enter(): came.wait()\ndef leave(): went.wait()", vars(gates))
+    monkeypatch.setitem(sys.modules, "jax.gates", gates)
+    names = script("""
+import sys
+gates = sys.modules["jax.gates"]
+class Model:
+    n = 0
+    @jnp.autojit
+    def step(self, x):
+        gates.enter()
+        y = x + self.n
+        gates.leave()
+        return y
+model = Model()
+""")
+    sent = []
+    for n in range(2):
+        names["Model"].n = n
+        sent.append(cloudpickle.dumps(names["model"]))
+    mine = pickle.loads(sent[0])
+    tracing = threading.Thread(target=mine.step, args=(X,))
+    tracing.start()
+    time.sleep(0.2)  # it waits in its body
+    pickle.loads(sent[1])
+    came.set()
+    time.sleep(0.2)
+    pickle.loads(sent[0])
+    went.set()
+    tracing.join()
+    for n in (0, 1, 0):
+        assert pickle.loads(sent[n]).step(X).tolist() == (X + n).tolist()
 
 
 def test_what_is_kept_keeps_no_copy_alive():

@@ -1,6 +1,7 @@
 """The calls of one function: compiled once for each form, and run."""
 
 import collections
+import contextlib
 import functools
 import sys
 import threading
@@ -16,15 +17,23 @@ from .._values import Recent, function_label, function_name
 from ._effects import EffectsError
 from ._graphs import Opened
 from ._history import History, running
-from ._keeping import Keeper, Kept, ProgramOrigin, RetakenError, keeper_of_all
+from ._keeping import (
+    ChangedMeanwhileError,
+    Keeper,
+    Kept,
+    ProgramOrigin,
+    RetakenError,
+    keeper_of_all,
+)
 from ._layout_table import Layouts, WeakLayout
 from ._layouts import MAX_NODES, write_down
+from ._meanwhile import note_arrival
 from ._messages import needed_numbers, rewrite_for_user, used_after_all
 from ._modes import Mode
 from ._opening import open_values
 from ._options import Options, named_in, read_options
 from ._outcomes import Outcome
-from ._parameters import Parameter as Parameter, parameters_of
+from ._parameters import Parameter as Parameter, call_with, parameters_of
 from ._passing import classes_count
 from ._programs import CompiledBody, LateRulesError, Program, Programs, UnreadError
 from ._reading import Assumed, Read
@@ -37,6 +46,7 @@ from .kinds._variables import Variables
 
 
 CALLS_TO_LEARN = 2  # of one form, before it is written down as a layout
+MAX_TRIES = 5  # to trace a body whose classes other threads change meanwhile
 
 
 class Calls:
@@ -86,7 +96,7 @@ class Calls:
             self._names(), self._call, self.history, self._failed, self._keep
         )
         # After the arguments come the modules that code imports when it runs.
-        modes = map(self._mode, self.parameters)
+        modes = (self.options.mode(p.name, varying) for p in self.parameters)
         self._modes = [Mode.TRACED, *modes, Mode.LOOKED_AT]
         stars = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
         self._spread = [
@@ -151,7 +161,8 @@ class Calls:
             return self.call_plainly((self.fn, *args))
         try:
             opened, program, out = self.perform(args, _run)
-        except LateRulesError:  # what is around it compiles it, or nothing does
+        except (LateRulesError, ChangedMeanwhileError):
+            # What is around it compiles it, or nothing does.
             return self.call_plainly((self.fn, *args))
         except UnwatchedError as error:
             if not self.options.uncompiled:
@@ -169,9 +180,7 @@ class Calls:
         *,
         abstract: bool = False,
     ) -> tuple[Opened, Program, Any]:
-        """Do something with the program for a call.
-
-        Numbers of which the body needs the value become settings on the way.
+        """Do something with the program for a call, whose numbers may become settings.
 
         Args:
             args: One value for each parameter.
@@ -181,6 +190,18 @@ class Calls:
         Returns:
             The opened call, its program and what `act` returned.
         """
+        for _ in range(MAX_TRIES):
+            with contextlib.suppress(ChangedMeanwhileError):
+                return self._perform(args, act, abstract=abstract)
+        raise ChangedMeanwhileError
+
+    def _perform(
+        self,
+        args: Sequence[Any],
+        act: Callable[[Program, Sequence[Any]], Any],
+        *,
+        abstract: bool,
+    ) -> tuple[Opened, Program, Any]:
         given = self._open(args, abstract=abstract)
         writes = self.options.uncompiled
         given = allowed(self.history.function, given, writes=writes)
@@ -197,8 +218,13 @@ class Calls:
                 self._failure.last = None
                 self.programs.drop(opened.graph)
                 self._assume(error)
-                return self.perform(args, act, abstract=abstract)
+                return self._perform(args, act, abstract=abstract)
             except LateRulesError:  # what is around it compiles it, or nothing does
+                raise
+            except ChangedMeanwhileError:
+                self._failure.last = None
+                if not program.succeeded:  # it may be made of what the call never saw
+                    self.programs.drop(opened.graph)
                 raise
             except Exception as error:
                 retries = self.retries(error)
@@ -323,20 +349,9 @@ class Calls:
 
     def _names(self) -> list[str]:
         """What the user calls the function and the arguments."""
-        names = (
-            f"**{p.name}" if p.kind is Parameter.VAR_KEYWORD else p.name
-            for p in self.parameters
-        )
+        kwargs = Parameter.VAR_KEYWORD
+        names = (f"**{p.name}" if p.kind is kwargs else p.name for p in self.parameters)
         return [function_name(self.fn), *names, ""]
-
-    def _mode(self, parameter: Parameter) -> Mode:
-        if parameter.name in self.options.static:
-            return Mode.STATIC
-        if parameter.name in self.options.frozen:
-            return Mode.FROZEN
-        if parameter.name in self._varying:
-            return Mode.VARYING
-        return Mode.DATA if parameter.name in self.options.traced else Mode.TRACED
 
     def _call(self, values: Sequence[Any]) -> Any:
         result = self.call_plainly(values[:-1])
@@ -349,18 +364,7 @@ class Calls:
             values: The function, and one value for each parameter.
         """
         fn, *rest = values
-        args: list[Any] = []
-        kwargs: dict[str, Any] = {}
-        for parameter, value in zip(self.parameters, rest, strict=True):
-            if parameter.kind is Parameter.VAR_POSITIONAL:
-                args.extend(value)
-            elif parameter.kind is Parameter.VAR_KEYWORD:
-                kwargs.update(value)
-            elif parameter.kind is Parameter.KEYWORD_ONLY:
-                kwargs[parameter.name] = value
-            else:
-                args.append(value)
-        return fn(*args, **kwargs)
+        return call_with(fn, self.parameters, rest)
 
 
 def _arrived(
@@ -370,6 +374,7 @@ def _arrived(
     keeper: Keeper | None,
 ) -> Calls:
     """The calls of a function that came from another process, or from a file."""
+    note_arrival()
     # It may come in parts: where a function calls itself, its variables come later.
     parameters = parameters_of(fn, named_in(given))
     form = tuple((p.name, p.kind) for p in parameters)

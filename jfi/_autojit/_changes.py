@@ -207,3 +207,13 @@ def same(a: Any, b: Any) -> bool:
     if type(a) is frozenset and type(b) is frozenset:
         return {(type(e), e) for e in a} == {(type(e), e) for e in b}
     return type(a) is type(b) and isinstance(a, (str, bytes)) and a == b
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a value is a number, a text, a class, or a container of such."""
+    if type(value) in (list, tuple, set):
+        return all(map(is_plain, value))
+    if type(value) is dict:
+        return all(map(is_plain, value.values()))
+    # Classes: the contents of a Counter come with its own, of a defaultdict with `int`.
+    return value is None or isinstance(value, (int, float, complex, str, bytes, type))

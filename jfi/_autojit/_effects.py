@@ -19,8 +19,9 @@ from typing import Any
 
 from jax.core import Tracer
 
-from ._changes import Change, Contents, equal, same
+from ._changes import Change, Contents, equal, is_plain, same
 from ._graphs import Graph, Opened
+from ._keeping import ChangedMeanwhileError
 from ._opening import look_at
 from ._reading import Read
 from ._watching import UnwatchedError, stale
@@ -36,8 +37,6 @@ Root = tuple[int, str]
 
 class EffectsError(Exception):
     """The body changed variables of modules or classes, without leaving data in them.
-
-    Without any: while it was traced, another thread got another copy of a class.
 
     Attributes:
         variables: Which.
@@ -98,18 +97,9 @@ def effects_among(
         if change.node in roots:
             module, name = roots[change.node]
             names = [name] if name else [*(change.keys or ()), *change.removed]
-            into = found if all(map(_is_plain, new)) else data
+            into = found if all(map(is_plain, new)) else data
             into.update((module, name) for name in names if name not in read.used)
     return found - data
-
-
-def _is_plain(value: Any) -> bool:
-    if type(value) in (list, tuple, set):
-        return all(map(_is_plain, value))
-    if type(value) is dict:
-        return all(map(_is_plain, value.values()))
-    # Classes: the contents of a Counter come with its own, of a defaultdict with `int`.
-    return value is None or isinstance(value, (int, float, complex, str, bytes, type))
 
 
 def pass_on_effects(clones: Iterable[Any]) -> None:
@@ -127,6 +117,7 @@ def refused_change(
     Raises:
         EffectsError: The body counted in a class that a global variable holds.
         UnwatchedError: It changed such a class, and uses what it changed.
+        ChangedMeanwhileError: Another thread got another copy of a class.
     """
     for i, (old_part, old) in before.items():
         kind = opened.graph[i][0]
@@ -154,12 +145,16 @@ def _class_change(
         or (base, name) not in new
         or not same(old[base, name], new[base, name])
     }
-    came = [k for k, x in changed.items() if has_come(old, cls, k, x)]
-    if not all(_is_same_value(cls, k[1], old.get(k), changed.pop(k)) for k in came):
-        raise EffectsError(())
+    for key, value in list(changed.items()):
+        came = has_come(old, cls, key, value)
+        is_same = _is_same_value(cls, key[1], old.get(key), value)
+        if came and not is_same:
+            raise ChangedMeanwhileError
+        if is_same and (came or opened.of_copy):  # it may have come in part before
+            del changed[key]
     if not changed:
         return ""
-    if opened.outside[i] and all(map(_is_plain, changed.values())):
+    if opened.outside[i] and all(map(is_plain, changed.values())):
         for base, name in changed:
             if name in opened.read.used:
                 raise UnwatchedError(_used(function, f"{base.__qualname__}.{name}"))
@@ -176,7 +171,7 @@ def _is_same_value(cls: type, name: str, one: Any, two: Any) -> bool:
     """Whether two values of an attribute are equal, as copies of one are."""
     if same(one, two) or is_same_copy(cls, name, one, two):
         return True
-    plain = type(one) is type(two) and _is_plain(one) and _is_plain(two)
+    plain = type(one) is type(two) and is_plain(one) and is_plain(two)
     return plain and repr(one) == repr(two)
 
 

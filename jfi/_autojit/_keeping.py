@@ -57,6 +57,10 @@ class RetakenError(Exception):
     """A call must be taken apart in another way; nothing has run yet."""
 
 
+class ChangedMeanwhileError(RetakenError):
+    """A class that the body meets has got other attributes since the call began."""
+
+
 class NumbersError(RetakenError):
     """The body needs some numbers themselves, as this or another process has found.
 

@@ -1,10 +1,11 @@
 """What users may ask of `autojit`, and the options of `jax.jit`."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from .._errors import AutoJitOptionError
+from ._modes import Mode
 
 
 JIT_OPTIONS = (
@@ -49,6 +50,16 @@ class Options:
     unused: frozenset[str] = frozenset()
     uncompiled: bool = True
     jit: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def mode(self, name: str, varying: Collection[str]) -> Mode:
+        """How the value of a parameter is taken."""
+        if name in self.static:
+            return Mode.STATIC
+        if name in self.frozen:
+            return Mode.FROZEN
+        if name in varying:
+            return Mode.VARYING
+        return Mode.DATA if name in self.traced else Mode.TRACED
 
 
 def named_in(given: Mapping[str, Any]) -> set[str | int]:

@@ -3,7 +3,7 @@
 import functools
 import inspect
 import types
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -65,3 +65,21 @@ ANY_PARAMETERS = [
     Parameter("args", Parameter.VAR_POSITIONAL),
     Parameter("kwargs", Parameter.VAR_KEYWORD),
 ]
+
+
+def call_with(
+    fn: Callable[..., Any], parameters: Sequence[Parameter], values: Sequence[Any]
+) -> Any:
+    """Call a function with one value for each parameter."""
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for parameter, value in zip(parameters, values, strict=True):
+        if parameter.kind is Parameter.VAR_POSITIONAL:
+            args.extend(value)
+        elif parameter.kind is Parameter.VAR_KEYWORD:
+            kwargs.update(value)
+        elif parameter.kind is Parameter.KEYWORD_ONLY:
+            kwargs[parameter.name] = value
+        else:
+            args.append(value)
+    return fn(*args, **kwargs)

@@ -1,5 +1,6 @@
 """The compiled code for one graph of arguments, and the table of these programs."""
 
+import contextlib
 import functools
 import threading
 from collections.abc import Callable, Collection, Hashable, Sequence
@@ -35,6 +36,7 @@ from ._graphs import Graph, Opened
 from ._history import History
 from ._keeping import Kept, NumbersError, RetakenError
 from ._layout_table import WeakLayout
+from ._meanwhile import ClassesOfCall
 from ._messages import change_refused
 from ._outcomes import take_apart
 from ._passing import Noted, passing_for_values
@@ -97,6 +99,7 @@ class Program:
         self._opened, self._function = opened._replace(objects=[], leaves=[]), function
         self._roots = roots_of(opened)
         self._donated: Sequence[int] = options.get("donate_argnums", ())
+        self._classes = ClassesOfCall(opened) if opened.of_copy else None
         self._varying = examples(opened)
         self._may_call_back = may_call_back(opened)
         self.may_have_rules: bool = may_have_rules(opened)
@@ -159,7 +162,8 @@ class Program:
         """Run the body on clones of the arguments around traced arrays."""
         if at_top_level() and setting("jax_disable_jit"):
             raise NotTracedError
-        with touching() as touched:
+        staying = self._classes.staying if self._classes else contextlib.nullcontext
+        with staying(), touching() as touched:
             try:
                 outcome = self._traced_body(leaves)
             except Exception:
