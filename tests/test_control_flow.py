@@ -49,6 +49,11 @@ CALLS = {
     "scan, reverse": lambda lib: lib.scan(
         lambda c, x: (c * x + 1, c), 1.0, X, reverse=True, unroll=2
     ),
+    "scan, gradient in two parts": lambda lib: jax.grad(
+        lambda w: lib.scan(lambda c, x: (c * w + x, c), 1.0, X, _split_transpose=True)[
+            0
+        ]
+    )(2.0),
     "scan, no steps": lambda lib: lib.scan(lambda c, x: (c + x, c), 1.0, X[:0]),
     "scan, int carry": lambda lib: lib.scan(lambda c, x: (c + 1, c), 0, X),
     "scan, int that becomes float": lambda lib: lib.scan(lambda c, x: (c + x, c), 0, X),

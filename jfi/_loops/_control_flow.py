@@ -34,6 +34,7 @@ def scan(
     length: int | None = None,
     reverse: bool = False,
     unroll: int | bool = 1,
+    _split_transpose: bool = False,
     *,
     progress: bool | str = False,
 ) -> tuple[Carry, Y]:
@@ -54,6 +55,8 @@ def scan(
         length: The number of steps; needed without `xs`.
         reverse: Whether to begin at the last row.
         unroll: How many steps to write out in each iteration of the compiled loop.
+        _split_transpose: Whether a derivative runs what depends on no later step apart,
+            as in `jax.lax.scan`, where it is experimental.
         progress: Whether to show a progress bar, or its title. It moves some 20 times
             in all, and takes the package tqdm: `pip install 'jfi[progress]'`.
 
@@ -65,7 +68,7 @@ def scan(
     """
     if isinstance(length, int) and length < 0:  # JAX takes it, and may fail in MLIR
         check_length(length)
-    settings = static(length), reverse, unroll, progress
+    settings = static(length), reverse, unroll, _split_transpose, progress
     out: tuple[Carry, Y] = run_loop(_operations.scan, (f,), (init, xs), settings)
     return out
 

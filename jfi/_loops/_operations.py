@@ -50,16 +50,20 @@ def scan(
     length: Any,
     reverse: Any,
     unroll: Any,
+    split_transpose: Any,
     progress: Any,
 ) -> Any:
     (f,) = functions
+    loop = functools.partial(
+        lax.scan, reverse=reverse, unroll=unroll, _split_transpose=split_transpose
+    )
     with explained_scan(f, init, xs, length), _traced_without_steps(xs, length):
         title = title_of(progress, function_name(f)) if progress else None
 
         def run(f: Any, init: Any) -> Any:
             if title is None:
-                return lax.scan(f, init, xs, length, reverse, unroll)
-            return scan_with_progress(f, init, xs, length, reverse, unroll, title)
+                return loop(f, init, xs, length)
+            return scan_with_progress(loop, f, init, xs, length, reverse, title)
 
         return _carrying.scan(run, f, init)
 

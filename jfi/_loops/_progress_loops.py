@@ -4,6 +4,7 @@ A report in each step, or a test in each step whether to report, would cost more
 most bodies; between the parts it costs the loop nothing.
 """
 
+import functools
 from typing import Any
 
 import jax
@@ -16,13 +17,13 @@ from .._random.traced._rows import joined, split_rows
 
 
 def scan_with_progress(
-    f: Any, init: Any, xs: Any, length: Any, reverse: bool, unroll: Any, title: str
+    loop: Any, f: Any, init: Any, xs: Any, length: Any, reverse: bool, title: str
 ) -> Any:
-    """`lax.scan`, with a progress bar."""
+    """`loop`, which is `lax.scan` with its settings, with a progress bar."""
     sizes = [jnp.shape(x)[0] for x in jax.tree.leaves(xs) if jnp.ndim(x)]
     steps = length if length is not None else sizes[0] if sizes else 0
     if not steps or any(size != steps for size in sizes):  # or JAX's error
-        return lax.scan(f, init, xs, length, reverse, unroll)
+        return loop(f, init, xs, length)
     bar = ProgressBar(title, "scan(progress=True)")
     size = -(-steps // MOST_REPORTS)
     parts, even, tail = split_rows(jax.tree.map(jnp.asarray, xs), steps, size)
@@ -33,12 +34,12 @@ def scan_with_progress(
 
     def part(carry: Any, numbered: Any) -> Any:
         number, rows = numbered
-        out = lax.scan(f, carry, rows, size, reverse, unroll)
+        out = loop(f, carry, rows, size)
         bar.report(number, steps)
         return out
 
     def the_rest(carry: Any) -> Any:
-        return lax.scan(f, carry, tail, rest, reverse, unroll)
+        return loop(f, carry, tail, rest)
 
     carry, last = init, None
     if rest and reverse:
@@ -82,8 +83,8 @@ def _known_steps(
         return (i + 1, body_fun(i, carry)), None
 
     steps = max(upper - lower, 0)
-    once = 1 if unroll is None else unroll
+    loop = functools.partial(lax.scan, unroll=1 if unroll is None else unroll)
     out, _ = scan_with_progress(
-        step, (lower, init_val), None, steps, False, once, title
+        loop, step, (lower, init_val), None, steps, False, title
     )
     return out[1]
