@@ -425,6 +425,15 @@ def test_gradient_of_an_empty_array():
 # -------------------------------------------------------------------- gradients
 
 
+def test_an_operator_that_conjugates_inside_does_so():
+    rng = np.random.default_rng(0)
+    real, imaginary = rng.normal(size=(2, 4, 3)), rng.normal(size=(2, 4, 3))
+    a, b = (real + 1j * imaginary).astype("complex64")
+    residuals = lambda a, b: torch.linalg.lstsq(a, b, driver="gels").residuals
+    expected = residuals(torch.from_numpy(a), torch.from_numpy(b))
+    close(from_torch(residuals)(a, b), expected)
+
+
 def test_complex_gradients_are_those_of_jax():
     z = jnp.array([1 + 2j, -0.5 + 0.3j], jnp.complex64)
     w = jnp.array([0.2 - 1j, 2 + 0.1j], jnp.complex64)

@@ -1,6 +1,8 @@
 """The mode that watches PyTorch functions: what they do, and what they must not do."""
 
+import contextlib
 import functools
+import importlib
 import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -60,7 +62,8 @@ class Watch:
                 self._refuse(_WRITES.format(name=self._name, operator=func))
             self._written.add(_storage(tensor))
         self._look_at(operator, args, kwargs)
-        result = func(*args, **kwargs)
+        with _with_conjugates(args, kwargs):
+            result = func(*args, **kwargs)
         if operator.fresh:
             self._note(result)
         return result
@@ -114,6 +117,31 @@ def guard_class() -> Any:
             return self._watch.run(func, args, kwargs or {})
 
     return Guard
+
+
+def _with_conjugates(args: Any, kwargs: Any) -> contextlib.AbstractContextManager[Any]:
+    """A block in which the inside of an operator of complex numbers is right.
+
+    A conjugate is a bit of a tensor. PyTorch 2.13 leaves it out of account in what an
+    operator does itself below a mode: `torch.linalg.lstsq` then squares its residuals
+    without it.
+    """
+    import torch
+
+    tensors = (
+        x for x in jax.tree.leaves((args, kwargs)) if isinstance(x, torch.Tensor)
+    )
+    if not any(map(torch.is_complex, tensors)):
+        return contextlib.nullcontext()
+    below: Any = importlib.import_module("torch._C")
+    left_out = below._dispatch_tls_local_exclude_set()  # noqa: SLF001
+    for key in (below.DispatchKey.Conjugate, below.DispatchKey.Negative):
+        left_out = left_out.remove(key)
+    included = below._dispatch_tls_local_include_set()  # noqa: SLF001
+    guard: contextlib.AbstractContextManager[Any] = below._ForceDispatchKeyGuard(  # noqa: SLF001
+        included, left_out
+    )
+    return guard
 
 
 _GENERATOR = (
