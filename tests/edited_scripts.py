@@ -97,6 +97,11 @@ EDITED = {
                               "float32", "int32"),
     "an array's shape": edits("k = np.ones(HOLE)\ndef f(x): return x * k",
                               "(2, 3)", "(3, 2)"),
+    "an array's order in memory": edits(
+        "k = np.array([[1.0, 2.0], [3.0, 4.0]], order='HOLE')\n"
+        "def f(x): return x * k.ravel('K'), k.flags.f_contiguous",
+        "C", "F",
+    ),
     "an array of text": edits(
         "k = np.array(['HOLE'])\ndef f(x): return x if k[0] == 'a' else -x", "a", "b"
     ),

@@ -171,3 +171,18 @@ def test_arrays_are_put_back_after_an_error():
     with pytest.raises(ArithmeticError):
         autojit(lambda failing, x: failing.fail(x))(Failing(), jfi.ones(2))
     assert GRID is before
+
+
+def test_the_order_of_an_array_in_memory_is_kept(monkeypatch):
+    monkeypatch.setitem(globals(), "TABLE", np.ones((2, 3)))
+
+    def laid_out(x):
+        return x * TABLE.ravel("K"), TABLE.strides, np.isfortran(TABLE)
+
+    laid_out_jitted = autojit(laid_out)
+    table = np.arange(6.0).reshape(2, 3)
+    for order in "C", "F", "C":
+        globals()["TABLE"] = np.array(table, order=order)
+        found, expected = laid_out_jitted(2.0), laid_out(2.0)
+        assert found[1:] == expected[1:] == (TABLE.strides, order == "F")
+        assert found[0].tolist() == expected[0].tolist()

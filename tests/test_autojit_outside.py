@@ -4,6 +4,7 @@ The scripts run as text: their data are globals and their functions stand at top
 """
 
 import enum
+import importlib
 import operator
 import sys
 import threading
@@ -475,6 +476,7 @@ def run(x): return x + {draw}
 def test_an_attribute_of_a_member_of_an_enum_is_seen_to_change(script):
     names = script("""
 import enum
+import importlib
 class Gait(enum.Enum):
     WALK, RUN = 1, 2
 Gait.WALK.speed = 1.5
@@ -770,6 +772,7 @@ def test_what_a_module_answers_by_its_getattr(monkeypatch):
 def test_what_members_of_enums_read(script):
     source = """
 import enum
+import importlib
 GAIN = 1.0
 def scaled(x): return GAIN * x
 class Act(enum.Enum):
@@ -916,3 +919,31 @@ def count(): return Model().count()
     assert model().fast() == 1
     with pytest.warns(jfi.UncompiledWarning, match="in a method of a class"):
         assert [names["count"]() for _ in range(3)] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("tool", [jfi.autojit, jfi.persistent])
+def test_modules_of_packages(tool, tmp_path, monkeypatch):
+    """Imported inside by a relative name, and in a folder without `__init__.py`."""
+    package, folder = tmp_path / "beside_package", tmp_path / "beside_folder"
+    package.mkdir(), folder.mkdir()
+    (package / "__init__.py").touch()
+    for path in package, folder:
+        (path / "deep.py").write_text("K = 2\ndef g(x): return x * K")
+    (package / "uses.py").write_text(
+        "import beside_folder.deep\n"
+        "def name(x):\n    from .deep import g\n    return g(x)\n"
+        "def module(x):\n    from . import deep\n    return deep.K * x\n"
+        "def folder(x): return beside_folder.deep.g(x)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    uses = importlib.import_module("beside_package.uses")
+    modules = [importlib.import_module(f"{p.name}.deep") for p in (package, folder)]
+    try:
+        calls = [tool(fn) for fn in (uses.name, uses.module, uses.folder)]
+        for k in 2, 3:
+            for module in modules:
+                module.K = k
+            assert [float(call(5.0)) for call in calls] == [5 * k] * 3
+    finally:
+        for name in [n for n in sys.modules if n.startswith("beside_")]:
+            del sys.modules[name]

@@ -731,3 +731,14 @@ print(backend_started())
     assert (
         output_of(code.replace("    assert plain.exp(0.0) == 1", "    pass")) == "False"
     )
+
+
+def test_plain_arrays_are_materialised_as_they_are():
+    def flat(x):
+        return jnp.sum(jnp.materialise(x))
+
+    plain = jnp.ones(2)
+    assert jnp.materialise(plain) is plain
+    assert jnp.materialise(2.0) == 2.0
+    for x in plain, np.ones(2), Diagonal(plain):
+        assert jax.jit(flat)(x) == jnp.autojit(flat)(x) == flat(x) == 2

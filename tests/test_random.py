@@ -235,6 +235,46 @@ def test_each_asyncio_task_has_its_own_stream():
     assert float(jnp.rand()) == expected
 
 
+def test_asyncio_tasks_may_have_keys_of_different_algorithms():
+    pair = jnp.jit(lambda: (jnp.rand(), jnp.rand()))
+    keys = [jax.random.key(1, impl=name) for name in ("rbg", "unsafe_rbg")]
+
+    async def draw(key):
+        found = []
+        with jnp.seed(key):
+            for _ in range(2):
+                await asyncio.sleep(0)
+                found += map(float, pair())
+        return found
+
+    async def both():
+        return await asyncio.gather(*map(draw, keys))
+
+    for key, found in zip(keys, asyncio.run(both()), strict=True):
+        with jnp.seed(key):
+            assert found == [float(jnp.rand()) for _ in range(4)]
+
+
+def test_blocks_may_end_in_any_order():
+    def drawing(key):
+        with jnp.seed(key):
+            while True:
+                yield
+
+    jnp.manual_seed(0)
+    pair = jax.jit(lambda: jnp.rand(2))
+    first, second = drawing(jax.random.key(2, impl="rbg")), drawing(3)
+    next(first), next(second)
+    first.close()
+    second.close()
+    jnp.set_plain_jit_policy("ok")
+    outside = pair()
+    jnp.manual_seed(0)
+    assert (outside == pair()).all()
+    with jnp.seed(jax.random.key(2, impl="rbg")):
+        assert (pair() != outside).any()
+
+
 def test_interleaved_generators_leave_no_stream_behind():
     def draws(seed):
         with jnp.seed(seed):

@@ -92,7 +92,7 @@ class _Copies:
             return self._fresh[id(value)][1]
         copy = value
         if isinstance(value, np.ndarray):
-            copy = value.copy() if is_narrowed(value) else value
+            copy = value.copy(order="K") if is_narrowed(value) else value
         elif type(value) is tuple:
             parts = tuple(map(self.fresh, value))
             if any(new is not old for new, old in zip(parts, value, strict=True)):

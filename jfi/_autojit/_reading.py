@@ -290,7 +290,8 @@ class Read:
         if not builtin.isdisjoint(_SHOWS):
             self.attributes |= _SHOWING
         self._variables.setdefault((id(module), mode), set()).update(names)
-        self.imports.update(found.imports)
+        imports = found.imports_in(module)
+        self.imports.update(imports)
         self.asked |= found.attributes
         self._users.add(fn.__code__)
         self._add_questions(found, names, builtin)
@@ -315,7 +316,7 @@ class Read:
             self.untraced = True
         imported = {
             name
-            for name in found.imports
+            for name in imports
             if is_user_module(name) or name.partition(".")[0] not in sys.modules
         }
         key = id(sys.modules), Mode.LOOKED_AT

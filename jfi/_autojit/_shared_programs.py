@@ -19,7 +19,14 @@ import numpy as np
 from .._errors import AutoJitError
 from .._jit._compiled import CompiledFunction, with_signature_of
 from .._jit._per_function import PerFunction, options_key, stand_in, weakly
-from .._values import KeyedValue, WeakIdentity, is_identity_key, is_library, is_small
+from .._values import (
+    KeyedValue,
+    WeakIdentity,
+    is_identity_key,
+    is_library,
+    is_small,
+    order_in_memory,
+)
 from . import Mode, contents_of, variables_read
 
 
@@ -313,7 +320,7 @@ def _key_of_values(values: tuple[Any, ...]) -> _Key:
             if size > MAX_BYTES or x.dtype.hasobject:
                 raise NotComparableError
             digest = hashlib.blake2b(x.tobytes()).digest()  # the bytes may be many
-            key = type(x), x.dtype, x.shape, digest
+            key = type(x), x.dtype, x.shape, order_in_memory(x), digest
         else:
             key = _part(part, x)
         seen = of_classes if mode in (Mode.LOOKED_AT, Mode.UNREAD) else own

@@ -10,7 +10,9 @@ from typing import Any, Literal, ParamSpec, TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
+from .._arrays._conversion import asarray
 from .._errors import MaterialiseError, MaterialiseWarning
 from .._values import user_level
 from ._custom import (
@@ -37,6 +39,8 @@ POLICY = "__jfi_materialise__"
 _CONVERSIONS = frozenset("array asarray item tensor to_numpy".split())
 _ASKED_FOR = _CONVERSIONS | frozenset("ndim result_type shape size".split())
 _METHODS = ("__jfi_array__", "__jax_array__", "materialise", "todense")
+_NUMBERS = (bool, int, float, complex)
+_PLAIN = (jax.Array, np.ndarray, np.generic, *_NUMBERS)
 _policy: contextvars.ContextVar[Policy | None]
 _policy = contextvars.ContextVar("on_materialise", default=None)
 _warned: weakref.WeakKeyDictionary[type, set[str]] = weakref.WeakKeyDictionary()
@@ -89,15 +93,18 @@ def materialise(x: Any) -> jax.Array:
            [0., 2.]], dtype=float32)
 
     Args:
-        x: An object with `__jfi_array__`, `__jax_array__`, `materialise` or `todense`.
+        x: An object with `__jfi_array__`, `__jax_array__`, `materialise` or `todense`;
+            or an array or number, in code that takes both.
 
     Returns:
-        What the first of these methods returns.
+        What the first of these methods returns; an array of JAX as it is.
 
     Raises:
         MaterialiseError: It has none of them, or what they return is no array.
     """
     cls = type(x)
+    if isinstance(x, _PLAIN) and not is_custom(cls):
+        return x if isinstance(x, jax.Array) else asarray(x)
     for name in _METHODS:
         if hasattr(cls, name):
             return _array_of(getattr(x, name)(), x, name)
@@ -111,7 +118,7 @@ def _array_of(found: Any, x: Any, method: str) -> jax.Array:
     """What a method of `x` returned, if that is an array or stands for one."""
     if type(found) not in known and is_custom(type(found)) and found is not x:
         return materialise(found)
-    if isinstance(found, (bool, int, float, complex)):
+    if isinstance(found, _NUMBERS):
         return jnp.asarray(found)
     if found is x or not hasattr(found, "dtype"):
         what = "itself" if found is x else f"a {type(found).__name__}"

@@ -71,7 +71,10 @@ class Describing:
         opened = place.opened
         refuse_effects(opened)
         self._graph, self._around = opened.graph, place.around
-        self._libraries = sorted(opened.read.imports)
+        # Modules of the user's are in the graph, by what is read from them.
+        self._libraries = sorted(
+            x for x in opened.read.imports if not is_user_module(x)
+        )
         self._copied = _only_below(opened.graph, _copied(opened.objects))
         self._unread = {k for k, m in enumerate(opened.modes) if m is Mode.UNREAD}
         self._texts = _texts(opened) if _reads_texts(opened) else None

@@ -9,7 +9,7 @@ import os
 import threading
 import weakref
 from collections.abc import Generator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple, TypeAlias
 
@@ -224,6 +224,8 @@ _default = Stream()
 _current: ContextVar[tuple[Stream, ...]] = ContextVar("jfi", default=(_default,))
 # Compiled code depends on the algorithm: another one is a miss in all of JAX's caches.
 _algorithm = jit_key_state("")
+_several_algorithms = False  # whether a `with` block has had keys of another one
+_followed = threading.local()  # the algorithm that this thread has set, and its context
 
 
 #: The threads that run code at another time than plain Python would: see
@@ -265,7 +267,27 @@ def without_draws() -> Generator[None]:
 
 def current() -> Stream:
     """The stream of this thread: that of the innermost `with` block."""
+    if _several_algorithms:
+        _follow()
     return _current.get()[-1]
+
+
+def _follow() -> None:
+    """Show JAX's caches the algorithm of the stream that is current by now.
+
+    JAX has it by thread. asyncio's tasks take turns in one thread, each with a stream
+    of its own, and Python's generators end their blocks in any order.
+    """
+    stream = next(s for s in reversed(_current.get()) if not s.is_bound)
+    wanted = None if stream.impl == _default.impl else str(stream.impl)
+    if wanted == getattr(_followed, "algorithm", None):
+        return
+    if getattr(_followed, "context", None) is not None:
+        _followed.context.__exit__(None, None, None)
+    _followed.algorithm, _followed.context = wanted, None
+    if wanted is not None:
+        _followed.context = _algorithm(wanted)
+        _followed.context.__enter__()
 
 
 def restart_default(seed: Seed, count: int = 0) -> None:
@@ -283,14 +305,16 @@ def is_default(stream: Stream) -> bool:
 @contextmanager
 def using(stream: Stream) -> Generator[None]:
     """Draw from a stream within a `with` block, in this thread alone."""
-    other = not stream.is_bound and stream.impl != current().impl
+    global _several_algorithms
+    _several_algorithms |= not stream.is_bound and stream.impl != current().impl
     _current.set((*_current.get(), stream))
     try:
-        with _algorithm(str(stream.impl)) if other else nullcontext():
-            yield
+        current()
+        yield
     finally:
         # Not always the innermost: those in Python's generators close in any order.
         _current.set(tuple(s for s in _current.get() if s is not stream))
+        current()
 
 
 def _after_fork() -> None:

@@ -63,6 +63,7 @@ from ._keys import (
     identity_key as identity_key,
     is_identity_key as is_identity_key,
     number_key as number_key,
+    order_in_memory as order_in_memory,
     typed_key as typed_key,
 )
 from ._naming import (

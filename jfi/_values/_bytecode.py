@@ -1,11 +1,13 @@
 """What a code object does and which names it reads, without its place in a file."""
 
+import contextlib
 import dis
 import functools
 import hashlib
+import importlib.util
 import itertools
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any
@@ -38,7 +40,8 @@ class References:
     Attributes:
         chains: Global names with the attributes read from them: `("np", "linalg")`.
         bare: Those of them that are called without arguments.
-        imports: Modules imported by a statement inside.
+        imports: Modules imported by a statement inside, as they are written there:
+            ".sub" is one beside the module of the code.
         written: Global names that are assigned or deleted.
         attributes: What is read of whatever: attributes, and the texts that are names,
             as in `getattr(x, "rate")`.
@@ -64,6 +67,18 @@ class References:
     in_place: bool
     handlers: Handlers
 
+    def imports_in(self, variables: Mapping[str, Any]) -> tuple[str, ...]:
+        """The full names of the modules imported inside, in code with these globals."""
+        package = str(variables.get("__package__") or "")
+        found = (_full_name(name, package) for name in self.imports)
+        return tuple(dict.fromkeys(filter(None, found)))
+
+
+def _full_name(name: str, package: str) -> str:
+    with contextlib.suppress(ImportError):  # no package: the statement will say so
+        return importlib.util.resolve_name(name, package)
+    return ""
+
 
 @functools.lru_cache(maxsize=4096)
 def references(code: CodeType) -> References:
@@ -84,7 +99,7 @@ def references(code: CodeType) -> References:
     owners = set(_owners(steps))
     stored = {step.argval for step in steps if step.opname == "STORE_ATTR"}
     open_chain: tuple[str, ...] = ()
-    for step in steps:
+    for k, step in enumerate(steps):
         if step.opname in _WRITES_GLOBAL:
             written.append(step.argval)
         if step.opname in _READS_ATTRIBUTE and open_chain:
@@ -96,9 +111,8 @@ def references(code: CodeType) -> References:
                 bare.add(open_chain)
         open_chain = (step.argval,) if step.opname in _READS_GLOBAL else ()
         if step.opname == "IMPORT_NAME":
-            # The level of a relative import stands two instructions before: unknown
-            # here, and an empty or relative name is no module that can be found.
-            imports.append(step.argval)
+            level = steps[k - 2].argval  # then the names that are imported
+            imports.append("." * level + step.argval)
     if open_chain:
         chains.append(open_chain)
     for nested in code.co_consts:

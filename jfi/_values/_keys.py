@@ -100,5 +100,19 @@ def typed_key(value: Hashable) -> Hashable:
 
 
 def contents_key(array: np.ndarray[Any, Any]) -> Hashable:
-    """Key of a NumPy array by type, shape and bytes."""
-    return type(array), array.dtype, array.shape, array.tobytes()
+    """Key of a NumPy array by type, shape, bytes and their order in memory."""
+    order = order_in_memory(array)
+    return type(array), array.dtype, array.shape, order, array.tobytes()
+
+
+def order_in_memory(array: np.ndarray[Any, Any]) -> tuple[int, ...]:
+    """The axes in the order of memory, which `ravel("K")` follows; () for C's.
+
+    >>> order_in_memory(np.ones((2, 3))), order_in_memory(np.ones((2, 3), order="F"))
+    ((), (1, 0))
+    """
+    if array.flags.c_contiguous:
+        return ()
+    axes = range(array.ndim)
+    order = tuple(sorted(axes, key=lambda k: -abs(array.strides[k])))
+    return () if order == tuple(axes) else order

@@ -102,8 +102,11 @@ def is_user_module(name: str) -> bool:
         return name == top or is_user_module(top)
     file = getattr(module, "__file__", None)
     if not isinstance(file, str):
-        # Made by hand (types.ModuleType), unless it is frozen or a namespace package.
-        return getattr(module, "__spec__", None) is None and not _is_stdlib(top)
+        # Made by hand (types.ModuleType), or a folder without `__init__.py`, or frozen.
+        variables = getattr(module, "__dict__", {})  # a `__getattr__` of it may lie
+        folders = tuple(variables.get("__path__", ()))
+        made = getattr(module, "__spec__", None) is None and not _is_stdlib(top)
+        return made or (bool(folders) and not any(map(is_library_file, folders)))
     return not is_library_file(file)
 
 

@@ -21,10 +21,10 @@ class StaticArrayKind(Kind):
         return ()
 
     def split(self, x: Any) -> Split:
-        return KeyedValue(contents_key(x), x.copy()), ()
+        return KeyedValue(contents_key(x), x.copy(order="K")), ()
 
     def make(self, part: Any, children: Sequence[Any]) -> Any:
-        return part.value.copy()
+        return part.value.copy(order="K")
 
     def portable(self, part: Any) -> Any:
         return part.value

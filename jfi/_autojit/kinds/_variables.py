@@ -123,8 +123,7 @@ class VariablesKind(Kind):
             for name in absent:
                 if not is_installed_module(name):
                     raise UnportableError(
-                        f"it imports {name or 'a neighbouring module'} inside it: "
-                        "import it at the top of the file"
+                        f"it imports {name} inside it: import it at the top of the file"
                     )
         return constant.value.get("__name__"), present, absent, written
 

@@ -183,7 +183,7 @@ class ProgramWalk(Walk):
 
     def globals_of(self, fn: types.FunctionType) -> None:
         named = references(fn.__code__)
-        for name in named.imports:
+        for name in named.imports_in(fn.__globals__):
             self.imported_inside(name)
         for name, *attributes in named.chains:
             self.put("global", name, *attributes)
@@ -203,8 +203,7 @@ class ProgramWalk(Walk):
         self.check_surroundings(name)
         if is_user_module(name) or name not in sys.modules:
             raise self.refusal(
-                f"imports {name or 'a neighbouring module'} inside it",
-                "Import it at the top of the file.",
+                f"imports {name} inside it", "Import it at the top of the file."
             )
         self.library(name)
 

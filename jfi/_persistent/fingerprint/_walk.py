@@ -17,7 +17,7 @@ import numpy as np
 from jax.core import Tracer
 
 from ..._errors import FingerprintError
-from ..._values import constant, full_name, is_key, token
+from ..._values import constant, full_name, is_key, order_in_memory, token
 
 
 CONSTANTS = (type(None), bool, int, float, complex, str, bytes, type(...))
@@ -256,7 +256,8 @@ def _array_fields(value: np.ndarray[Any, Any]) -> tuple[bytes, bytes, bytes]:
     flat = np.ascontiguousarray(value).reshape(-1)
     # As bytes without a copy: some dtypes of JAX don't have the buffer interface.
     digest = hashlib.sha256(flat.view(np.uint8).data if flat.size else b"").digest()
-    return _encoded(repr(value.dtype)), _encoded(str(value.shape)), digest
+    shape = _encoded(f"{value.shape} {order_in_memory(value) or ''}")
+    return _encoded(repr(value.dtype)), shape, digest
 
 
 def _encoded(text: str) -> bytes:

@@ -24,7 +24,8 @@ class StreamSource(NamedTuple):
         if stream.impl != self.impl:
             raise RandomError(
                 f"This program was compiled for keys of {self.impl}, and the stream "
-                f"has keys of {stream.impl}. Compile it again: jax.clear_caches()."
+                f"has keys of {stream.impl}. Write jfi.jit in the place of jax.jit, or "
+                "compile it again: jax.clear_caches()."
             )
         return stream
 
