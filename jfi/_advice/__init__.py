@@ -17,6 +17,7 @@ from ._attaching import (
     has_advice as has_advice,
     mark_advised as mark_advised,
 )
+from ._finding import is_only_shown as is_only_shown
 from ._frames import (
     hide_frames as hide_frames,
     hides_frames as hides_frames,

@@ -43,7 +43,7 @@ _MAKING = frozenset(
 # Called by JAX where it takes an object apart as a tree.
 _TREES = frozenset(("tree_flatten", "tree_flatten_with_keys", "tree_unflatten"))
 # Called where an object is written as text.
-_SHOWING = frozenset(("__format__", "__repr__", "__str__"))
+SHOWING = frozenset(("__format__", "__repr__", "__str__"))
 _SHOWS = frozenset(("ascii", "format", "print", "repr", "str"))
 # Functions and attributes that tell arrays of NumPy from JAX's, or floats from both,
 # or give other numbers of small integers; and the beginnings of those of equinox.
@@ -218,7 +218,7 @@ class Read:
         if name in _MAKING:
             return cls in self.made
         special = name.startswith("__") and name.endswith("__") and name != "__del__"
-        if name in self.attributes or (special and name not in _SHOWING):
+        if name in self.attributes or (special and name not in SHOWING):
             return True
         if name in self.stored and _runs_when_assigned(cls, name):
             return True
@@ -288,7 +288,7 @@ class Read:
             bare = (module.get(name) for name, *rest in found.chains if not rest)
             self.listed |= {id(x) for x in bare if isinstance(x, types.ModuleType)}
         if not builtin.isdisjoint(_SHOWS):
-            self.attributes |= _SHOWING
+            self.attributes |= SHOWING
         self._variables.setdefault((id(module), mode), set()).update(names)
         self.imports.update(found.imports)
         self.asked |= found.attributes

@@ -33,6 +33,9 @@ class Asker(Protocol):
     def writes(self, frame: FrameType) -> None:
         """Called where code writes into an array, which a tracer is not."""
 
+    def shows(self, frame: FrameType, tracer: Any) -> None:
+        """Called where code writes a value as text, which a tracer does not have."""
+
     def computes(self, result: Any, frame: FrameType, operands: Sequence[Any]) -> bool:
         """Whether what runs in a frame is to see a result as plain Python's.
 
@@ -63,6 +66,7 @@ _VIEWS = frozenset(
 # Methods that compute in the dtype of what they return.
 _COMPUTED = frozenset("sum prod cumsum cumprod mean var std trace dot".split())
 
+_TEXTS = ("__format__", "__repr__", "__str__")
 _BINARY = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift"
 _COMPARING = "lt le eq ne ge gt"
 _UNARY = "neg pos abs invert"
@@ -126,11 +130,14 @@ def members(
 
     Args:
         own: The class that the tracers have.
-        cls: The class that they pass for.
+        cls: The class that they pass for; `np.generic` for numbers that pass for none.
         asker: Is told what is done to them.
         pass_on: Is called with what is computed of them.
         writable: Whether who writes into them writes into what is the caller's.
     """
+    texts = {name: _text(getattr(own, name), asker) for name in _TEXTS}
+    if cls is np.generic:
+        return texts
     shown = np.ndarray if hasattr(cls, "_jfi_dtype") else cls
     hidden = {n for n in _OF_ARRAYS if hasattr(own, n) and not hasattr(cls, n)}
 
@@ -144,6 +151,7 @@ def members(
         return own.__getattr__(self, name)
 
     found = {
+        **texts,
         "__class__": property(class_of),
         "__getattr__": missing,
         # JAX's functions ask for this: what they return may be their argument itself.
@@ -163,6 +171,14 @@ def members(
         found |= {name: _in_place(f, asker) for name, f in _IN_PLACE.items()}
         found["sort"] = _sorting(own, asker)
     return found
+
+
+def _text(write: Callable[..., str], asker: Asker) -> Callable[..., str]:
+    def show(self: Any, *spec: str) -> str:
+        asker.shows(_asking(), self)
+        return write(self, *spec)
+
+    return show
 
 
 def _twin(tracer: Any, own: Any) -> Any:
