@@ -56,7 +56,7 @@ class Noted:
     Attributes:
         written: The lines in which the user's code writes into some.
         numbers: The nodes of numbers of which is asked whether they are JAX's arrays,
-            or that are written as texts.
+            that are written as texts, or of which is asked what tracers have not.
     """
 
     written: list[str] = field(default_factory=list)
@@ -155,6 +155,15 @@ class _User:
             return
         if not is_only_shown(writer):
             _here.noted.numbers |= nodes
+
+    def lacks(self, frame: FrameType, tracer: Any) -> None:
+        """See `Asker`."""
+        if _is_users(frame):
+            _here.noted.numbers |= _here.nodes(tracer)
+
+    def catches(self, frame: FrameType) -> bool:
+        """See `Asker`."""
+        return references(frame.f_code).handlers.some
 
     def computes(self, result: Any, frame: FrameType, operands: Sequence[Any]) -> bool:
         """See `Asker`."""

@@ -12,7 +12,7 @@ answers in C++ by the class itself.
 import functools
 import threading
 import weakref
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, nullcontext
 from types import FrameType
 from typing import Any
@@ -22,7 +22,8 @@ import numpy as np
 from jax.core import Tracer
 
 from ._pieces import outside_of_tracing, piece
-from ._plain_members import Asker, Source, members, plain_class as plain_class
+from ._plain_members import Asker, Source, members
+from ._plain_results import plain_class as plain_class
 
 
 class _Here(threading.local):
@@ -117,7 +118,14 @@ def plain_classes() -> bool | None:
             seen.append("written")
 
         def shows(self, frame: FrameType, tracer: Any) -> None:
-            seen.extend(["shown"] * (frame.f_code is asks.__code__))
+            if seen[-1] != "shown" and frame.f_code is asks.__code__:
+                seen.append("shown")
+
+        def lacks(self, frame: FrameType, tracer: Any) -> None:
+            seen.append("lacking")
+
+        def catches(self, frame: FrameType) -> bool:
+            return False
 
         def computes(
             self, result: Any, frame: FrameType, operands: Sequence[Any]
@@ -129,7 +137,10 @@ def plain_classes() -> bool | None:
             seen.append([isinstance(x, float), hasattr(x, "shape"), x.shape])
             seen.append([isinstance(x / 2, float), isinstance(x * y, np.ndarray)])
             seen.append([isinstance(x, jax.Array), isinstance(y, np.ndarray)])
-            seen.append(isinstance(z, np.generic) or f"{x}{z!r}" == "")
+            seen.append([hasattr(x, "__len__"), isinstance(x, Iterable)])
+            seen.append(hasattr(x, "is_integer"))
+            seen.append(f"{x}" == "")
+            seen.append(isinstance(z, np.generic) or str(z) == "")
             y += x
             out = jax.numpy.sin(x) * y + jax.jit(lambda x: x * 2)(x), x
         seen.append([isinstance(x, float), hasattr(x, "shape")])
@@ -138,6 +149,7 @@ def plain_classes() -> bool | None:
     outside_of_tracing(
         lambda: jax.eval_shape(asks, np.float32(1), np.ones(2), np.float32(1))
     )
-    noted: list[Any] = ["shown", "shown", False, "written"]
+    noted: list[Any] = [[False, False], "lacking", False]
+    noted += ["shown", False, "shown", False, "written"]
     expected = [[True, False, ()], [True, True], [True, True], *noted, [False, True]]
     return True if seen == expected else None
