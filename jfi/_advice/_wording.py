@@ -54,14 +54,15 @@ def statement_with(
     new: Any = ast.parse(expression, mode="eval").body
     while old is not None and not isinstance(old, ast.stmt):
         parent = place.parents.get(old)
-        new, old = _with_child(parent, old, new), parent
+        new, old = with_child(parent, old, new), parent
     return ast.unparse(new) if isinstance(new, _SIMPLE) else expression
 
 
 _SIMPLE = ast.AnnAssign, ast.Assign, ast.AugAssign, ast.Expr, ast.Return
 
 
-def _with_child(parent: ast.AST | None, old: ast.AST, new: ast.AST) -> Any:
+def with_child(parent: ast.AST | None, old: ast.AST, new: ast.AST) -> Any:
+    """A copy of a node of the source, with another one in it."""
     other = copy.copy(parent)
     for name, value in ast.iter_fields(parent or new):
         if value is old:
