@@ -5,6 +5,7 @@ call reads, never less, but for code that makes up names while it runs (`Read.wh
 and for what nobody can watch (`Read.unseen`).
 """
 
+import copy
 import enum
 import functools
 import operator
@@ -95,11 +96,13 @@ class Assumed(NamedTuple):
             `copied_module`) and their name, in which the body counts. Where no code
             uses them, these changes are effects, as prints are, and not watched.
         unused: Names of attributes that the body does not use, as the user said.
+        exact: Whether the body uses what can't be opened, so that a call is refused.
     """
 
     whole: bool = False
     effects: frozenset[tuple[Hashable, str]] = frozenset()
     unused: frozenset[str] = frozenset()
+    exact: bool = False
 
 
 NOTHING_ASSUMED = Assumed()
@@ -144,10 +147,12 @@ class Read:
         unions: Those of a `typing.Union` for which it asks by `isinstance`, likewise.
         catches: Whether code of the user's catches exceptions.
         catches_arithmetic: Whether among them are those of Python's arithmetic.
-        unused: As assumed.
+        unused: As assumed, and the names of attributes that can't be opened.
     """
 
-    def __init__(self, assumed: Assumed = NOTHING_ASSUMED) -> None:
+    def __init__(
+        self, assumed: Assumed = NOTHING_ASSUMED, unused: frozenset[str] = frozenset()
+    ) -> None:
         self.attributes: set[str] = set()
         self.stored: set[str] = set()
         self.owners: set[str] = set()
@@ -167,9 +172,15 @@ class Read:
         self.catches: bool = False
         self.catches_arithmetic: bool = False
         self._assumed: frozenset[tuple[Hashable, str]] = assumed.effects
-        self.unused: frozenset[str] = assumed.unused
+        self.unused: frozenset[str] = assumed.unused | unused
         self._variables: dict[tuple[int, Mode], set[str]] = {}
         self._written: dict[tuple[int, Mode], set[str]] = {}
+
+    def leaving_out(self, unused: frozenset[str]) -> "Read":
+        """The same, but for the attributes that are not opened."""
+        other = copy.copy(self)
+        other.unused = unused
+        return other
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Read) and vars(self) == vars(other)

@@ -17,6 +17,16 @@ def remedy_of_growth(function: str, path: str | None) -> str:
     return f"Keep its length the same, or make it an array: jnp.asarray({path})"
 
 
+def attribute_in(path: str) -> str:
+    """The last attribute in a path, or nothing.
+
+    >>> attribute_in("task.log['file']"), attribute_in("p['v']")
+    ('log', '')
+    """
+    found: list[str] = re.findall(r"\.([^\W\d]\w*)", path)
+    return found[-1] if found else ""
+
+
 def remedy_of_refusal(function: str, path: str, read: Collection[str]) -> str:
     """The line to write for what is refused in an attribute that no code names.
 

@@ -38,6 +38,20 @@ def slots(cls: type) -> dict[str, types.MemberDescriptorType]:
     }
 
 
+def is_of_c(empty: object) -> bool:
+    """Whether an object, still empty, has attributes that Python can't write."""
+    for slot in slots(type(empty)).values():
+        try:
+            value = slot.__get__(empty)
+        except AttributeError:
+            continue
+        try:
+            slot.__set__(empty, value)
+        except (AttributeError, TypeError):
+            return True
+    return False
+
+
 # Classes that were asked for slots and have none, as nearly all.
 _without_slots = weakref.WeakSet[type]()
 
