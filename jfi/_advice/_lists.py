@@ -4,7 +4,7 @@ import ast
 import re
 
 from ._finding import CodePlace, code_place
-from ._wording import statement_with, what_to_write, with_child
+from ._wording import line_with, what_to_write
 
 
 _ARRAY = r"'(?:\w*Tracer|[\w.]*ArrayImpl|ndarray)'"
@@ -49,9 +49,6 @@ def _said(place: CodePlace, operand: ast.expr | None, lacks: str) -> str:
     line = None
     if operand is not None:
         array = f"{place.alias}.asarray({ast.unparse(operand)})"
-        new = with_child(place.node, operand, ast.parse(array, mode="eval").body)
-        is_statement = isinstance(new, ast.stmt)
-        line = ast.unparse(new)
-        line = line if is_statement else statement_with(place, line)
+        line = line_with(place, array, operand)
     said = f"An array of JAX{place.within} {lacks} a list or a tuple.\n{place.shown}"
     return said + what_to_write(line, f"{place.alias}.asarray(...) of the list")

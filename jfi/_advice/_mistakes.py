@@ -75,6 +75,7 @@ _MISTAKES = [
     _of_tracing(IndexError, "slice indices .* static.*Tracer", _sizes.of_slice),
     Mistake(TypeError, "do not support in-place item", _elements.of_setting),
     Mistake(TypeError, "^Indexer must have integer", _elements.of_float),
+    Mistake(OverflowError, _numbers.WIDE, _numbers.of_wide),
     Mistake(TypeError, _lists.OPERAND, _lists.of_operand),
     Mistake(TypeError, _lists.INDEX, _lists.of_index),
     Mistake(TypeError, "arguments to have the (same|equal) dtypes", _shapes.of_dtypes),

@@ -54,15 +54,24 @@ def statement_with(
     new: Any = ast.parse(expression, mode="eval").body
     while old is not None and not isinstance(old, ast.stmt):
         parent = place.parents.get(old)
-        new, old = with_child(parent, old, new), parent
+        new, old = _with_child(parent, old, new), parent
     return ast.unparse(new) if isinstance(new, _SIMPLE) else expression
+
+
+def line_with(place: CodePlace, expression: str, operand: ast.expr) -> str:
+    """The statement in which another expression stands for an operand of what failed.
+
+    Of a loop, a branch and the like, all that failed, with the other operand.
+    """
+    new = ast.parse(expression, mode="eval").body
+    line = ast.unparse(_with_child(place.node, operand, new))
+    return line if isinstance(place.node, ast.stmt) else statement_with(place, line)
 
 
 _SIMPLE = ast.AnnAssign, ast.Assign, ast.AugAssign, ast.Expr, ast.Return
 
 
-def with_child(parent: ast.AST | None, old: ast.AST, new: ast.AST) -> Any:
-    """A copy of a node of the source, with another one in it."""
+def _with_child(parent: ast.AST | None, old: ast.AST, new: ast.AST) -> Any:
     other = copy.copy(parent)
     for name, value in ast.iter_fields(parent or new):
         if value is old:
