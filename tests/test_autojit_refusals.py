@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 import jax
 import numpy as np
 import pytest
-import torch
 from autojitting import Box, Counted
 
 import jfi
@@ -75,6 +74,8 @@ def test_refused_arguments(value, text):
 
 
 def test_what_cannot_be_opened_is_refused_where_the_body_uses_it():
+    torch = pytest.importorskip("torch")
+
     class Task:
         def __init__(self):
             self.w, self.log = 2.0, {"file": io.StringIO()}
@@ -130,6 +131,7 @@ def test_refusals_name_the_place():
 
 
 def test_torch_tensors_are_refused():
+    torch = pytest.importorskip("torch")
     f = autojit(lambda m, x: x)
     with pytest.raises(AutoJitError, match=r"jnp\.asarray\(m\)"):
         f(torch.ones(2), 1.0)
