@@ -441,6 +441,8 @@ def test_an_interrupt_ends_the_call_and_starts_no_uncompiled_run():
     [
         (lambda x: x * 2 if type(x) is float else x * 3, 2.0),
         (lambda x: x * 2 if type(x) in (int, float) else x * 3, 2.0),
+        (lambda x: x * 2 if type(1.0) is type(x) else x * 3, 2.0),  # noqa: UP003
+        (lambda x: x * 2 if type(x) == type(1.0) else x * 3, 2.0),  # noqa: E721, UP003
         (lambda x: x * 2 if type(x) is not np.float32 else x * 3, np.float32(2)),
         (lambda x: x * 2 if issubclass(type(x), (int, float)) else x * 3, 2.0),
         (lambda x: {float: 2, str: 5}.get(type(x), 3) * x, 2.0),
