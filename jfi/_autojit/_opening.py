@@ -93,7 +93,7 @@ def open_values(
             i = len(walk.nodes)
             path = path_of_node(walk.nodes, walk.objects, i, names())
             name = "" if assumed.exact or mode in RETURNED else attribute_in(path)
-            if name and name not in read.asked | walk.found.asked:
+            if name and not (read.may_ask(name) or walk.found.may_ask(name)):
                 return opened(read.leaving_out(read.unused | {name}))
             text = str(error).replace("{path}", path)
             named = read.attributes | walk.found.attributes
@@ -121,7 +121,7 @@ def open_values(
     while found.read != known:
         known = found.read
         found = opened(known)
-    if known.asked & (known.unused - assumed.unused):
+    if any(map(known.may_ask, known.unused - assumed.unused)):
         return again(known=known, assumed=assumed._replace(exact=True))
     return found
 

@@ -30,6 +30,7 @@ from ._unseen import unseen
 # Code that reads attributes by names that it makes up, or all there are.
 _READS_ALL = frozenset(("delattr", "dir", "getattr", "hasattr", "setattr", "vars"))
 _LISTS = frozenset(("dir", "vars"))
+_PEEKS = frozenset(("callable", "type"))
 _LISTS_BY_ATTRIBUTE = frozenset(("__dict__", "getmembers"))
 # What leads to variables and classes that nothing else here names.
 _UNSEEN_ATTRIBUTES = frozenset(("__globals__", "__subclasses__"))
@@ -147,6 +148,8 @@ class Read:
         unions: Those of a `typing.Union` for which it asks by `isinstance`, likewise.
         catches: Whether code of the user's catches exceptions.
         catches_arithmetic: Whether among them are those of Python's arithmetic.
+        peeks: Whether code of the user's asks by made-up names what no stand-in for an
+            attribute notices.
         unused: As assumed, and the names of attributes that can't be opened.
     """
 
@@ -171,10 +174,15 @@ class Read:
         self.unions: set[str] = set()
         self.catches: bool = False
         self.catches_arithmetic: bool = False
+        self.peeks: bool = False
         self._assumed: frozenset[tuple[Hashable, str]] = assumed.effects
         self.unused: frozenset[str] = assumed.unused | unused
         self._variables: dict[tuple[int, Mode], set[str]] = {}
         self._written: dict[tuple[int, Mode], set[str]] = {}
+
+    def may_ask(self, name: str) -> bool:
+        """Whether code of the user's may ask what an attribute is, unnoticed."""
+        return name in self.asked or (self.whole and self.peeks)
 
     def leaving_out(self, unused: frozenset[str]) -> "Read":
         """The same, but for the attributes that are not opened."""
@@ -292,6 +300,7 @@ class Read:
         if not builtin.isdisjoint(_READS_ALL):
             self.whole = True
             self.texts |= found.texts
+        self.peeks |= not builtin.isdisjoint(_PEEKS)
         if not (
             builtin.isdisjoint(_LISTS)
             and found.attributes.isdisjoint(_LISTS_BY_ATTRIBUTE)
