@@ -38,8 +38,8 @@ def slots(cls: type) -> dict[str, types.MemberDescriptorType]:
     }
 
 
-def is_of_c(empty: object) -> bool:
-    """Whether an object, still empty, has attributes that Python can't write."""
+def is_writable(empty: object) -> bool:
+    """Whether Python can write all attributes that an object, still empty, has."""
     for slot in slots(type(empty)).values():
         try:
             value = slot.__get__(empty)
@@ -48,8 +48,8 @@ def is_of_c(empty: object) -> bool:
         try:
             slot.__set__(empty, value)
         except (AttributeError, TypeError):
-            return True
-    return False
+            return False
+    return True
 
 
 # Classes that were asked for slots and have none, as nearly all.

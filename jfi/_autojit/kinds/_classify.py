@@ -51,7 +51,7 @@ from . import (
     _wrappers as wrappers,
 )
 from ._functools import PartialKind, cached_property_of
-from ._refusals import contents_change, refuse_readers
+from ._refusals import contents_change, is_of_c, refuse_readers
 from ._signatures import SIGNATURE, is_constant_signature
 
 
@@ -359,10 +359,10 @@ def _clonable(cls: type) -> bool:
     if hasattr(cls, "__del__"):
         return False
     try:
-        made = objects.new(cls)
+        objects.new(cls)
     except TypeError:
         return False
-    return cls is not object and not objects.is_of_c(made)
+    return cls is not object and not is_of_c(cls)
 
 
 def _is_sentinel(x: Any, cls: type) -> bool:
@@ -390,7 +390,7 @@ def _kind_of_opaque(x: Any, cls: type) -> kinds.Kind:
     ):
         raise contents_change(cls)
     constant = isinstance(x, Hashable) and not isinstance(x, MappingView)
-    if not constant or own_attributes(x) or objects.slots(cls):
+    if not constant or own_attributes(x) or is_of_c(cls):
         raise kinds.RefusedError(
             f"a {name} for {{path}}, which can change and can't be copied.\n"
             "Pass the arrays and settings it holds instead."

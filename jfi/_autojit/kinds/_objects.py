@@ -23,7 +23,6 @@ from ..._dispatch._custom_array import CustomArray
 from ..._jax_internals import pytree_from_node, pytree_node
 from ..._values import (
     attributes_of,
-    is_of_c as is_of_c,
     own_attributes,
     set_attributes,
     slots as slots,
