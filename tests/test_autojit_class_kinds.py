@@ -1,11 +1,13 @@
 """Classes that a function under `autojit` reads: changes of them are seen."""
 
+import warnings
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from autojitting import Box, Counted, Slotted, same
 
-from jfi import AutoJitError, autojit
+from jfi import AutoJitError, UncompiledWarning, autojit
 
 
 pytestmark = pytest.mark.usefixtures("way")
@@ -241,3 +243,25 @@ def test_a_counter_on_the_class_is_no_obstacle():
             Node.last = self  # the class holds its instance, which names its class
 
     assert autojit(lambda n: n.w * 2)(Node(1.0)) == 2
+
+
+def test_classes_of_attrs():
+    attrs = pytest.importorskip("attrs")
+
+    @attrs.define
+    class Gains:
+        k: float = attrs.field(converter=float, validator=attrs.validators.gt(0))
+        log: list = attrs.field(factory=list)
+
+    @autojit
+    def scaled(gains, x):
+        gains.log.append("call")
+        return gains.k * x
+
+    gains = Gains(2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UncompiledWarning)
+        assert scaled(gains, 3.0) == 6
+        gains.k = 4
+        assert scaled(gains, 3.0) == 12
+    assert gains.log == ["call", "call"]

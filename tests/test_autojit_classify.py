@@ -3,8 +3,11 @@
 import collections
 import datetime as dt
 import decimal
+import json
+import logging
 import math
 import pathlib
+import textwrap
 import types
 
 import jax
@@ -100,6 +103,12 @@ def test_empty_and_zero_dimensional_arrays():
     ("body", "number"),
     [
         (lambda x, t: x * {"2.0": 3.0}[str(t)], 2.0),
+        (lambda x, t: x * {"2.0": 3.0}.get(f"{t}", 4.0), 2.0),
+        (lambda x, t: x * len("%s" % t) + 10 * len(repr(t)), 2.0),  # noqa: UP031
+        (lambda x, t: x * len(json.dumps(["rate", f"{t + 1}"])), 2.0),
+        (lambda x, t: x * len(textwrap.shorten(str(Shown(t)), 20)), 2.0),
+        (lambda x, t: x * len(f"{t}"), np.float64(2)),
+        (lambda x, t: x * len(" ".join(map(str, [t]))), np.float32(2)),
         (lambda x, t: x if t > 1 else -x, 2.0),
         (lambda x, t: x * len(range(int(t))), 3.0),
         (lambda x, t: jnp.zeros(int(t / 0.5)) + x, 2.0),
@@ -123,6 +132,28 @@ def test_static_on_demand(body, number):
     for _ in range(2):
         assert same(f(x, number), body(x, number))
     assert f.traces == 2  # as data, then as a setting; the second call knows
+
+
+class Shown:
+    def __init__(self, t):
+        self.t = t
+
+    def __repr__(self):
+        return f"({self.t})"
+
+
+def test_numbers_that_are_only_printed_are_data():
+    def body(x, t):
+        logging.getLogger("jfi").debug("at %s", t)
+        if t is None:
+            raise ValueError(f"{t}")
+        print("step", t, f"{t}", Shown(t))
+        return x * t
+
+    f = Counted(body)
+    for t in (1.0, 2.0, 3.0):
+        assert f(jnp.ones(()), t) == t
+    assert f.traces == 1
 
 
 def test_static_on_demand_tells_zeros_and_nans_apart():

@@ -179,7 +179,9 @@ def test_fresh_functions_do_not_recompile():
     for k in range(5):
         assert f(lambda x: x + 1, 1.0) == 2
         assert f(lambda x: x * k, 1.0) == k  # noqa: B023
-        assert f(functools.partial(operator.add, float(k)), 1.0) == k + 1
+        add = functools.partial(operator.add, float(k))
+        assert f(add, 1.0) == k + 1
+        assert functools.partial(add, 1.0).args == (float(k), 1.0)  # it is as it was
     assert f.traces == 2 + 5  # the int that one of them captures is a setting
     g = Counted(lambda fn, x: fn(x))
     for k in (1.0, 2.0, 3.0):

@@ -629,6 +629,32 @@ def test_a_list_that_grows_is_told_at_the_third_compilation():
     assert ['@autojit(unused="losses")' in str(w.message) for w in found] == [True]
 
 
+def test_lists_that_the_body_appends_to_are_told_with_the_line_to_write():
+    class Logging:
+        def __init__(self):
+            self.log = {"loss": [], "rate": []}
+
+        @autojit
+        def step(self, x):
+            self.log["loss"].append(x * 2)
+            self.log["rate"].append(0.5)
+
+    one = Logging()
+    told = (
+        r"3 times because self\.log\['loss'\] and self\.log\['rate'\] grew\.\n.*append"
+    )
+
+    def train():
+        for k in range(6):
+            one.step(float(k))
+
+    with pytest.warns(RecompileWarning, match=told) as found:
+        train()
+    assert len(one.log["loss"]) == 6
+    (text,) = (str(w.message) for w in found)
+    assert "return the value, and append it after the call: self.log['loss']" in text
+
+
 @pytest.mark.parametrize("unused", ["losses", ("losses", "history")])
 def test_unused_attributes_do_not_count(unused):
     one, plain = trainer(unused=unused), trainer()

@@ -4,7 +4,7 @@ import functools
 import numbers
 import textwrap
 import warnings
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Sequence, Sized
 from typing import Union
 
 import jax
@@ -132,7 +132,36 @@ def with_a_check(x):
     raise ValueError("no number")
 
 
+def has_a_length(x):
+    has = [hasattr(x, "__len__"), hasattr(x, "__iter__"), hasattr(x, "__array__")]
+    return [x * 2 if some else x * 3 for some in has]
+
+
+def is_a_container(x):
+    classes = (Iterable, Sized, Sequence, Container)
+    return [x * 2 if isinstance(x, cls) else x * 3 for cls in classes]
+
+
+def tries_attributes(x):
+    try:
+        kept = x.shape
+    except AttributeError:
+        kept = "none"
+    try:
+        return kept, x.is_integer()
+    except AttributeError:
+        return kept, x * 3
+
+
+def asks_in_words(x):
+    return x * 2 if getattr(x, "is_integer", None) else x * 3
+
+
 QUESTIONS = [
+    has_a_length,
+    is_a_container,
+    tries_attributes,
+    asks_in_words,
     is_float,
     is_number,
     is_any_number,
@@ -174,7 +203,8 @@ def test_the_answer_is_that_of_plain_python(ask, way):
 
 
 def test_a_number_stays_data():
-    for ask in (is_float, is_any_number, has_a_shape, matched, with_a_check):
+    asking = is_float, is_any_number, has_a_shape, has_a_length, is_a_container
+    for ask in (*asking, matched, with_a_check):
         fn = Counted(ask)
         for x in (0.5, 1.5, 2.5):
             assert same(fn(x), ask(x))
@@ -411,6 +441,8 @@ def test_an_interrupt_ends_the_call_and_starts_no_uncompiled_run():
     [
         (lambda x: x * 2 if type(x) is float else x * 3, 2.0),
         (lambda x: x * 2 if type(x) in (int, float) else x * 3, 2.0),
+        (lambda x: x * 2 if type(1.0) is type(x) else x * 3, 2.0),  # noqa: UP003
+        (lambda x: x * 2 if type(x) == type(1.0) else x * 3, 2.0),  # noqa: E721, UP003
         (lambda x: x * 2 if type(x) is not np.float32 else x * 3, np.float32(2)),
         (lambda x: x * 2 if issubclass(type(x), (int, float)) else x * 3, 2.0),
         (lambda x: {float: 2, str: 5}.get(type(x), 3) * x, 2.0),

@@ -3,6 +3,7 @@
 import functools
 import io
 import queue
+import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -53,6 +54,7 @@ class Closing:
         (lambda: [].append, "a method of a list"),
         (lambda: {}.keys(), "a dict_keys for"),
         (lambda: memoryview(b"a"), "memoryview for"),
+        (lambda: sqlite3.connect(":memory:"), "a Connection for .* can't be copied"),
         (lambda: Closing(), "a Closing for .* __del__"),
         (lambda: type("Metres", (float,), {})(1.0), "a Metres for .* attributes"),
     ],
@@ -71,24 +73,40 @@ def test_refused_arguments(value, text):
         assert str(info.value).startswith("solve() got ")
 
 
-def test_what_no_code_reads_is_refused_with_the_way_to_leave_it_out():
+def test_what_cannot_be_opened_is_refused_where_the_body_uses_it():
+    torch = pytest.importorskip("torch")
+
     class Task:
         def __init__(self):
             self.w, self.log = 2.0, {"file": io.StringIO()}
+            self.rng, self.tensor = np.random.default_rng(0), torch.ones(2)
 
-    task = Task()
-    step = autojit(lambda t, x, name: t.w * x + len(name))
-    assert step(task, 3.0, "ab") == 8
+        def __getattr__(self, name):  # so that all attributes count
+            raise AttributeError(name)
+
+    task, model = Task(), torch.nn.Linear(1, 1)
+    step = autojit(lambda t, x, name, *rest: t.w * x + len(name))
+    assert step(task, 3.0, "ab", model) == 8
+    task.w, task.log = 1.0, iter([])
+    assert step(task, 3.0, "ab", model) == 5
+    task.log = {"file": io.StringIO()}
     read = autojit(lambda t, x, name: getattr(t, name) * x)
+    assert read(task, 3.0, "w") == 3
+    for name in ("log", "rng", "tensor"):
+        with pytest.raises(AutoJitError, match=r"t\.(log|rng|tensor)"):
+            read(task, 3.0, name)
+        assert read(task, 3.0, "w") == 3
+    named = autojit(lambda t, x: t.w * x + len(t.log))
     with pytest.raises(AutoJitError, match=r"the file t\.log") as info:
-        read(task, 3.0, "w")
-    assert 'does not use t.log, write @autojit(unused="log")' in str(info.value)
-    read = autojit(lambda t, x, name: getattr(t, name) * x, unused="log")
-    assert read(task, 3.0, "w") == 6
-    named = autojit(lambda t, x, name: getattr(t, name) * x + len(t.log))
-    with pytest.raises(AutoJitError, match=r"the file t\.log") as info:
-        named(task, 3.0, "w")
+        named(task, 3.0)
     assert "unused" not in str(info.value)
+    for uses in (
+        lambda t: t.rng.normal(), lambda t: (t.rng, 1), lambda t: t.rng is None,
+        lambda t: setattr(t, "own", t.rng), lambda t: callable(getattr(t, "r" + "ng")),
+        lambda t: [type(value).__name__ for value in vars(t).values()],
+    ):  # fmt: skip
+        with pytest.raises(AutoJitError, match=r"t\.(log|rng|tensor)"):
+            autojit(uses)(task)
 
 
 def test_refusals_name_the_place():
@@ -118,6 +136,7 @@ def test_torch_tensors_are_refused():
     f = autojit(lambda m, x: x)
     with pytest.raises(AutoJitError, match=r"jnp\.asarray\(m\)"):
         f(torch.ones(2), 1.0)
+    f = autojit(lambda m, x: m(x))
     with pytest.raises(AutoJitError, match=r"m\._parameters\['(weight|bias)'\]"):
         f(torch.nn.Linear(1, 1), 1.0)
 

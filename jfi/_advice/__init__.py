@@ -2,8 +2,9 @@
 
 `_attaching` puts the advice into an error; `_mistakes` knows which errors are common
 mistakes, and who has the words: `_branches`, `_numbers`, `_sizes`, `_elements`,
-`_shapes`, `_leaks`, `_attributes`. `_finding` looks up the expression that failed,
-`_rewriting` writes branches and loops that JAX can trace, `_wording` has the sentences.
+`_shapes`, `_lists`, `_leaks`, `_attributes`. `_finding` looks up the expression that
+failed, `_rewriting` writes branches and loops that JAX can trace, `_wording` has the
+sentences.
 `_arguments` is for calls of `jit` and `vmap` that don't fit; `_missing_names` for names
 that jfi does not have, with the lines of `_numpy_lines`, `_torch_lines` and
 `_torch_methods`; `_scipy_words` for arguments of SciPy's. `_frames` is where errors
@@ -17,6 +18,7 @@ from ._attaching import (
     has_advice as has_advice,
     mark_advised as mark_advised,
 )
+from ._finding import is_only_shown as is_only_shown
 from ._frames import (
     hide_frames as hide_frames,
     hides_frames as hides_frames,

@@ -84,7 +84,7 @@ _ADVISED = "_jfi_advised"
 
 # Of all common mistakes. Others, such as what jfi explains itself, are not looked at.
 _CLASSES = (
-    AttributeError, FloatingPointError, IndexError, NotImplementedError, TypeError,
-    ValueError,
+    AttributeError, FloatingPointError, IndexError, NotImplementedError, OverflowError,
+    TypeError, ValueError,
     jax.errors.UnexpectedTracerError,
 )  # fmt: skip

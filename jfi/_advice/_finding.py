@@ -106,7 +106,37 @@ def code_place(error: BaseException, *, in_libraries: bool = False) -> CodePlace
         entry = entry.tb_next if entry is not None else None
     if found is None:
         return None
-    frame, line, instruction = found
+    return _place(*found, is_direct)
+
+
+def is_only_shown(frame: FrameType) -> bool:
+    """Whether a text that code is writing goes to who reads it, and to no other code.
+
+    As in `print(f"{x}")` and `raise ValueError(f"{x}")`. Where the source is not known,
+    it may go anywhere.
+    """
+    place = _place(frame, frame.f_lineno, frame.f_lasti, True)
+    node: Any = place.node
+    while node is not None:
+        match node:
+            case ast.Raise():
+                return True
+            case ast.Call(ast.Name(name) | ast.Attribute(_, name)) if name in _SHOWS:
+                return True
+            case _:
+                node = place.parents.get(node)
+    return False
+
+
+# Functions and methods of Python, of its loggers and of tqdm.
+_SHOWS = frozenset(
+    "critical debug display error exception info log print set_description set_postfix "
+    "warn warning write".split()
+)
+
+
+def _place(frame: FrameType, line: int, instruction: int, is_direct: bool) -> CodePlace:
+    """The place of an instruction."""
     file = frame.f_code.co_filename
     text = source_line(file, line, frame.f_globals)
     span = _span(frame.f_code, instruction)

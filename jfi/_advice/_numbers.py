@@ -8,6 +8,7 @@ import builtins
 import copy
 import math
 import operator
+import re
 import sys
 import types
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from .._values import is_tracer
 from ._finding import CodePlace, code_place
 from ._rewriting import for_loop
 from ._sizes import SIZES, is_size, of_result
-from ._wording import of_traced, statement_with, what_to_write
+from ._wording import line_with, of_traced, statement_with, what_to_write
 
 
 # ---- float(x), int(x), x.item(), math.sin(x), "%f" % x ----
@@ -200,6 +201,38 @@ def of_elements(error: BaseException) -> str | None:
             pass
     said = of_traced(place, "A NumPy array", "the value of an element")
     return said + what_to_write(line, f"{place.alias}.asarray(a).at[i].set(x)")
+
+
+WIDE = r"^An overflow .* argument path .* <class 'int'> with value (-?\d+)$"
+
+
+def of_wide(error: BaseException) -> str | None:
+    """For `x + 2**40`: an integer of Python that 32 bits don't hold."""
+    place, found = code_place(error), re.search(WIDE, str(error))
+    if place is None or found is None:
+        return None
+    operands: list[ast.expr] = []
+    match place.node if place.is_direct else None:
+        case ast.BinOp(left, _, right) | ast.Compare(left, [_], [right]):
+            operands = [left, right]
+        case ast.AugAssign(left, _, right):
+            operands = [left, right]
+        case _:
+            pass
+    plain = [x for x in operands if not isinstance(place.value_of(x), jax.Array)]
+    counts = any(
+        jax.numpy.issubdtype(getattr(place.value_of(x), "dtype", float), np.integer)
+        for x in operands
+    )
+    line = None
+    if len(plain) == 1 and not counts:
+        line = line_with(place, f"float({ast.unparse(plain[0])})", plain[0])
+    said = (
+        f"The integer {found[1]}{place.within} is too large for the 32-bit world, "
+        f"whose integers are below 2**31.\n{place.shown}"
+    )
+    world = f'{place.alias}.set_default_dtype("float64") at the start of the script'
+    return said + what_to_write(line, f"float(n) for n; or {world}")
 
 
 def _needed(place: CodePlace, call: ast.Call) -> str:

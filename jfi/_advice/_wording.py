@@ -58,6 +58,16 @@ def statement_with(
     return ast.unparse(new) if isinstance(new, _SIMPLE) else expression
 
 
+def line_with(place: CodePlace, expression: str, operand: ast.expr) -> str:
+    """The statement in which another expression stands for an operand of what failed.
+
+    Of a loop, a branch and the like, all that failed, with the other operand.
+    """
+    new = ast.parse(expression, mode="eval").body
+    line = ast.unparse(_with_child(place.node, operand, new))
+    return line if isinstance(place.node, ast.stmt) else statement_with(place, line)
+
+
 _SIMPLE = ast.AnnAssign, ast.Assign, ast.AugAssign, ast.Expr, ast.Return
 
 

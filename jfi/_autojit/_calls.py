@@ -266,7 +266,7 @@ class Calls:
             spread=self._spread,
             strict=bool(self.options.donate),  # no array can be given away twice
             known=self._read,
-            assumed=self._known.assumed,
+            assumed=self._known.of_a_call(),
         )
         self._read = opened.read
         opened = opened.with_classes() if classes_count(opened) else opened
@@ -284,9 +284,13 @@ class Calls:
             effects = assumed.effects | error.variables
             self._known.assumed = assumed._replace(effects=effects)
             return
-        if assumed.whole:  # it is none of the code's, but the user's word
+        left_out = self._read is not None and self._read.unused != assumed.unused
+        if not assumed.whole:
+            self._known.assumed = assumed._replace(whole=True)
+        elif left_out:
+            self._known.assumed = assumed._replace(exact=True)
+        else:  # it is none of the code's, but the user's word
             raise used_after_all(self.history.function, assumed.unused) from None
-        self._known.assumed = assumed._replace(whole=True)
 
     def retries(self, error: BaseException) -> bool:
         """Whether an error came from tracing, so that nothing has run yet."""

@@ -171,8 +171,8 @@ class History:
         """The body was traced."""
         seconds = time.perf_counter() - running.started
         compilation = CompilationRecord(running.changes, seconds)
-        path, grows = self._cause(running.changes)
-        beside = grows and "." in str(path)  # the body may not even use it
+        path, grown = self._cause(running.changes)
+        beside = any("." in name for name in grown)  # the body may not even use it
         often = min(self._warn_after, OFTEN_GROWN) if beside else self._warn_after
         with self._lock:
             self.traces += 1
@@ -184,16 +184,17 @@ class History:
         _await_compiling(compilation)
         if warns:
             warnings.warn(
-                self._warning(running, often, path if grows else None),
+                self._warning(running, often, grown),
                 RecompileWarning,
                 stacklevel=user_level(),
             )
 
-    def _warning(self, running: "Running", often: int, grown: str | None) -> str:
+    def _warning(self, running: "Running", often: int, grown: Sequence[str]) -> str:
         changes = running.changes
         head = f"{self.label} was compiled {often} times because"
-        if grown is not None:
-            return f"{head} {grown} grew.\n{remedy_of_growth(self.label, grown)}"
+        if grown:
+            said = f"{head} {listed(grown, most=3)} grew.\n"
+            return said + remedy_of_growth(self.label, grown[0])
         if all(change.before and change.after for change in changes):
             changed = listed([*dict.fromkeys(c.path for c in changes)], most=3)
             lately = ", ".join(f"{c.before} -> {c.after}" for c in changes[:3])
@@ -205,20 +206,20 @@ class History:
             f"{remedy(changes, running.names, self._settings)}"
         )
 
-    def _cause(self, changes: Sequence[Difference]) -> tuple[str | None, bool]:
-        """What changed, each time together; and whether it is a list that grew.
+    def _cause(self, changes: Sequence[Difference]) -> tuple[str | None, list[str]]:
+        """What changed, each time together; and which lists, if nothing but lists grew.
 
-        Its new items are each at a path where there was nothing ever before.
+        Their new items are each at a path where there was nothing ever before.
         """
         items = [change.path for change in changes if not change.before]
         new = self._items.isdisjoint(items)
         self._items.update(items)
         if new and items and len(items) == len(changes):
-            (name, *others) = {_ITEM.sub("", item) for item in items}
-            if not others and name != items[0]:
-                return name, True
+            lists = [*dict.fromkeys(_ITEM.sub("", item) for item in items)]
+            if set(lists).isdisjoint(items):
+                return "\n".join(lists), lists
         places = dict.fromkeys(change.place for change in changes)
-        return "\n".join(places) or None, False
+        return "\n".join(places) or None, []
 
     def is_first_time(self, what: str) -> bool:
         """Whether something is to be said of the function for the first time."""

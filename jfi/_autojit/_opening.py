@@ -3,8 +3,12 @@
 Functions read global variables and attributes besides. Which ones, their code says,
 which may be found anywhere in what is opened: the walk begins with what it knows of
 that, and is made again until it finds nothing new.
+
+What can't be opened may be in an attribute that no code of the user's names: it is left
+out, and refused when the body uses it.
 """
 
+import functools
 import operator
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -19,7 +23,7 @@ from .._values import is_plain_int
 from ._graphs import INPUT, LEAVES, Node, Opened, path_of_node
 from ._modes import KEYS, RETURNED, WITH_DATA, Mode
 from ._reading import LRU_CACHED, NOTHING_ASSUMED, Assumed, Read
-from ._remedies import remedy_of_refusal
+from ._remedies import attribute_in, remedy_of_refusal
 from ._unseen import is_path, reads_files
 from .kinds._base import Kind, ReaderError, RefusedError
 from .kinds._classify import (
@@ -82,14 +86,18 @@ def open_values(
 
     def opened(read: Read) -> Opened:
         walk = _Walk(read, tuple(values), mode, modes, spread, strict, inputs)
-        walk.found = Read(assumed)
+        walk.found = Read(assumed, read.unused)
         try:
             walk.run()
         except RefusedError as error:
             i = len(walk.nodes)
             path = path_of_node(walk.nodes, walk.objects, i, names())
+            name = "" if assumed.exact or mode in RETURNED else attribute_in(path)
+            if name and not (read.may_ask(name) or walk.found.may_ask(name)):
+                return opened(read.leaving_out(read.unused | {name}))
             text = str(error).replace("{path}", path)
-            text += remedy_of_refusal(names()[0], path, read.attributes)
+            named = read.attributes | walk.found.attributes
+            text += remedy_of_refusal(names()[0], path, named)
             raise AutoJitError(f"{names()[0]}() {refused} {text}") from None
         for i, text in walk.unwatched:
             path = path_of_node(walk.nodes, walk.objects, i, names())
@@ -97,8 +105,14 @@ def open_values(
             walk.found.unseen[f"{path} ({what})"] = None
         return walk.opened()
 
+    again = functools.partial(
+        open_values, values, names, mode=mode, modes=modes, spread=spread,
+        strict=strict, inputs=inputs, refused=refused,
+    )  # fmt: skip
     if mode in RETURNED:
         return opened(Read())
+    if known is not None and assumed.exact:
+        known = known.leaving_out(assumed.unused)
     found = opened(known or Read(assumed))
     if known is not None and found.read != known:
         known = Read(assumed)
@@ -107,6 +121,8 @@ def open_values(
     while found.read != known:
         known = found.read
         found = opened(known)
+    if any(map(known.may_ask, known.unused - assumed.unused)):
+        return again(known=known, assumed=assumed._replace(exact=True))
     return found
 
 

@@ -20,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from .._advice import is_only_shown
 from .._jax_internals import of_plain_classes
 from .._values import (
     is_python_frame,
@@ -29,6 +30,7 @@ from .._values import (
     source_line,
 )
 from ._graphs import LEAVES, Graph, Opened
+from ._reading import SHOWING
 from .kinds._classify import SCALAR
 
 
@@ -53,7 +55,8 @@ class Noted:
 
     Attributes:
         written: The lines in which the user's code writes into some.
-        numbers: The nodes of numbers of which is asked whether they are JAX's arrays.
+        numbers: The nodes of numbers of which is asked whether they are JAX's arrays,
+            that are written as texts, or of which is asked what tracers have not.
     """
 
     written: list[str] = field(default_factory=list)
@@ -93,8 +96,10 @@ def passing_for_values(graph: Graph, leaves: Sequence[Any]) -> Generator[Noted]:
 
 def _number_class(leaf: Any, is_scalar: bool) -> type:
     """The class of a number of Python, and of all else that of JAX's arrays."""
-    if not (is_scalar and leaf.weak_type):
+    if not is_scalar:
         return jax.Array
+    if not leaf.weak_type:
+        return np.generic
     return complex if jnp.iscomplexobj(leaf) else float
 
 
@@ -140,6 +145,26 @@ class _User:
             text = source_line(file, line, frame.f_globals)
             _here.noted.written.append(text or line_label(file, line))
 
+    def shows(self, frame: FrameType, tracer: Any) -> None:
+        """See `Asker`."""
+        nodes = _here.nodes(tracer)
+        writer: FrameType | None = frame
+        while writer is not None and _writes_for_others(writer):
+            writer = writer.f_back
+        if writer is None or not nodes or not _is_users(writer):
+            return
+        if not is_only_shown(writer):
+            _here.noted.numbers |= nodes
+
+    def lacks(self, frame: FrameType, tracer: Any) -> None:
+        """See `Asker`."""
+        if _is_users(frame):
+            _here.noted.numbers |= _here.nodes(tracer)
+
+    def catches(self, frame: FrameType) -> bool:
+        """See `Asker`."""
+        return references(frame.f_code).handlers.some
+
     def computes(self, result: Any, frame: FrameType, operands: Sequence[Any]) -> bool:
         """See `Asker`."""
         is_users = _is_users(frame)
@@ -161,6 +186,11 @@ def _is_users(frame: FrameType | None) -> bool:
 def _asks_for_others(frame: FrameType) -> bool:
     """Such as `abc`, for `numbers.Number`, and `functools.singledispatch`."""
     return is_python_frame(frame) or frame.f_code is np.isscalar.__code__
+
+
+def _writes_for_others(frame: FrameType) -> bool:
+    """Such as `json`, and the `__repr__` of a dataclass."""
+    return _asks_for_others(frame) or frame.f_code.co_name in SHOWING
 
 
 def _is_filter(frame: FrameType) -> bool:

@@ -5,6 +5,7 @@ call reads, never less, but for code that makes up names while it runs (`Read.wh
 and for what nobody can watch (`Read.unseen`).
 """
 
+import copy
 import enum
 import functools
 import operator
@@ -29,6 +30,7 @@ from ._unseen import unseen
 # Code that reads attributes by names that it makes up, or all there are.
 _READS_ALL = frozenset(("delattr", "dir", "getattr", "hasattr", "setattr", "vars"))
 _LISTS = frozenset(("dir", "vars"))
+_PEEKS = frozenset(("callable", "type"))
 _LISTS_BY_ATTRIBUTE = frozenset(("__dict__", "getmembers"))
 # What leads to variables and classes that nothing else here names.
 _UNSEEN_ATTRIBUTES = frozenset(("__globals__", "__subclasses__"))
@@ -43,7 +45,7 @@ _MAKING = frozenset(
 # Called by JAX where it takes an object apart as a tree.
 _TREES = frozenset(("tree_flatten", "tree_flatten_with_keys", "tree_unflatten"))
 # Called where an object is written as text.
-_SHOWING = frozenset(("__format__", "__repr__", "__str__"))
+SHOWING = frozenset(("__format__", "__repr__", "__str__"))
 _SHOWS = frozenset(("ascii", "format", "print", "repr", "str"))
 # Functions and attributes that tell arrays of NumPy from JAX's, or floats from both,
 # or give other numbers of small integers; and the beginnings of those of equinox.
@@ -95,11 +97,13 @@ class Assumed(NamedTuple):
             `copied_module`) and their name, in which the body counts. Where no code
             uses them, these changes are effects, as prints are, and not watched.
         unused: Names of attributes that the body does not use, as the user said.
+        exact: Whether the body uses what can't be opened, so that a call is refused.
     """
 
     whole: bool = False
     effects: frozenset[tuple[Hashable, str]] = frozenset()
     unused: frozenset[str] = frozenset()
+    exact: bool = False
 
 
 NOTHING_ASSUMED = Assumed()
@@ -144,10 +148,14 @@ class Read:
         unions: Those of a `typing.Union` for which it asks by `isinstance`, likewise.
         catches: Whether code of the user's catches exceptions.
         catches_arithmetic: Whether among them are those of Python's arithmetic.
-        unused: As assumed.
+        peeks: Whether code of the user's asks by made-up names what no stand-in for an
+            attribute notices.
+        unused: As assumed, and the names of attributes that can't be opened.
     """
 
-    def __init__(self, assumed: Assumed = NOTHING_ASSUMED) -> None:
+    def __init__(
+        self, assumed: Assumed = NOTHING_ASSUMED, unused: frozenset[str] = frozenset()
+    ) -> None:
         self.attributes: set[str] = set()
         self.stored: set[str] = set()
         self.owners: set[str] = set()
@@ -166,10 +174,21 @@ class Read:
         self.unions: set[str] = set()
         self.catches: bool = False
         self.catches_arithmetic: bool = False
+        self.peeks: bool = False
         self._assumed: frozenset[tuple[Hashable, str]] = assumed.effects
-        self.unused: frozenset[str] = assumed.unused
+        self.unused: frozenset[str] = assumed.unused | unused
         self._variables: dict[tuple[int, Mode], set[str]] = {}
         self._written: dict[tuple[int, Mode], set[str]] = {}
+
+    def may_ask(self, name: str) -> bool:
+        """Whether code of the user's may ask what an attribute is, unnoticed."""
+        return name in self.asked or (self.whole and self.peeks)
+
+    def leaving_out(self, unused: frozenset[str]) -> "Read":
+        """The same, but for the attributes that are not opened."""
+        other = copy.copy(self)
+        other.unused = unused
+        return other
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Read) and vars(self) == vars(other)
@@ -218,7 +237,7 @@ class Read:
         if name in _MAKING:
             return cls in self.made
         special = name.startswith("__") and name.endswith("__") and name != "__del__"
-        if name in self.attributes or (special and name not in _SHOWING):
+        if name in self.attributes or (special and name not in SHOWING):
             return True
         if name in self.stored and _runs_when_assigned(cls, name):
             return True
@@ -281,6 +300,7 @@ class Read:
         if not builtin.isdisjoint(_READS_ALL):
             self.whole = True
             self.texts |= found.texts
+        self.peeks |= not builtin.isdisjoint(_PEEKS)
         if not (
             builtin.isdisjoint(_LISTS)
             and found.attributes.isdisjoint(_LISTS_BY_ATTRIBUTE)
@@ -288,7 +308,7 @@ class Read:
             bare = (module.get(name) for name, *rest in found.chains if not rest)
             self.listed |= {id(x) for x in bare if isinstance(x, types.ModuleType)}
         if not builtin.isdisjoint(_SHOWS):
-            self.attributes |= _SHOWING
+            self.attributes |= SHOWING
         self._variables.setdefault((id(module), mode), set()).update(names)
         imports = found.imports_in(module)
         self.imports.update(imports)

@@ -37,6 +37,13 @@ class Known:
 
     assumed: Assumed
 
+    def of_a_call(self) -> Assumed:
+        """What is assumed in the next call."""
+        assumed = self.assumed
+        if assumed.exact:  # in this one alone
+            self.assumed = assumed._replace(exact=False)
+        return assumed
+
 
 def code_of(fn: Any) -> Any:
     """The code of a function, also of a partial one; the class of another callable.

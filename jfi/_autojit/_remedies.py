@@ -6,15 +6,32 @@ from collections.abc import Collection, Sequence
 from ._descriptions import Difference
 
 
-def remedy_of_growth(function: str, path: str | None) -> str:
+def remedy_of_growth(function: str, path: str) -> str:
     """The line to write for a list that has one more item at each call."""
-    _, dot, attribute = str(path).rpartition(".")
+    _, dot, attribute = path.rpartition(".")
+    appended = (
+        f"If {function} appends to it, return the value, and append it after the call: "
+        f"{path}.append(value)."
+    )
     if dot and attribute.isidentifier():
         return (
-            f'If {function} does not use it, write @autojit(unused="{attribute}"); '
-            f"if it does, keep its length the same: {path} = jnp.zeros(1000)"
+            f'If {function} does not use it, write @autojit(unused="{attribute}"). '
+            f"{appended} Else keep its length the same: {path} = jnp.zeros(1000)"
         )
-    return f"Keep its length the same, or make it an array: jnp.asarray({path})"
+    return (
+        f"{appended} Else keep its length the same, or make it an array: "
+        f"jnp.asarray({path})"
+    )
+
+
+def attribute_in(path: str) -> str:
+    """The last attribute in a path, or nothing.
+
+    >>> attribute_in("task.log['file']"), attribute_in("p['v']")
+    ('log', '')
+    """
+    found: list[str] = re.findall(r"\.([^\W\d]\w*)", path)
+    return found[-1] if found else ""
 
 
 def remedy_of_refusal(function: str, path: str, read: Collection[str]) -> str:

@@ -98,9 +98,15 @@ def _is_unseen(
     return False
 
 
+def _is_guard(value: Any) -> bool:
+    """Whether it only keeps a `__repr__` that attrs has written from calling itself."""
+    attrs = sys.modules.get("attr._compat")
+    return attrs is not None and value is getattr(attrs, "repr_context", None)
+
+
 def _changes_unseen(value: Any, attribute: str, seeded: tuple[str, ...]) -> bool:
     if isinstance(value, (contextvars.ContextVar, threading.local)):
-        return True
+        return not _is_guard(value)
     if is_generator(value, attribute):
         return True
     if not isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType)):

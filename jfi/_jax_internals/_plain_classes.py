@@ -12,7 +12,7 @@ answers in C++ by the class itself.
 import functools
 import threading
 import weakref
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, nullcontext
 from types import FrameType
 from typing import Any
@@ -22,7 +22,8 @@ import numpy as np
 from jax.core import Tracer
 
 from ._pieces import outside_of_tracing, piece
-from ._plain_members import Asker, Source, members, plain_class as plain_class
+from ._plain_members import Asker, Source, members
+from ._plain_results import plain_class as plain_class
 
 
 class _Here(threading.local):
@@ -46,7 +47,8 @@ def of_plain_classes(
 
     Args:
         tracers: What JAX hands to a function that it traces.
-        classes: A class for each; `jax.Array` for those that stay what they are.
+        classes: A class for each; `jax.Array` for those that stay what they are, and
+            `np.generic` for numbers that do, of which the asker hears as texts.
         asker: Is told what happens to them; it is the same at each call.
     """
     with _passing(tracers, classes, asker) if plain_classes() else nullcontext():
@@ -93,9 +95,11 @@ def _passing_for(own: Any, cls: Any, asker: Any, writable: bool) -> type:
             _here.computed.append((weakref.ref(result), own))
             _set_class(result, _passing_for(own, cls, asker, writable))
 
-    namespace = {"__slots__": (), "_jfi_plain": cls}
+    plain = jax.Array if cls is np.generic else cls
+    namespace = {"__slots__": (), "_jfi_plain": plain}
     namespace |= members(own, cls, asker, pass_on, writable=writable)
-    made: type = type(own)(cls.__name__, (own,), namespace)  # `type(x).__name__`
+    shown = own if plain is jax.Array else cls  # by `type(x).__name__`
+    made: type = type(own)(shown.__name__, (own,), namespace)
     return made
 
 
@@ -113,23 +117,39 @@ def plain_classes() -> bool | None:
         def writes(self, frame: FrameType) -> None:
             seen.append("written")
 
+        def shows(self, frame: FrameType, tracer: Any) -> None:
+            if seen[-1] != "shown" and frame.f_code is asks.__code__:
+                seen.append("shown")
+
+        def lacks(self, frame: FrameType, tracer: Any) -> None:
+            seen.append("lacking")
+
+        def catches(self, frame: FrameType) -> bool:
+            return False
+
         def computes(
             self, result: Any, frame: FrameType, operands: Sequence[Any]
         ) -> bool:
             return frame.f_code is asks.__code__
 
-    def asks(x: Any, y: Any) -> Any:
-        with _passing([x, y], [float, np.ndarray], Here()):
+    def asks(x: Any, y: Any, z: Any) -> Any:
+        with _passing([x, y, z], [float, np.ndarray, np.generic], Here()):
             seen.append([isinstance(x, float), hasattr(x, "shape"), x.shape])
             seen.append([isinstance(x / 2, float), isinstance(x * y, np.ndarray)])
             seen.append([isinstance(x, jax.Array), isinstance(y, np.ndarray)])
+            seen.append([hasattr(x, "__len__"), isinstance(x, Iterable)])
+            seen.append(hasattr(x, "is_integer"))
+            seen.append(f"{x}" == "")
+            seen.append(isinstance(z, np.generic) or str(z) == "")
             y += x
             out = jax.numpy.sin(x) * y + jax.jit(lambda x: x * 2)(x), x
         seen.append([isinstance(x, float), hasattr(x, "shape")])
         return out
 
     outside_of_tracing(
-        lambda: jax.eval_shape(asks, jax.ShapeDtypeStruct((), np.float32), np.ones(2))
+        lambda: jax.eval_shape(asks, np.float32(1), np.ones(2), np.float32(1))
     )
-    expected = [[True, False, ()], [True, True], [True, True], "written", [False, True]]
+    noted: list[Any] = [[False, False], "lacking", False]
+    noted += ["shown", False, "shown", False, "written"]
+    expected = [[True, False, ()], [True, True], [True, True], *noted, [False, True]]
     return True if seen == expected else None

@@ -13,9 +13,17 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any, Protocol
 
-import jax
 import numpy as np
 from jax.core import Tracer
+
+from ._plain_results import (
+    cast,
+    counted,
+    numpys_dtype,
+    part_class,
+    plain_class,
+    tried,
+)
 
 
 class Asker(Protocol):
@@ -32,6 +40,16 @@ class Asker(Protocol):
 
     def writes(self, frame: FrameType) -> None:
         """Called where code writes into an array, which a tracer is not."""
+
+    def shows(self, frame: FrameType, tracer: Any) -> None:
+        """Called where code writes a value as text, which a tracer does not have."""
+
+    def lacks(self, frame: FrameType, tracer: Any) -> None:
+        """Called where code asks for an attribute that the value has, and no tracer."""
+
+    def catches(self, frame: FrameType) -> bool:
+        """Whether code catches errors: of an attribute that is not there, too."""
+        ...
 
     def computes(self, result: Any, frame: FrameType, operands: Sequence[Any]) -> bool:
         """Whether what runs in a frame is to see a result as plain Python's.
@@ -55,6 +73,8 @@ class PassOn(Protocol):
 # What a number has not, and code asks for: `hasattr(x, "shape")`.
 _OF_ARRAYS = [*(name for name in dir(np.ndarray) if name[0] != "_"), "at"]
 
+_OF_CONTAINERS = ("__contains__", "__getitem__", "__iter__", "__len__")
+
 # Of a NumPy array these may be a part of it: who writes into them writes into it.
 _VIEWS = frozenset(
     "T mT real imag reshape ravel transpose swapaxes squeeze diagonal view".split()
@@ -63,6 +83,7 @@ _VIEWS = frozenset(
 # Methods that compute in the dtype of what they return.
 _COMPUTED = frozenset("sum prod cumsum cumprod mean var std trace dot".split())
 
+_TEXTS = ("__format__", "__repr__", "__str__")
 _BINARY = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift"
 _COMPARING = "lt le eq ne ge gt"
 _UNARY = "neg pos abs invert"
@@ -96,29 +117,6 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
 }
 
 
-def plain_class(x: Any) -> type:
-    """The class that a value has in plain Python: `jax.Array` of all arrays of JAX."""
-    if isinstance(x, Tracer):
-        passed_for: type = getattr(type(x), "_jfi_plain", jax.Array)
-        return passed_for
-    if type(x) is np.ndarray:
-        return _array_class(x.dtype)
-    is_plain = isinstance(x, np.ndarray | np.generic | float | complex | int)
-    return type(x) if is_plain else jax.Array
-
-
-def _array_class(dtype: np.dtype[Any]) -> type:
-    """NumPy's class of arrays, which knows the dtype if JAX has 32 bits for its 64."""
-    if dtype.kind not in "iufc" or jax.dtypes.canonicalize_dtype(dtype) == dtype:
-        return np.ndarray
-    return _wide_arrays(dtype)
-
-
-@functools.cache
-def _wide_arrays(dtype: np.dtype[Any]) -> type:
-    return type("ndarray", (np.ndarray,), {"_jfi_dtype": dtype})
-
-
 def members(
     own: Any, cls: type, asker: Asker, pass_on: PassOn, *, writable: bool
 ) -> dict[str, Any]:
@@ -126,24 +124,36 @@ def members(
 
     Args:
         own: The class that the tracers have.
-        cls: The class that they pass for.
+        cls: The class that they pass for; `np.generic` for numbers that pass for none.
         asker: Is told what is done to them.
         pass_on: Is called with what is computed of them.
         writable: Whether who writes into them writes into what is the caller's.
     """
+    texts = {name: _text(getattr(own, name), asker) for name in _TEXTS}
+    if cls is np.generic:
+        return texts
     shown = np.ndarray if hasattr(cls, "_jfi_dtype") else cls
     hidden = {n for n in _OF_ARRAYS if hasattr(own, n) and not hasattr(cls, n)}
+    unseen = {n for n in {*dir(own), "__jax_array__"} if n[:2] == "__"} - {*dir(cls)}
 
     def class_of(self: Any) -> type:
         return shown if asker.asks(_asking(), self) else type(self)
 
     def missing(self: Any, name: str) -> Any:
-        if name in hidden:
+        if name in hidden | unseen:
             text = f"{cls.__name__!r} object has no attribute {name!r}"
             raise AttributeError(text)
+        if hasattr(cls, name):
+            asker.lacks(_asking(), self)
         return own.__getattr__(self, name)
 
+    def seen(self: Any, name: str) -> Any:
+        if name in unseen and asker.asks(_asking(), self):
+            raise AttributeError(name)
+        return own.__getattribute__(self, name)
+
     found = {
+        **texts,
         "__class__": property(class_of),
         "__getattr__": missing,
         # JAX's functions ask for this: what they return may be their argument itself.
@@ -157,12 +167,24 @@ def members(
     }
     known = [n for n in _OF_ARRAYS if hasattr(own, n) and n not in hidden]
     found |= {name: _attribute(name, cls, pass_on, writable) for name in known}
+    if not issubclass(cls, np.ndarray):
+        found["__getattribute__"] = seen
+        # `isinstance(x, Iterable)` looks into classes, and takes None for an answer.
+        found |= dict.fromkeys(n for n in _OF_CONTAINERS if n in unseen)
     if hasattr(cls, "__getitem__"):
         found |= _items(own, cls, pass_on, writable)
     if issubclass(cls, np.ndarray) and writable:
         found |= {name: _in_place(f, asker) for name, f in _IN_PLACE.items()}
         found["sort"] = _sorting(own, asker)
     return found
+
+
+def _text(write: Callable[..., str], asker: Asker) -> Callable[..., str]:
+    def show(self: Any, *spec: str) -> str:
+        asker.shows(_asking(), self)
+        return write(self, *spec)
+
+    return show
 
 
 def _twin(tracer: Any, own: Any) -> Any:
@@ -181,9 +203,11 @@ def _let_go(tracer: Any) -> None:
 
 
 def _asking() -> FrameType:
-    """The frame of the code that asks: what calls the function that calls this one."""
-    here: Any = inspect.currentframe()
-    return here.f_back.f_back  # type: ignore[no-any-return]
+    """The frame of the code that asks: the first outside this module."""
+    frame: Any = inspect.currentframe()
+    while frame.f_globals is globals():
+        frame = frame.f_back
+    return frame  # type: ignore[no-any-return]
 
 
 def _hidden(name: str, asker: Asker) -> property:
@@ -192,7 +216,8 @@ def _hidden(name: str, asker: Asker) -> property:
     def get(self: Any) -> Any:
         frame = _asking()
         # `x.shape` itself would be an error in plain Python: it may stay what it is.
-        if asker.asks(frame, self) and not _names_attribute(frame):
+        is_asked = asker.catches(frame) or not _names_attribute(frame)
+        if is_asked and asker.asks(frame, self):
             raise AttributeError(name)
         return getattr(super(type(self), self), name)
 
@@ -208,14 +233,14 @@ def _operator(
     """An operator, and what plain Python would make of the same operands."""
 
     def operate(*operands: Any) -> Any:
-        like = _tried(compute, *operands)
+        like = tried(compute, *operands)
         is_pair = isinstance(like, tuple)  # `divmod`
         if type(like[0] if is_pair else like) is int:
-            operands = tuple(map(_counted, operands))
+            operands = tuple(map(counted, operands))
         result = traced(*operands)
-        dtype = _numpys_dtype(result, like)
+        dtype = numpys_dtype(result, like)
         if dtype is not None:
-            result = traced(*(_cast(x, dtype) for x in operands))
+            result = traced(*(cast(x, dtype) for x in operands))
         for x, y in zip(result, like, strict=True) if is_pair else [(result, like)]:
             pass_on(x, plain_class(y), (_asking(), operands), writable=False)
         return result
@@ -237,13 +262,13 @@ def _attribute(name: str, cls: type, pass_on: PassOn, writable: bool) -> propert
         compute = operator.methodcaller(name, *args, **kwargs)
         result = method(*args, **kwargs)
         if name in _COMPUTED:
-            dtype = _numpys_dtype(result, _tried(compute, self))
-            result = result if dtype is None else compute(_cast(self, dtype))
+            dtype = numpys_dtype(result, tried(compute, self))
+            result = result if dtype is None else compute(cast(self, dtype))
         of_plain(result, _asking(), self, compute)
         return result
 
     def of_plain(result: Any, frame: FrameType, self: Any, compute: Any) -> None:
-        part = _part_class(result, _tried(compute, self), cls)
+        part = part_class(result, tried(compute, self), cls)
         pass_on(result, part, (frame, [self]), writable=writable)
 
     return property(get)
@@ -255,80 +280,17 @@ def _items(own: Any, cls: type, pass_on: PassOn, writable: bool) -> dict[str, An
     def getitem(self: Any, index: Any) -> Any:
         result = own.__getitem__(self, index)
         source = _asking(), [self]
-        pass_on(result, _part_class(result, None, cls), source, writable=writable)
+        pass_on(result, part_class(result, None, cls), source, writable=writable)
         return result
 
     def iterate(self: Any) -> Any:
         for result in own.__iter__(self):
             source = _asking(), [self]
-            pass_on(result, _part_class(result, None, cls), source, writable=writable)
+            pass_on(result, part_class(result, None, cls), source, writable=writable)
             yield result
 
-    return {"__getitem__": getitem, "__iter__": iterate}
-
-
-def _tried(compute: Callable[..., Any], *operands: Any) -> Any:
-    """What plain Python computes of values like these; None where it can't be told."""
-    try:
-        with np.errstate(all="ignore"):
-            return compute(*map(_stand_in, operands))
-    except Exception:  # what plain Python refuses, or does with arrays of JAX
-        return None
-
-
-def _numpys_dtype(result: Any, like: Any) -> np.dtype[Any] | None:
-    """The dtype that NumPy gives a result, and computes it in; None: JAX's is the same.
-
-    `x.cumsum()` of int8 is int64, and `x / 3` of int8 is float64.
-    """
-    if isinstance(like, tuple):  # `divmod`
-        result, like = result[0], like[0]
-    if not isinstance(like, np.ndarray | np.generic) or not isinstance(result, Tracer):
-        return None
-    dtype: np.dtype[Any] = jax.dtypes.canonicalize_dtype(like.dtype)
-    return None if dtype == result.dtype else dtype
-
-
-def _cast(operand: Any, dtype: np.dtype[Any]) -> Any:
-    if isinstance(operand, np.ndarray | np.generic):
-        return operand.astype(dtype)
-    is_array = isinstance(operand, jax.Array)
-    return jax.lax.convert_element_type(operand, dtype) if is_array else operand
-
-
-def _counted(operand: Any) -> Any:
-    """A truth value as Python's number: `(x > 0) + (y > 0)` of floats may be 2."""
-    return jax.numpy.multiply(operand, 1) if plain_class(operand) is bool else operand
-
-
-def _stand_in(x: Any) -> Any:
-    """An operand, or a small value of the class that it has in plain Python."""
-    cls: Any = plain_class(x)
-    if issubclass(cls, np.ndarray):
-        return np.ones((1,) * x.ndim, _dtype_of(x, cls))
-    if not isinstance(x, jax.Array):
-        return x
-    if cls is jax.Array:
-        raise TypeError
-    return cls(1)
-
-
-def _dtype_of(x: Any, cls: type) -> np.dtype[Any]:
-    """The dtype that an array, or a part of an array of a class, has in NumPy."""
-    of_scalars = np.dtype(cls) if issubclass(cls, np.generic) else x.dtype
-    wide: np.dtype[Any] = getattr(cls, "_jfi_dtype", of_scalars)
-    return wide if jax.dtypes.canonicalize_dtype(wide) == x.dtype else x.dtype
-
-
-def _part_class(result: Any, like: Any, cls: type) -> type:
-    """The class of an item or an attribute, or of what a method returns."""
-    if like is not None or not issubclass(cls, np.ndarray | np.generic):
-        return plain_class(like)
-    if not isinstance(result, Tracer):
-        return jax.Array
-    # NumPy makes arrays of arrays, and scalars where no axis is left.
-    dtype = _dtype_of(result, cls)
-    return _array_class(dtype) if result.ndim else dtype.type
+    found = {"__getitem__": getitem, "__iter__": iterate}
+    return {name: method for name, method in found.items() if hasattr(cls, name)}
 
 
 # ------------------------------------------------------------ what is written

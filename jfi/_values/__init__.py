@@ -25,6 +25,7 @@ from ._classes import (
     is_cached as is_cached,
     is_marked_pytree as is_marked_pytree,
     is_marked_static as is_marked_static,
+    is_writable as is_writable,
     mark_static as mark_static,
     own_attributes as own_attributes,
     own_equality as own_equality,

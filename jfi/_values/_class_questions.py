@@ -26,7 +26,9 @@ def compared_classes(steps: Sequence[dis.Instruction]) -> Iterator[str]:
                 if before == "get" and of_type and later.opname != "LOAD_ATTR":
                     yield from _DATA  # `RULES.get(type(x), rule)`: whatever it has
                     break
-                if later.opname in ("LOAD_ATTR", "LOAD_GLOBAL"):
+                if later.opname == "LOAD_CONST" and after.argval == "type":
+                    names.append(type(later.argval).__name__)  # `type(x) is type(1.0)`
+                elif later.opname in ("LOAD_ATTR", "LOAD_GLOBAL"):
                     names.append(later.argval)
                 elif later.opname in _COMPARES or (of_subclass and calls == 2):
                     yield from names

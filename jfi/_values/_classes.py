@@ -38,6 +38,20 @@ def slots(cls: type) -> dict[str, types.MemberDescriptorType]:
     }
 
 
+def is_writable(empty: object) -> bool:
+    """Whether Python can write all attributes that an object, still empty, has."""
+    for slot in slots(type(empty)).values():
+        try:
+            value = slot.__get__(empty)
+        except AttributeError:
+            continue
+        try:
+            slot.__set__(empty, value)
+        except (AttributeError, TypeError):
+            return False
+    return True
+
+
 # Classes that were asked for slots and have none, as nearly all.
 _without_slots = weakref.WeakSet[type]()
 

@@ -51,7 +51,7 @@ from . import (
     _wrappers as wrappers,
 )
 from ._functools import PartialKind, cached_property_of
-from ._refusals import contents_change, refuse_readers
+from ._refusals import contents_change, is_of_c, refuse_readers
 from ._signatures import SIGNATURE, is_constant_signature
 
 
@@ -362,7 +362,7 @@ def _clonable(cls: type) -> bool:
         objects.new(cls)
     except TypeError:
         return False
-    return cls is not object
+    return cls is not object and not is_of_c(cls)
 
 
 def _is_sentinel(x: Any, cls: type) -> bool:
@@ -383,16 +383,14 @@ def _kind_of_opaque(x: Any, cls: type) -> kinds.Kind:
             f"a {name} for {{path}}, which can't be copied: it has a __del__ method.\n"
             "Pass the arrays and settings it holds instead."
         )
-    writable = any(
-        isinstance(value, property) and value.fset is not None
-        for base in cls.__mro__
-        for value in vars(base).values()
-    )
+    members = (value for base in cls.__mro__ for value in vars(base).values())
+    writable = any(isinstance(v, property) and v.fset is not None for v in members)
     if writable or any(
         hasattr(cls, name) for name in ("__setitem__", "__array__", "__dlpack__")
     ):
         raise contents_change(cls)
-    if isinstance(x, MappingView) or not isinstance(x, Hashable) or own_attributes(x):
+    constant = isinstance(x, Hashable) and not isinstance(x, MappingView)
+    if not constant or own_attributes(x) or is_of_c(cls):
         raise kinds.RefusedError(
             f"a {name} for {{path}}, which can change and can't be copied.\n"
             "Pass the arrays and settings it holds instead."

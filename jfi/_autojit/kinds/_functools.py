@@ -7,13 +7,18 @@ from typing import Any
 from ._base import Expression, Kind, Source, Split
 
 
+# `x.__dict__` would make one, after which `partial(x, 2)` has `x` for its function.
+_STATE: Any = functools.partial.__reduce__
+
+
 class PartialKind(Kind):
     """A `functools.partial`, with its attributes."""
 
     reads = True
 
     def split(self, x: Any) -> Split:
-        return type(x), (x.func, x.args, x.keywords, x.__dict__ or None)
+        function, args, keywords, attributes = _STATE(x)[2]
+        return type(x), (function, args, keywords, attributes or None)
 
     def make(self, part: Any, children: Sequence[Any]) -> Any:
         made = part.__new__(part, children[0])
@@ -28,7 +33,7 @@ class PartialKind(Kind):
     ) -> Sequence[Expression]:
         source.require(f"type({name}) is {source.constant(part)}")
         steps = (f"{name}.func", f"{name}.args", f"{name}.keywords")
-        return [*steps, f"({name}.__dict__ or None)"]
+        return [*steps, f"({source.constant(_STATE)}({name})[2][3] or None)"]
 
 
 def cached_property_of(

@@ -21,7 +21,12 @@ from jax import tree_util
 
 from ..._dispatch._custom_array import CustomArray
 from ..._jax_internals import pytree_from_node, pytree_node
-from ..._values import attributes_of, own_attributes, set_attributes, slots as slots
+from ..._values import (
+    attributes_of,
+    own_attributes,
+    set_attributes,
+    slots as slots,
+)
 from .._modes import PASSED, Mode
 from .._reading import Read
 from ._base import Expression, Kind, Source, Split, Watches

@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from ..._values import is_writable
 from ._base import ReaderError, RefusedError
+from ._objects import new
 
 
 _OF_THREADS = (
@@ -80,3 +82,11 @@ def contents_change(cls: type) -> RefusedError:
         "whose contents can change unseen.\n"
         "Pass an array instead: {path} = jnp.asarray({path})"
     )
+
+
+def is_of_c(cls: type) -> bool:
+    """Whether empty instances can be made, and not filled."""
+    try:
+        return not is_writable(new(cls))
+    except TypeError:
+        return False
