@@ -203,8 +203,7 @@ class Calls:
         abstract: bool,
     ) -> tuple[Opened, Program, Any]:
         given = self._open(args, abstract=abstract)
-        writes = self.options.uncompiled
-        given = allowed(self.history.function, given, writes=writes)
+        given = allowed(self.history.function, given, writes=self.options.uncompiled)
         known = self.programs.frozen(given.graph) | self._numbers.unchanged(given)
         frozen = known
         while True:
@@ -274,21 +273,19 @@ class Calls:
 
     def _assume(self, error: UnreadError | EffectsError) -> None:
         """Remember what a body has done that its code does not show."""
-        assumed = self._known.assumed
+        known, assumed = self._known, self._known.assumed
         if isinstance(error, EffectsError):
             if self._is_copy and not error.variables <= self._suspected:
                 # What another thread was sent meanwhile may have changed a class. The
                 # body does it again if it was the body.
                 self._suspected = error.variables
                 return
-            effects = assumed.effects | error.variables
-            self._known.assumed = assumed._replace(effects=effects)
+            known.assumed = assumed._replace(effects=assumed.effects | error.variables)
             return
-        left_out = self._read is not None and self._read.unused != assumed.unused
         if not assumed.whole:
-            self._known.assumed = assumed._replace(whole=True)
-        elif left_out:
-            self._known.assumed = assumed._replace(exact=True)
+            known.assumed = assumed._replace(whole=True)
+        elif self._read is not None and self._read.unused != assumed.unused:
+            known.assumed = assumed._replace(exact=True)
         else:  # it is none of the code's, but the user's word
             raise used_after_all(self.history.function, assumed.unused) from None
 
@@ -322,8 +319,7 @@ class Calls:
         self.recognise = self.run
 
     def _program(self, opened: Opened) -> Program:
-        parameters = [p.name for p in self.parameters]
-        options = leaf_options(self.options, parameters, opened)
+        options = leaf_options(self.options, [p.name for p in self.parameters], opened)
         return Program(opened, self._function, options)
 
     def _learn(self, opened: Opened, program: Program) -> None:
