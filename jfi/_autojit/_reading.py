@@ -315,8 +315,6 @@ class Read:
         self.asked |= found.attributes
         self._users.add(fn.__code__)
         self._add_questions(found, names, builtin)
-        self.catches |= found.handlers.some
-        self.catches_arithmetic |= _of_arithmetic(found.handlers, builtin)
         if "isinstance" in builtin:  # `typing` itself compares `type(x)`
             self.unions.update(_in_unions(map(module.get, names)))
             named = names | found.attributes
@@ -345,7 +343,9 @@ class Read:
     def _add_questions(
         self, found: References, names: set[str], builtin: set[str]
     ) -> None:
-        """Whether code of the user's asks for the classes of what it gets."""
+        """What code of the user's asks: the class of a value, which error has come."""
+        self.catches |= found.handlers.some
+        self.catches_arithmetic |= _of_arithmetic(found.handlers, builtin)
         self.compared |= found.compared
         asks = builtin & _ASKS_CLASS or found.attributes & _DEPENDS_ON_CLASS
         of_equinox = (n for n in names | found.attributes if n.startswith(_OF_EQUINOX))
