@@ -85,20 +85,23 @@ def open_values(
     """
 
     def opened(read: Read) -> Opened:
-        walk = _Walk(read, tuple(values), mode, modes, spread, strict, inputs)
-        walk.found = Read(assumed, read.unused)
-        try:
-            walk.run()
-        except RefusedError as error:
-            i = len(walk.nodes)
-            path = path_of_node(walk.nodes, walk.objects, i, names())
-            name = "" if assumed.exact or mode in RETURNED else attribute_in(path)
-            if name and not (read.may_ask(name) or walk.found.may_ask(name)):
-                return opened(read.leaving_out(read.unused | {name}))
-            text = str(error).replace("{path}", path)
-            named = read.attributes | walk.found.attributes
-            text += remedy_of_refusal(names()[0], path, named)
-            raise AutoJitError(f"{names()[0]}() {refused} {text}") from None
+        while True:  # a function that calls itself would keep the values in a cycle
+            walk = _Walk(read, tuple(values), mode, modes, spread, strict, inputs)
+            walk.found = Read(assumed, read.unused)
+            try:
+                walk.run()
+                break
+            except RefusedError as error:
+                i = len(walk.nodes)
+                path = path_of_node(walk.nodes, walk.objects, i, names())
+                name = "" if assumed.exact or mode in RETURNED else attribute_in(path)
+                if name and not (read.may_ask(name) or walk.found.may_ask(name)):
+                    read = read.leaving_out(read.unused | {name})
+                    continue
+                text = str(error).replace("{path}", path)
+                named = read.attributes | walk.found.attributes
+                text += remedy_of_refusal(names()[0], path, named)
+                raise AutoJitError(f"{names()[0]}() {refused} {text}") from None
         for i, text in walk.unwatched:
             path = path_of_node(walk.nodes, walk.objects, i, names())
             what = text.partition(" for {path}")[0].partition(" {path}")[0]
