@@ -356,6 +356,7 @@ class Model(Base):
         receiver.join()
 
 
+@pytest.mark.filterwarnings("ignore:step.. uses a class that other threads")
 def test_a_class_that_arrives_changed_while_a_method_is_traced_stays_changed():
     names = script("""
 class Model:
@@ -428,6 +429,31 @@ model = Model()
     tracing.join()
     for n in (0, 1, 0):
         assert pickle.loads(sent[n]).step(X).tolist() == (X + n).tolist()
+
+
+def test_a_method_whose_class_never_stays_runs_uncompiled_and_says_so(monkeypatch):
+    gates = types.ModuleType("jax.gates")  # of a library: nobody looks into it
+    monkeypatch.setitem(sys.modules, "jax.gates", gates)
+    names = script("""
+import sys
+gates = sys.modules["jax.gates"]
+class Model:
+    n = 0
+    @jnp.autojit
+    def step(self, x):
+        y = x + self.n
+        gates.change()
+        return y
+""")
+    sent = []
+    for n in range(20):
+        names["Model"].n = n
+        sent.append(cloudpickle.dumps(names["Model"]()))
+    vars(gates).update(pickle=pickle, sent=sent)
+    exec("def change(): pickle.loads(sent.pop())", vars(gates))
+    mine = pickle.loads(sent[0])
+    with pytest.warns(jnp.UncompiledWarning, match="So it runs uncompiled. Use a lock"):
+        mine.step(X)
 
 
 def test_what_is_kept_keeps_no_copy_alive():

@@ -40,7 +40,7 @@ from ._reading import Assumed, Read
 from ._recent import MAX_FUNCTIONS, Known, code_of, of_this_copy, portable
 from ._shardings import constrain, leaf_options, split_options
 from ._varying import Numbers
-from ._watching import UnwatchedError, allowed, warn_of_copies, warn_once
+from ._watching import UnwatchedError, allowed, restless, warn_of_copies, warn_once
 from .kinds._functions import Body
 from .kinds._variables import Variables
 
@@ -161,8 +161,7 @@ class Calls:
             return self.call_plainly((self.fn, *args))
         try:
             opened, program, out = self.perform(args, _run)
-        except (LateRulesError, ChangedMeanwhileError):
-            # What is around it compiles it, or nothing does.
+        except LateRulesError:  # what is around it compiles it, or nothing does
             return self.call_plainly((self.fn, *args))
         except UnwatchedError as error:
             if not self.options.uncompiled:
@@ -193,7 +192,7 @@ class Calls:
         for _ in range(MAX_TRIES):
             with contextlib.suppress(ChangedMeanwhileError):
                 return self._perform(args, act, abstract=abstract)
-        raise ChangedMeanwhileError
+        raise UnwatchedError(restless(self.history.function))
 
     def _perform(
         self,

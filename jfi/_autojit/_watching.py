@@ -71,6 +71,14 @@ def stale(function: str, what: str, advice: str = _READ) -> str:
     return f"{function}() {what}: compiled code would not see it change.\n{advice}"
 
 
+def restless(function: str) -> str:
+    """What an `UnwatchedError` says of a function whose classes keep changing."""
+    return (
+        f"{function}() uses a class that other threads give other attributes whenever "
+        "it is traced.\nUse a lock around both: with lock: ..."
+    )
+
+
 def _refuse_comparing(function: str, opened: Opened) -> None:
     """Refuse code that compares `type(x)`, which tells data from plain values."""
     read = opened.read
