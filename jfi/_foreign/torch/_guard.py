@@ -61,32 +61,30 @@ class Watch:
             if not self._has(tensor):
                 self._refuse(_WRITES.format(name=self._name, operator=func))
             self._written.add(_storage(tensor))
-        self._look_at(operator, args, kwargs)
-        with _with_conjugates(args, kwargs):
+        tensors = _tensors((args, kwargs))
+        self._look_at(tensors, operator.statistics(args, kwargs))
+        with _with_conjugates(tensors):
             result = func(*args, **kwargs)
         if operator.fresh:
             self._note(result)
         return result
 
-    def _look_at(self, operator: "_Operator", args: Any, kwargs: Any) -> None:
+    def _look_at(self, tensors: Sequence[Any], statistics: Sequence[Any]) -> None:
         import torch
 
         if not torch.is_grad_enabled():
             self.stops_gradients = True
-        for tensor in jax.tree.leaves((args, kwargs)):
-            if isinstance(tensor, torch.Tensor) and not self._has(tensor):
+        for tensor in tensors:
+            if not self._has(tensor):
                 self.outside[id(tensor)] = weakref.ref(tensor)
-        for tensor in operator.statistics(args, kwargs):
+        for tensor in statistics:
             self.keeps_statistics |= not self._has(tensor)
 
     def _note(self, result: Any) -> None:
-        import torch
-
-        for tensor in jax.tree.leaves(result):
-            if isinstance(tensor, torch.Tensor):
-                self._own.add(_storage(tensor))
-                if self._made is not None:
-                    self._made.append(weakref.ref(tensor))
+        for tensor in _tensors(result):
+            self._own.add(_storage(tensor))
+            if self._made is not None:
+                self._made.append(weakref.ref(tensor))
 
     def _has(self, tensor: "torch.Tensor") -> bool:
         return _storage(tensor) in self._own
@@ -119,7 +117,13 @@ def guard_class() -> Any:
     return Guard
 
 
-def _with_conjugates(args: Any, kwargs: Any) -> contextlib.AbstractContextManager[Any]:
+def _tensors(tree: Any) -> "list[torch.Tensor]":
+    import torch
+
+    return [x for x in jax.tree.leaves(tree) if isinstance(x, torch.Tensor)]
+
+
+def _with_conjugates(tensors: Sequence[Any]) -> contextlib.AbstractContextManager[Any]:
     """A block in which the inside of an operator of complex numbers is right.
 
     A conjugate is a bit of a tensor. PyTorch 2.13 leaves it out of account in what an
@@ -128,9 +132,6 @@ def _with_conjugates(args: Any, kwargs: Any) -> contextlib.AbstractContextManage
     """
     import torch
 
-    tensors = (
-        x for x in jax.tree.leaves((args, kwargs)) if isinstance(x, torch.Tensor)
-    )
     if not any(map(torch.is_complex, tensors)):
         return contextlib.nullcontext()
     below: Any = importlib.import_module("torch._C")
