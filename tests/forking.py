@@ -12,6 +12,8 @@ that of the forking process: `subprocesses.py` starts a new interpreter for thos
 import array
 import atexit
 import contextlib
+import gc
+import importlib
 import json
 import os
 import signal
@@ -22,6 +24,17 @@ import tempfile
 import threading
 import types
 from pathlib import Path
+
+
+# JAX, and what of it comes with jfi and with the first program.
+IMPORTED = [
+    "jax.numpy",
+    "jax.extend",
+    "jax.experimental.buffer_callback",
+    "jax.experimental.shard_map",
+    "jaxlib.mlir.dialects.builtin",
+    "jaxlib.mlir.dialects.mhlo",
+]
 
 
 # ------------------------------------------------------------- in the tests' process
@@ -186,15 +199,53 @@ def _become(request, streams):
     return request["code"]
 
 
+class _Ending:
+    """How a child ends: as an interpreter does, but that modules are not taken apart.
+
+    Python takes a third of a second to take those of JAX apart, in memory that the
+    child shares until then.
+    """
+
+    status = 0
+
+    def run(self, code, names):
+        """Run code, and remember what status it leaves."""
+        try:
+            exec(code, names)
+        except SystemExit as error:
+            is_text = error.code is not None and not isinstance(error.code, int)
+            self.status = 1 if is_text else error.code or 0
+            raise
+        except KeyboardInterrupt:
+            self.status = None  # by its signal
+            raise
+        except BaseException:
+            self.status = 1
+            raise
+
+    def leave(self):
+        """The last function at exit: threads have ended, the streams are written."""
+        if self.status is not None:
+            for stream in (sys.stdout, sys.stderr):
+                stream.flush()
+            os._exit(self.status & 0xFF)
+
+
 if __name__ == "__main__":
-    import jax  # noqa: F401 - what all this is for
+    ending = _Ending()
+    atexit.register(ending.leave)  # before those of JAX: it runs after them
+
     import numpy as np
     from quicker_jax import share_contexts
 
+    for name in IMPORTED:
+        importlib.import_module(name)
     share_contexts()
+    gc.collect()
+    gc.freeze()  # a child's collections leave the shared memory as it is
 
     # A module of its own: what is in this file is none of the names of the code.
     with socket.socket(fileno=int(sys.argv[1])) as connection:
         code = compile(_serve(connection), "<string>", "exec")
     main = sys.modules["__main__"] = types.ModuleType("__main__")
-    exec(code, vars(main))
+    ending.run(code, vars(main))
