@@ -4,8 +4,9 @@ JFI_TABLES names a file that gets each table as a line of JSON: `write_costs.py`
 the page of costs from it.
 
 A ratio is the median over the rounds of the ratios within a round: see
-`jfi._inspect._rounds`. The column `BY_HAND` shows whether a limit can be kept on this
-machine by code written for the case; it changes no limit.
+`jfi._inspect._rounds`. The column `BY_HAND` is code written for the case. Where that
+misses the limit, too, the machine or JAX is the reason: jfi's way has to be no slower
+than it then, and the row is listed by itself.
 """
 
 import json
@@ -22,6 +23,7 @@ from jfi._inspect._rounds import Clock, one_round, wall_clock
 
 
 BY_HAND = "by hand"
+NOISE = 1.1  # two equal ways differ by so much from run to run
 
 
 @dataclass
@@ -96,12 +98,14 @@ def report(title: str, results: list[tuple[Case, dict[str, float]]]) -> None:
     keep(title, [line_of(case, found) for case, found in results])
     others = list(dict.fromkeys(name for case, _ in results for name in case.others))
     table = Table("case", "jfi / base", "limit", *others, title=title)
-    missed = []
+    missed, as_by_hand = [], []
     for case, found in results:
         over = case.limit is not None and found["jfi"] > case.limit
         if over:
-            hand = f", by hand {found[BY_HAND]:.2f}" if BY_HAND in found else ""
-            missed.append(f"{case.name}: {found['jfi']:.2f} (limit {case.limit}{hand})")
+            hand = found.get(BY_HAND, 0.0)
+            beside = f", by hand {hand:.2f}" if hand else ""
+            text = f"{case.name}: {found['jfi']:.2f} (limit {case.limit}{beside})"
+            (as_by_hand if found["jfi"] <= NOISE * hand else missed).append(text)
         style = "red" if over else "green"
         table.add_row(
             case.name,
@@ -111,4 +115,6 @@ def report(title: str, results: list[tuple[Case, dict[str, float]]]) -> None:
         )
     # In a file the names of the cases stay in one line.
     Console(width=None if sys.stdout.isatty() else 200).print(table)
+    if as_by_hand:
+        print("Over the limit, as code by hand is:\n  " + "\n  ".join(as_by_hand))
     sys.exit("Over the limit:\n  " + "\n  ".join(missed) if missed else 0)

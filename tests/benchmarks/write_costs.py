@@ -44,7 +44,8 @@ jfi's time for one call, divided by that of the base: 1.00 is the same time, 0.5
 of it. A case names both, `jfi's way / the base`; most bases are JAX written by hand,
 as a careful user would write it. The limit is the one that the benchmark checks;
 where it was missed, the ratio is **bold**. The other columns are other libraries'
-times to this base; "by hand" is code written for this case alone.
+times to this base; "by hand" is code written for this case alone, and where that misses
+the limit, too, the benchmark asks for no more.
 
 All ways take turns in one process, in random order, and each number is the median of
 the ratios within a round: what slows the machine down slows all of them. The tables
