@@ -120,11 +120,53 @@ def test_results_that_share_and_cycle():
     assert a[1] is a
 
 
-def test_data_written_as_text_is_refused():
-    f = autojit(lambda x: {"note": [f"x = {x}"]})
+last, notes = "", []
+
+
+class Told:
+    last, notes = "", []
+
+    def tells(self, x):
+        Told.last = f"x = {x}"
+        return x
+
+    def notes_down(self, x):
+        self.notes.append(f"x = {x}")
+        return x
+
+    def notes_down_outside(self, x):
+        notes.append(f"x = {x}")
+        return x
+
+
+def tells(x):
+    global last
+    last = f"x = {x}"
+    return x
+
+
+def notes_down(x):
+    notes.append(f"x = {x}")
+    return x
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: {"note": [f"x = {x}"]},
+        tells,
+        notes_down,
+        Told().tells,
+        Told().notes_down,
+        Told().notes_down_outside,
+    ],
+)
+def test_data_written_as_text_is_refused(f):
+    f = autojit(f)
     for _ in range(2):
-        with pytest.raises(AutoJitError, match="was written as text"):
+        with pytest.raises(AutoJitError, match=r"was written as text|changes"):
             f(jnp.ones(2))
+    assert (last, notes, Told.last, Told.notes) == ("", [], "", [])
 
 
 def test_refused_results():

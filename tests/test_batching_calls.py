@@ -516,6 +516,12 @@ def test_results_that_hide_arrays_are_refused(hide):
         jnp.vmap_automatically(hide, X)
 
 
+@pytest.mark.filterwarnings("ignore::jfi.UncompiledWarning")
+def test_data_written_as_text_is_refused():
+    with pytest.raises(BatchError, match="was written as text"):
+        jnp.vmap_automatically(lambda x: {"x": x, "note": f"x = {x}"}, X)
+
+
 def test_what_is_no_function_is_refused():
     for call in (
         lambda: vmap_automatically(3, X),

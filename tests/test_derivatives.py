@@ -239,6 +239,27 @@ def test_auxiliary_data_of_any_kind(p, wrap):
     np.testing.assert_array_equal(twice, 2 * X)
 
 
+def pair(x):
+    return (x**2).sum(), {"note": [f"x = {x}"]}
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        jnp.grad(pair, has_aux=True),
+        jnp.value_and_grad(pair, has_aux=True),
+        jnp.jacrev(lambda x: pair(x)),
+        jnp.hessian(pair, has_aux=True),
+        lambda x: jnp.vjp(pair, x, has_aux=True),
+        lambda x: jnp.jvp(pair, (x,), (x,), has_aux=True),
+        lambda x: jnp.linearize(pair, x),
+    ],
+)
+def test_data_written_as_text_is_refused(run):
+    with pytest.raises(jnp.DerivativeError, match="was written as text"):
+        run(X)
+
+
 def test_without_a_pair():
     with pytest.raises(jnp.DerivativeError, match="return value, aux"):
         jnp.grad(lambda x: x, has_aux=True)(1.0)

@@ -5,7 +5,7 @@ from itertools import islice, takewhile
 from typing import Any, NamedTuple, TypeAlias
 
 from .._errors import AutoJitError
-from .._values import number_key
+from .._values import is_traced_text, number_key
 from ._graphs import Graph
 from .kinds._base import MISSING, Kind, Split
 from .kinds._classify import CLASS, PLAIN, PYTREE, STATIC_ARRAY, WRAPPER
@@ -210,7 +210,12 @@ def same(a: Any, b: Any) -> bool:
 
 
 def is_plain(value: Any) -> bool:
-    """Whether a value is a number, a text, a class, or a container of such."""
+    """Whether a value is a number, a text, a class, or a container of such.
+
+    The text of a tracer is data: it would have to be another one at each call.
+    """
+    if is_traced_text(value):
+        return False
     if type(value) in (list, tuple, set):
         return all(map(is_plain, value))
     if type(value) is dict:

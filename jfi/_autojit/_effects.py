@@ -19,6 +19,7 @@ from typing import Any
 
 from jax.core import Tracer
 
+from .._values import is_traced_text
 from ._changes import Change, Contents, equal, is_plain, same
 from ._graphs import Graph, Opened
 from ._keeping import ChangedMeanwhileError
@@ -227,7 +228,7 @@ def take_back_changes(
     left = (
         i
         for i, x in enumerate(now.objects)
-        if isinstance(x, Tracer) and id(x) not in known
+        if (isinstance(x, Tracer) and id(x) not in known) or is_traced_text(x)
     )
     node = next(left, None)
     roots = roots_of(held)
@@ -261,7 +262,8 @@ def _take_back(
     left = None
     for name in variables.written:
         value = variables.all.get(name)
-        if isinstance(value, Tracer) and id(value) not in known:
+        is_new = isinstance(value, Tracer) and id(value) not in known
+        if is_new or is_traced_text(value):
             left = name
     if left is not None:
         for name in variables.written:

@@ -11,7 +11,7 @@ from jax.core import Tracer
 
 from .._advice import advice_on_tracers, has_advice, mark_advised
 from .._errors import AutoJitError, JfiError
-from .._values import NEEDS_VALUE, function_name
+from .._values import NEEDS_VALUE, function_name, is_traced_text
 from ._graphs import Graph, Opened, path_of_node, paths
 from ._keeping import NumbersError
 from ._modes import Mode
@@ -51,15 +51,15 @@ def refuse_uncompilable(fn: Any) -> None:
 
 
 class _TracedTextError(AutoJitError):
-    """A result holds the text of a value that is not known yet."""
+    """What is returned or stored holds the text of a value that is not known yet."""
 
 
 def refuse_traced_text(name: str, opened: Opened) -> None:
-    """Refuse a result in which Python wrote data as text: `f"{x}"` of a tracer."""
+    """Refuse what a function returns or stores, if data in it was written as text."""
     for text in opened.objects:
-        if type(text) is str and re.search(r"Tracer[(<]", text):
+        if is_traced_text(text):
             raise _TracedTextError(
-                f"{name}() returned the text {text!r}: data was written as text while "
+                f"{name}() made the text {text!r}: data was written as text while "
                 "the function was compiled, when it has no value.\n"
                 "Return the data and write it outside the function."
             )

@@ -47,6 +47,7 @@ from ._data import (
     is_plain_int as is_plain_int,
     is_scalar as is_scalar,
     is_small as is_small,
+    is_traced_text as is_traced_text,
     is_tracer as is_tracer,
     odd_array as odd_array,
     why_unknown as why_unknown,

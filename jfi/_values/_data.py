@@ -18,6 +18,7 @@ Arrays that compute in their own way are in no row: see `odd_array`.
 
 import enum
 import functools
+import re
 import types
 from typing import Any, TypeGuard
 
@@ -49,6 +50,14 @@ def is_numeric(dtype: Any) -> bool:
 def is_tracer(x: object) -> TypeGuard[Tracer[Any]]:
     """Whether a value stands for one that is known when compiled code runs."""
     return isinstance(x, Tracer)
+
+
+_TRACED_TEXT = re.compile(r"Tracer[(<]")
+
+
+def is_traced_text(x: object) -> bool:
+    """Whether a value is a text in which Python wrote data: `f"{x}"` of a tracer."""
+    return type(x) is str and _TRACED_TEXT.search(x) is not None
 
 
 def why_unknown(x: object) -> Exception | None:

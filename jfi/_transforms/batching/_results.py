@@ -9,7 +9,7 @@ import jax
 from jax.tree_util import keystr
 
 from ..._errors import BatchError
-from ..._values import is_library, is_tracer
+from ..._values import is_library, is_traced_text, is_tracer
 from ._marks import ordered_as, outline
 from ._messages import unstackable
 
@@ -51,6 +51,8 @@ class Results:
             why = "which can be read only once"
         elif _holds_array(leaf):
             why = "which holds arrays of one row, hidden from JAX"
+        elif is_traced_text(leaf):
+            why = f"{leaf!r}, in which data of one row was written as text"
         else:
             return
         kind = type(leaf).__name__
