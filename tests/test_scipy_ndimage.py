@@ -174,6 +174,14 @@ def test_a_nan_spoils_its_neighbors_alone():
         (lambda: mine.percentile_filter(X, 101, size=3), "number from 0 to 100"),
         (lambda: mine.laplace(X, axes=(0, 2)), r"axes=\(0, 2\), and an image of 2"),
         (lambda: mine.laplace(X, axes=(0, 0)), "each may be named once"),
+        (
+            lambda: mine.correlate(X, WEIGHTS, axes=(1, 0)),
+            r"axes=\(1, 0\), an order .* Write axes=\(0, 1\)",
+        ),
+        (
+            lambda: mine.median_filter(X, (1, 3), axes=(1, 0)),
+            r"axes=\(1, 0\), an order",
+        ),
         (lambda: mine.laplace(X, np.empty((7, 5))), r"Write: result = laplace\("),
         (
             lambda: jax.jit(lambda s: mine.gaussian_filter(X, s))(1.0),

@@ -23,6 +23,7 @@ from ._windows import (
     for_each,
     image,
     output_dtype,
+    refuse_unordered,
     window,
     working,
 )
@@ -180,6 +181,7 @@ def _correlated(
             "image. Pass as many axes of weights, none of them empty."
         )
         raise ImageError(message)
+    refuse_unordered(name, chosen, w)
     pairs = zip(
         chosen,
         w.shape,

@@ -21,6 +21,7 @@ from ._windows import (
     for_each,
     image,
     output_dtype,
+    refuse_unordered,
     window,
 )
 
@@ -223,6 +224,7 @@ def neighbors(
 ) -> tuple[tuple[Window, ...], tuple[tuple[int, ...], ...]]:  # fmt: skip
     """The windows of a size or a footprint, and the places in them that count."""
     chosen = checked_axes(name, axes, x.ndim)
+    refuse_unordered(name, chosen, size, footprint, mode, origin)
     if footprint is None and size is None:
         message = f"{name} needs the neighbors that count: size=3, or footprint=."
         raise ImageError(message)

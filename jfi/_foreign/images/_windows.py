@@ -61,6 +61,21 @@ def checked_axes(name: str, axes: Axes, ndim: int) -> tuple[int, ...]:
     return found
 
 
+def refuse_unordered(name: str, axes: Sequence[int], *per_axis: Any) -> None:
+    """Refuse axes in another order than the image's where values go with them.
+
+    SciPy 1.17 and 1.18 take the axes of weights and footprints in the order of the
+    image whatever `axes` says, and sizes and origins in the one or the other.
+    """
+    are_many = any(not isinstance(x, str) and np.iterable(x) for x in per_axis)
+    if are_many and list(axes) != sorted(axes):
+        message = (
+            f"{name} got axes={tuple(axes)}, an order that SciPy's filters read in "
+            f"two ways. Write axes={tuple(sorted(axes))}, and what goes with them so."
+        )
+        raise ImageError(message)
+
+
 def for_each(name: str, what: str, given: Any, count: int) -> list[Any]:
     """One value for each axis; a single one is for all."""
     if isinstance(given, str) or not np.iterable(given):
