@@ -171,6 +171,33 @@ def test_one_host_call_per_batch(jit):
 # ---------------------------------------------------------- arguments and results
 
 
+OWN = {
+    "of two": (torch.add, torch.sub, torch.mul, torch.maximum, torch.eq, torch.complex),
+    "of one": (torch.sin, torch.relu, torch.mean, torch.sort, torch.cumsum, torch.t),
+    "of a list": (torch.stack, torch.cat),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex64", "int32", "bool"])
+@pytest.mark.parametrize("shape", [(2, 3), (0, 3), (1,)])
+def test_pytorchs_own_functions_write_where_jax_reads(shape, dtype):
+    x = jnp.asarray(np.resize([0.5, -1.0, 2.0, 0.0], shape)).astype(dtype)
+    arguments = {"of two": (x, x[::-1]), "of one": (x,), "of a list": ([x, x],)}
+    compared = 0
+    for kind, functions in OWN.items():
+        for function in map(from_torch, functions):
+            try:
+                eager = function(*arguments[kind])
+            except (RuntimeError, TypeError):  # not of this dtype, or of more arguments
+                continue
+            found = jax.jit(function)(*arguments[kind])
+            for one, other in zip(*map(jax.tree.leaves, (found, eager)), strict=True):
+                np.testing.assert_array_equal(*np.array([one, other], complex))
+            assert jax.tree.map(jax.typeof, found) == jax.tree.map(jax.typeof, eager)
+            compared += 1
+    assert compared > 6
+
+
 def test_arguments_are_any_pytree():
     def f(tree, *, scale, mode, size=None):
         assert type(tree) is dict

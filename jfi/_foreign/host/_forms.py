@@ -76,6 +76,8 @@ class Form:
     ) -> list[jax.Array]:
         """Results as JAX arrays, committed to a device, or to none (None).
 
+        A list is nobody else's: what JAX takes over may be taken out of it.
+
         Raises:
             CallbackError: They are not as declared: see `mismatch`.
         """

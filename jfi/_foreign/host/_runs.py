@@ -76,9 +76,9 @@ def run_now(function: HostFunction, arguments: Sequence[Any]) -> list[jax.Array]
 
 def _fills(function: HostFunction, results: Sequence[Result]) -> bool:
     """Whether a function writes its results itself, in the dtypes that JAX wants."""
-    if not function.writes_out or function.form is not NUMPY:
-        return False
-    return all(result.dtype == result.declared for result in results)
+    return function.writes_out and all(
+        result.dtype == result.declared for result in results
+    )
 
 
 def device_of(arrays: Sequence[jax.Array]) -> Any:

@@ -174,29 +174,29 @@ def _reading_only_torch(function: object) -> Callable[[], bool] | None:
     if read.imports or read.written or function.__kwdefaults__:
         return None
     names = function.__globals__
-    found = [(chain, _found(names, chain)) for chain in read.chains]
+    found = [(first, rest, _found(names, first, rest)) for first, *rest in read.chains]
     if not all(map(is_setting, defaults or ())):
         return None
-    if not all(_is_torchs(value) for _, value in found):
+    if not all(_is_torchs(value) for _, _, value in found):
         return None
 
     def is_same() -> bool:
         if function.__code__ is not code or function.__defaults__ is not defaults:
             return False
-        for chain, value in found:
-            if _found(names, chain) is not value:
+        for first, rest, value in found:
+            if _found(names, first, rest) is not value:
                 return False
         return not function.__kwdefaults__
 
     return is_same
 
 
-def _found(names: dict[str, Any], chain: tuple[str, ...]) -> object:
-    """What a chain of names stands for, `("torch", "sin")`; None if it is not there."""
-    first, *rest = chain
-    return functools.reduce(
-        lambda x, name: getattr(x, name, None), rest, names.get(first)
-    )
+def _found(names: dict[str, Any], first: str, rest: Sequence[str]) -> object:
+    """What `torch.nn.ReLU` stands for; None if it is not there."""
+    found: object = names.get(first)
+    for name in rest:
+        found = getattr(found, name, None)
+    return found
 
 
 def _is_setting(argument: object) -> bool:

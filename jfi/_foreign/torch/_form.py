@@ -48,21 +48,25 @@ class TorchForm(Form):
         """See `Form.write`."""
         check(values, results, name)
         for value, memory in zip(values, out, strict=True):
-            if value.numel():  # an empty array has no memory
-                _in_memory_of(memory).copy_(value)
+            if memory.size:  # an empty array has no memory
+                given = value.detach() if value.requires_grad else value
+                in_memory_of(memory).copy_(given)
 
     def to_jax(
         self, values: Sequence[Any], results: Sequence[Result], device: Any, name: str
     ) -> list[jax.Array]:
-        """See `Form.to_jax`."""
+        """See `Form.to_jax`. A list is emptied."""
         check(values, results, name)
-        return to_jax(list(values), [result.dtype for result in results], device)
+        waiting = values if isinstance(values, list) else list(values)
+        waiting.reverse()
+        tensors = [waiting.pop().detach() for _ in results]
+        return to_jax(tensors, [result.dtype for result in results], device)
 
 
 @functools.cache
 def _viewer(dtype: np.dtype[Any]) -> "Callable[[NDArray[Any]], torch.Tensor]":
     if not is_numpys(dtype):
-        return _in_memory_of
+        return in_memory_of
     from_numpy = _from_numpy()
     return (lambda x: from_numpy(x).long()) if dtype == _INT32 else from_numpy
 
@@ -144,7 +148,8 @@ def _fresh(tensor: "torch.Tensor") -> "torch.Tensor":
     return torch.empty(tensor.shape, dtype=tensor.dtype).copy_(tensor)
 
 
-def _in_memory_of(array: NDArray[Any]) -> "torch.Tensor":
+def in_memory_of(array: NDArray[Any]) -> "torch.Tensor":
+    """A tensor in the memory of an array, which is not empty."""
     if is_numpys(array.dtype):
         return _from_numpy()(array)
     # bfloat16 and its like are no dtypes of NumPy's: they cross as integers.

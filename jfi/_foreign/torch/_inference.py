@@ -8,9 +8,10 @@ those, and every run is watched.
 import contextlib
 import gc
 import logging
+import types
 import weakref
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -41,6 +42,7 @@ class Findings:
         stops_gradients: Some of it runs under `torch.no_grad()`.
         proven: It does the same for all values.
         outside: Tensors that it reads and that are no arguments.
+        takes_out: It is PyTorch's own, and writes its one result into `out=`.
     """
 
     results: tuple[Spec, ...]
@@ -50,6 +52,7 @@ class Findings:
     stops_gradients: bool
     proven: bool
     outside: tuple["weakref.ref[torch.Tensor]", ...] = ()
+    takes_out: bool = False
 
 
 def look_at(
@@ -153,10 +156,30 @@ def _look_without_values(
     with _silent_logs(), FakeTensorMode(allow_non_fake_inputs=True):
         result, watch = run()
         found = findings_of(result, watch, name, proven=True)
+        if _takes_out(function, specs, result, name):
+            found = replace(found, takes_out=True)
         del result
         if disposable:
             _refuse_state(lambda: run()[1], made, name)
     return found
+
+
+def _takes_out(
+    function: Callable[..., Any], specs: Sequence[Spec], result: Any, name: str
+) -> bool:
+    import torch
+
+    is_torchs = isinstance(function, types.BuiltinFunctionType)
+    if not is_torchs or not isinstance(result, torch.Tensor):
+        return False
+    tensors = [
+        torch.empty(spec.shape, dtype=torch_dtype(spec.dtype, name)) for spec in specs
+    ]
+    out = torch.empty_like(result)
+    try:
+        return function(*tensors, out=out) is out
+    except Exception:  # most have no `out=`, and say so in many ways
+        return False
 
 
 @contextlib.contextmanager

@@ -31,6 +31,7 @@ class TorchOperation(TensorFunction):
         draws: It takes a key.
         tree: The structure of its results.
         proven: It does the same for all values, so that its runs are not watched.
+        takes_out: It is PyTorch's own, and writes its one result into `out=`.
 
     Args:
         name: What the user calls it, for messages.
@@ -56,6 +57,7 @@ class TorchOperation(TensorFunction):
         self.draws, self.tree = findings.draws, findings.tree
         self.proven = findings.proven
         self._is_same = is_same
+        self.takes_out = findings.takes_out and not self.draws and is_same is not None
         # A function that is not proven is given copies of all, whatever it does.
         self._copied = findings.written if self.proven else range(n)
 
@@ -91,6 +93,10 @@ class TorchOperation(TensorFunction):
         return tuple(checked_leaf(leaf, self.name) for leaf in leaves)
 
     inner = outer
+
+    def fill(self, memory: "torch.Tensor", tensors: Sequence["torch.Tensor"]) -> None:
+        """Call a function that `takes_out`, and have its result written there."""
+        self._function(*tensors, out=memory)
 
     def _safe(self, tensors: Sequence["torch.Tensor"]) -> Sequence["torch.Tensor"]:
         if not self._copied:
