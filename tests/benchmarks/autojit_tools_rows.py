@@ -149,6 +149,16 @@ def haiku_networks() -> Iterator[Row]:
         lambda: theirs(params, X),
         1.3,
     )
+    larger = hk.without_apply_rng(hk.transform(lambda x: hk.nets.MLP([64, 64, 10])(x)))
+    rows = jnp.ones((32, 16))
+    weights = larger.init(jax.random.key(0), rows)
+    our_larger, their_larger = jfi.autojit(larger.apply), jax.jit(larger.apply)
+    yield Row(
+        "the apply of a haiku network of 64, 64 and 10 neurons, for 32 rows",
+        lambda: our_larger(weights, rows),
+        lambda: their_larger(weights, rows),
+        1.3,
+    )
     holder = Holder(jfi.from_haiku(made), params=params)
     plain = Holder(_Mlp(), params=params)
     yield Row(
