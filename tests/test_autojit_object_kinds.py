@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from autojitting import Box, Colour, Counted, Pair, Slotted, same
 
@@ -126,6 +127,41 @@ def test_registered_static_data_is_told_apart_by_type():
     f = Counted(lambda a: a.w * (10 if a.n is True else a.n))
     results = [float(f(RegisteredData(1.0, n))) for n in (1, True, 1, 2.0)]
     assert results == [1, 10, 1, 2]
+
+
+def test_small_arrays_of_numpy_that_jax_takes_for_constants_are_known_to_the_code():
+    """A power and a shape, as bijectors and distributions have them."""
+
+    @jax.tree_util.register_pytree_node_class
+    class Powers:
+        def __init__(self, scale, power, shape):
+            # Made again from what it was given, it has attributes made from that.
+            self._given = {"scale": scale}
+            self._scale = scale
+            self._power, self._shape = np.asarray(power), np.asarray(shape)
+
+        def tree_flatten(self):
+            scale = getattr(self, "_" + next(iter(self._given)))
+            return (scale,), (float(self._power), tuple(self._shape))
+
+        @classmethod
+        def tree_unflatten(cls, data, children):
+            return cls(*children, *data)
+
+        def __call__(self, x):
+            if self._power == 0.0:
+                return jnp.broadcast_to(jnp.exp(x * self._scale), tuple(self._shape))
+            return jnp.broadcast_to((x * self._scale) ** self._power, self._shape)
+
+    f, x = Counted(lambda p, x: p(x)), jnp.arange(3.0)
+    compiled = jax.jit(lambda p, x: p(x))
+    for power, shape in (0.0, (3,)), (0.0, (2, 3)), (2.0, (3,)):
+        for scale in jnp.array(2.0), jnp.array(3.0):
+            made = Powers(scale, power, shape)
+            got = f(made, x)
+            assert same(got, made(x))
+            assert same(got, compiled(made, x))
+    assert f.traces == 3
 
 
 def test_classes_of_registered_objects_and_named_tuples():
