@@ -223,6 +223,30 @@ def test_cycles():
     assert autojit(lambda p: p.child.parent().w.sum())(parent) == 3
 
 
+def test_what_refers_to_nothing_any_more_shares_a_program():
+    """As proxies of modules that linen makes for one call do."""
+
+    class Proxy:
+        def __init__(self, k):
+            self.k, self.module = k, weakref.ref(Box(1.0))
+
+    f = Counted(lambda p, x: (p.k * x if p.module() is None else x, p.module))
+    for proxy in Proxy(2), Proxy(2), Proxy(3):
+        value, module = f(proxy, 2.0)
+        assert value == proxy.k * 2
+        assert module is proxy.module
+    assert f.traces == 2
+    hashed = Proxy(2)
+    assert autojit(lambda p: {p.module: 3.0}[p.module])(hashed_while_alive(hashed)) == 3
+
+
+def hashed_while_alive(proxy):
+    box = Box(1.0)
+    proxy.module = weakref.ref(box)
+    hash(proxy.module)
+    return proxy
+
+
 def test_a_cycle_through_a_registered_class():
     loop = Registered([1.0], "n", None)
     loop.w.append(loop)

@@ -51,6 +51,7 @@ from . import (
     _wrappers as wrappers,
 )
 from ._functools import PartialKind, cached_property_of
+from ._references import kind_of_reference
 from ._refusals import contents_change, is_of_c, refuse_readers
 from ._signatures import SIGNATURE, is_constant_signature
 
@@ -76,9 +77,6 @@ SHOWN = wrappers.ShownKind()
 CLASS = classes.ClassKind()
 PARTIAL = PartialKind()
 CACHED = remembering.CachedKind()
-REFERENCE = containers.PartsKind(
-    lambda r: (r(),), lambda cls, x: weakref.ref(x), ["()"]
-)
 CUSTOM_RULES = {
     cls: objects.ObjectKind(cls, frozen=True)
     for cls in (jax.custom_jvp, jax.custom_vjp)
@@ -210,7 +208,7 @@ def _kind_of_value(x: Any) -> kinds.Kind | None:
         of_library = is_named(x) and not is_user_module(x.__module__)
         return HASHABLE if of_library else CUSTOM_RULES[type(x)]
     if isinstance(x, weakref.ref):
-        return REFERENCE if x() is not None else ITSELF
+        return kind_of_reference(x)
     if is_constant_signature(x):
         return SIGNATURE
     is_error = isinstance(x, BaseException) and is_library(type(x))
