@@ -295,3 +295,23 @@ def test_a_list_that_grows_beside_a_module_of_a_library_compiles_nothing(make):
         trainer.losses.append(float(step(trainer, x)))
         assert trainer.losses[-1] == pytest.approx(float(trainer.step(x)), rel=1e-5)
     assert step.cache_info().traces == 1
+
+
+def test_a_cosine_schedule_of_optax_compiles_a_step_once():
+    """Its first call makes a float of the number of steps that it holds."""
+    schedule = optax.cosine_decay_schedule(1e-2, 10)
+    own = 3
+    step = jnp.autojit(lambda x, count: x - schedule(count) * x)
+
+    @jnp.autojit
+    def mine(x):
+        nonlocal own
+        own = float(own)
+        return x * own
+
+    for count in range(3):
+        plain = 1 - optax.cosine_decay_schedule(1e-2, 10)(count)
+        assert np.allclose(step(jnp.ones(2), jnp.int32(count)), plain)
+        assert mine(2.0) == 6.0
+    assert step.cache_info().traces == 1
+    assert type(own) is float  # of one's own it is written back
