@@ -2,6 +2,8 @@
 
 import dataclasses
 import functools
+import sys
+import warnings
 
 import blackjax
 import diffrax
@@ -315,3 +317,47 @@ def test_a_cosine_schedule_of_optax_compiles_a_step_once():
         assert mine(2.0) == 6.0
     assert step.cache_info().traces == 1
     assert type(own) is float  # of one's own it is written back
+
+
+WIDTH = 1.0
+
+
+class FromZero(numpyro.distributions.Distribution):
+    """A distribution of one's own, whose support depends on its parameters."""
+
+    reparametrized_params = ("high",)
+    arg_constraints = {"high": numpyro.distributions.constraints.dependent}  # noqa: RUF012
+
+    def __init__(self, high):
+        self.high = high
+        super().__init__(batch_shape=(), event_shape=())
+
+    @numpyro.distributions.constraints.dependent_property
+    def support(self):
+        return numpyro.distributions.constraints.interval(0.0, self.high * WIDTH)
+
+    def log_prob(self, value):
+        return value - self.support.upper_bound
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        jnp.autojit,
+        jnp.jit,
+        lambda f: lambda x: jnp.map(f, x[None])[0],
+        lambda f: lambda x: jnp.scan(lambda c, x: (c + f(x), None), 0.0, x[None])[0],
+        lambda f: lambda x: jnp.auto_vmap(f)(x[None])[0],
+    ],
+    ids=["autojit", "jit", "map", "scan", "auto_vmap"],
+)
+def test_a_distribution_of_ones_own_for_numpyro(tool, monkeypatch):
+    distribution = FromZero(2.0)
+    log_prob = tool(lambda x: distribution.log_prob(x))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for width in 1.0, 3.0:
+            monkeypatch.setattr(sys.modules[__name__], "WIDTH", width)
+            if tool is jnp.jit:
+                log_prob = tool(lambda x: distribution.log_prob(x))
+            assert log_prob(jnp.float32(0.5)) == 0.5 - 2.0 * width
