@@ -1,5 +1,6 @@
 """Classes that a function under `autojit` reads: changes of them are seen."""
 
+import importlib
 import warnings
 
 import jax.numpy as jnp
@@ -265,3 +266,37 @@ def test_classes_of_attrs():
         gains.k = 4
         assert scaled(gains, 3.0) == 12
     assert gains.log == ["call", "call"]
+
+
+def test_what_descriptors_of_an_installed_library_remember_is_its_own(
+    tmp_path, monkeypatch
+):
+    """As bijectors of TensorFlow Probability do: results, weakly, in the class."""
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    (folder / "remembering_library.py").write_text(
+        "import weakref\n"
+        "class Memory:\n"
+        "    def __init__(self): self.known = {}\n"
+        "    def __get__(self, owner, cls): return lambda x: self.double(x)\n"
+        "    def double(self, x):\n"
+        "        found = self.known.get(id(x))\n"
+        "        if found is None or found() is None:\n"
+        "            self.known[id(x)] = weakref.ref(x, lambda _: self.known.clear())\n"
+        "        return 2 * x\n"
+        "class Doubling:\n"
+        "    double = Memory()\n"
+        "    k = 1.0\n"
+    )
+    monkeypatch.syspath_prepend(str(folder))
+    library = importlib.import_module("remembering_library")
+    doubling, x = library.Doubling(), jnp.ones(3)
+
+    def f(x):
+        return doubling.double(x) * doubling.k
+
+    call = autojit(f)
+    for k in 1.0, 2.0:
+        library.Doubling.k = k  # what is no descriptor is seen, as ever
+        for _ in range(2):
+            same(call(x), f(x))

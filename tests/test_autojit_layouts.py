@@ -5,6 +5,8 @@ import dataclasses
 import enum
 import functools
 import gc
+import importlib
+import sys
 import weakref
 
 import equinox as eqx
@@ -573,6 +575,30 @@ def test_methods_are_recognised(monkeypatch):
     assert opened_by(monkeypatch, lambda: scaled(2.0)) == 0
     assert opened_by(monkeypatch, lambda: autojit(scaled.plain)(2.0)) == 0
     assert opened_by(monkeypatch, lambda: autojit(Scaled.plain)(scaled, 2.0)) == 0
+
+
+@pytest.mark.parametrize("first", ["module", "function"])
+def test_a_module_of_a_project_beside_its_functions_is_recognised(
+    first, monkeypatch, tmp_path
+):
+    """As with a package of one's own that makes functions: `lib.make` and `lib.k`."""
+    (tmp_path / "own_package.py").write_text("k = 2.0\ndef scaled(x): return x * k")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    own_package = importlib.import_module("own_package")
+    scaled = own_package.scaled
+    held = (own_package, scaled) if first == "module" else (scaled, own_package)
+
+    @autojit
+    def step(x):
+        module, fn = held if first == "module" else held[::-1]
+        return fn(x) + module.k
+
+    try:
+        assert opened_by(monkeypatch, lambda: step(3.0)) == 0
+        own_package.k = 5.0
+        assert [float(step(3.0)) for _ in range(3)] == [20.0] * 3
+    finally:
+        del sys.modules["own_package"]
 
 
 def test_forms_that_come_no_more_make_room(monkeypatch):

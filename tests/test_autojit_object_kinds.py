@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from autojitting import Box, Colour, Counted, Pair, Slotted, same
 
@@ -128,6 +129,41 @@ def test_registered_static_data_is_told_apart_by_type():
     assert results == [1, 10, 1, 2]
 
 
+def test_small_arrays_of_numpy_that_jax_takes_for_constants_are_known_to_the_code():
+    """A power and a shape, as bijectors and distributions have them."""
+
+    @jax.tree_util.register_pytree_node_class
+    class Powers:
+        def __init__(self, scale, power, shape):
+            # Made again from what it was given, it has attributes made from that.
+            self._given = {"scale": scale}
+            self._scale = scale
+            self._power, self._shape = np.asarray(power), np.asarray(shape)
+
+        def tree_flatten(self):
+            scale = getattr(self, "_" + next(iter(self._given)))
+            return (scale,), (float(self._power), tuple(self._shape))
+
+        @classmethod
+        def tree_unflatten(cls, data, children):
+            return cls(*children, *data)
+
+        def __call__(self, x):
+            if self._power == 0.0:
+                return jnp.broadcast_to(jnp.exp(x * self._scale), tuple(self._shape))
+            return jnp.broadcast_to((x * self._scale) ** self._power, self._shape)
+
+    f, x = Counted(lambda p, x: p(x)), jnp.arange(3.0)
+    compiled = jax.jit(lambda p, x: p(x))
+    for power, shape in (0.0, (3,)), (0.0, (2, 3)), (2.0, (3,)):
+        for scale in jnp.array(2.0), jnp.array(3.0):
+            made = Powers(scale, power, shape)
+            got = f(made, x)
+            assert same(got, made(x))
+            assert same(got, compiled(made, x))
+    assert f.traces == 3
+
+
 def test_classes_of_registered_objects_and_named_tuples():
     @jax.tree_util.register_pytree_node_class
     class Tree(Registered):
@@ -185,6 +221,30 @@ def test_cycles():
     parent.child, child.parent = child, weakref.ref(parent)
     parent.w = jnp.ones(3)
     assert autojit(lambda p: p.child.parent().w.sum())(parent) == 3
+
+
+def test_what_refers_to_nothing_any_more_shares_a_program():
+    """As proxies of modules that linen makes for one call do."""
+
+    class Proxy:
+        def __init__(self, k):
+            self.k, self.module = k, weakref.ref(Box(1.0))
+
+    f = Counted(lambda p, x: (p.k * x if p.module() is None else x, p.module))
+    for proxy in Proxy(2), Proxy(2), Proxy(3):
+        value, module = f(proxy, 2.0)
+        assert value == proxy.k * 2
+        assert module is proxy.module
+    assert f.traces == 2
+    hashed = Proxy(2)
+    assert autojit(lambda p: {p.module: 3.0}[p.module])(hashed_while_alive(hashed)) == 3
+
+
+def hashed_while_alive(proxy):
+    box = Box(1.0)
+    proxy.module = weakref.ref(box)
+    hash(proxy.module)
+    return proxy
 
 
 def test_a_cycle_through_a_registered_class():

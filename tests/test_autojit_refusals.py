@@ -5,6 +5,7 @@ import io
 import queue
 import sqlite3
 import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import jax
@@ -26,6 +27,13 @@ pytestmark = pytest.mark.usefixtures("way")
 class Closing:
     def __del__(self):
         pass
+
+
+class Reference(weakref.ref):
+    pass
+
+
+KEPT = Box(1.0)
 
 
 @pytest.mark.parametrize(
@@ -55,6 +63,11 @@ class Closing:
         (lambda: {}.keys(), "a dict_keys for"),
         (lambda: memoryview(b"a"), "memoryview for"),
         (lambda: sqlite3.connect(":memory:"), "a Connection for .* can't be copied"),
+        (
+            lambda: Reference(Closing),
+            r"a weak reference .* for p\['v'\] \(a Reference\).*\n.*: p\['v'\]\(\)",
+        ),
+        (lambda: weakref.proxy(KEPT), "a weak proxy for .*\n.*the object itself"),
         (lambda: Closing(), "a Closing for .* __del__"),
         (lambda: type("Metres", (float,), {})(1.0), "a Metres for .* attributes"),
     ],

@@ -2,6 +2,8 @@
 
 import dataclasses
 import functools
+import sys
+import warnings
 
 import blackjax
 import diffrax
@@ -295,3 +297,67 @@ def test_a_list_that_grows_beside_a_module_of_a_library_compiles_nothing(make):
         trainer.losses.append(float(step(trainer, x)))
         assert trainer.losses[-1] == pytest.approx(float(trainer.step(x)), rel=1e-5)
     assert step.cache_info().traces == 1
+
+
+def test_a_cosine_schedule_of_optax_compiles_a_step_once():
+    """Its first call makes a float of the number of steps that it holds."""
+    schedule = optax.cosine_decay_schedule(1e-2, 10)
+    own = 3
+    step = jnp.autojit(lambda x, count: x - schedule(count) * x)
+
+    @jnp.autojit
+    def mine(x):
+        nonlocal own
+        own = float(own)
+        return x * own
+
+    for count in range(3):
+        plain = 1 - optax.cosine_decay_schedule(1e-2, 10)(count)
+        assert np.allclose(step(jnp.ones(2), jnp.int32(count)), plain)
+        assert mine(2.0) == 6.0
+    assert step.cache_info().traces == 1
+    assert type(own) is float  # of one's own it is written back
+
+
+WIDTH = 1.0
+
+
+class FromZero(numpyro.distributions.Distribution):
+    """A distribution of one's own, whose support depends on its parameters."""
+
+    reparametrized_params = ("high",)
+    arg_constraints = {"high": numpyro.distributions.constraints.dependent}  # noqa: RUF012
+
+    def __init__(self, high):
+        self.high = high
+        super().__init__(batch_shape=(), event_shape=())
+
+    @numpyro.distributions.constraints.dependent_property
+    def support(self):
+        return numpyro.distributions.constraints.interval(0.0, self.high * WIDTH)
+
+    def log_prob(self, value):
+        return value - self.support.upper_bound
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        jnp.autojit,
+        jnp.jit,
+        lambda f: lambda x: jnp.map(f, x[None])[0],
+        lambda f: lambda x: jnp.scan(lambda c, x: (c + f(x), None), 0.0, x[None])[0],
+        lambda f: lambda x: jnp.auto_vmap(f)(x[None])[0],
+    ],
+    ids=["autojit", "jit", "map", "scan", "auto_vmap"],
+)
+def test_a_distribution_of_ones_own_for_numpyro(tool, monkeypatch):
+    distribution = FromZero(2.0)
+    log_prob = tool(lambda x: distribution.log_prob(x))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for width in 1.0, 3.0:
+            monkeypatch.setattr(sys.modules[__name__], "WIDTH", width)
+            if tool is jnp.jit:
+                log_prob = tool(lambda x: distribution.log_prob(x))
+            assert log_prob(jnp.float32(0.5)) == 0.5 - 2.0 * width

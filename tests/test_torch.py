@@ -114,6 +114,21 @@ def test_cross_entropy_in_batches(transform, x64):
     close(result, transform(native_cross_entropy)(logits, labels), atol=1e-6)
 
 
+def test_a_batch_has_the_dtype_of_its_rows():
+    """`torch.vmap` makes float32 of `addmv` on uint8; PyTorch itself keeps uint8."""
+
+    def f(a, m, v):
+        return torch.addmv(a, m, v, beta=0.6, alpha=1.9)
+
+    rng = np.random.default_rng(0)
+    rows = [rng.integers(0, 9, (2, *s), dtype=np.uint8) for s in ((3,), (3, 4), (4,))]
+    got = jax.vmap(from_torch(f))(*map(jnp.asarray, rows))
+    pairs = zip(*rows, strict=True)
+    expected = [f(*map(torch.from_numpy, row)).numpy() for row in pairs]
+    assert got.dtype == np.uint8
+    assert np.array_equal(got, expected)
+
+
 def test_nested_vmap():
     logits, labels = logits_and_labels(batch=(3, 2))
     nest = lambda f: jax.vmap(jax.vmap(jax.grad(f), (0, None)), (0, None))

@@ -2,13 +2,14 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice, takewhile
+from types import FunctionType
 from typing import Any, NamedTuple, TypeAlias
 
 from .._errors import AutoJitError
-from .._values import is_traced_text, number_key
+from .._values import is_traced_text, is_user_function, number_key
 from ._graphs import Graph
 from .kinds._base import MISSING, Kind, Split
-from .kinds._classify import CLASS, PLAIN, PYTREE, STATIC_ARRAY, WRAPPER
+from .kinds._classify import CELL, CLASS, PLAIN, PYTREE, STATIC_ARRAY, WRAPPER
 from .kinds._objects import UNREAD, touch
 
 
@@ -85,6 +86,8 @@ def _find(
         given = any(id(child) in donated for child in children)
         if not given and equal((old_part, old), (part, children)):
             continue
+        if kind is CELL and _is_float_of_library(graph, i, built, (old, children)):
+            continue
         was = old_part, old, kind.keys(old_part, old)
         now = part, children, kind.keys(part, children)
         change, new = _difference(i, kind, was, now, donated)
@@ -93,6 +96,23 @@ def _find(
         changes.append(change)
         values += new
     return changes, values
+
+
+def _is_float_of_library(
+    graph: Graph, cell: int, built: Sequence[Any], contents: tuple[Any, Any]
+) -> bool:
+    """Whether a library made the int of a captured variable of its own a float.
+
+    optax's cosine schedule does, at its first call. Written back, it would be another
+    form of call, and the training step be compiled twice.
+    """
+    (old,), (new,) = [c or (None,) for c in contents]
+    if type(old) is not int or type(new) is not float or old != new:
+        return False
+    owners = [built[k] for k, (_, _, children) in enumerate(graph) if cell in children]
+    return all(
+        isinstance(fn, FunctionType) and not is_user_function(fn) for fn in owners
+    )
 
 
 # A part, children, and their keys.

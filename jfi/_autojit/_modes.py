@@ -10,7 +10,8 @@ class Mode(enum.Enum):
     ABSTRACT = enum.auto()  # arguments: so are shapes and dtypes without an array
     DATA = enum.auto()  # arguments: so are ints and bools
     FROZEN = enum.auto()  # parts of which the code must know the floats
-    VARYING = enum.auto()  # the same, but for floats that have changed
+    FIXED = enum.auto()  # parts that are constants to JAX: also small arrays of NumPy
+    VARYING = enum.auto()  # as FROZEN, but for floats that have changed
     STATIC = enum.auto()  # arguments of which the code must know all values
     RESULT = enum.auto()  # results: what is no JAX array is returned as it is
     SHOWN = enum.auto()  # what a person looks at: the same, and nothing is refused
@@ -20,6 +21,6 @@ class Mode(enum.Enum):
 
 # Of these a copy is passed, and not the value itself.
 WITH_DATA = (Mode.TRACED, Mode.ABSTRACT, Mode.DATA)
-PASSED = (*WITH_DATA, Mode.VARYING, Mode.FROZEN, Mode.STATIC)
+PASSED = (*WITH_DATA, Mode.VARYING, Mode.FROZEN, Mode.FIXED, Mode.STATIC)
 RETURNED = (Mode.RESULT, Mode.SHOWN)
 KEYS = (Mode.LOOKED_AT, Mode.UNREAD)

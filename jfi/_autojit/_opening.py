@@ -346,9 +346,16 @@ def kind_in_mode(x: Any, mode: Mode) -> Kind:
         return kind
     if kind is SCALAR:
         return NUMBER
+    if mode is Mode.FIXED and kind is ARRAY:
+        return STATIC_ARRAY if _is_setting(x) else ARRAY
     if kind is ARRAY and mode not in (Mode.FROZEN, Mode.VARYING):
         return _kind_of_untraced_array(x, mode)
     return kind
+
+
+def _is_setting(x: Any) -> bool:
+    """Whether an array among constants of JAX is a number or a shape, and not data."""
+    return isinstance(x, np.ndarray) and (x.ndim == 0 or x.dtype.kind in "biu")
 
 
 def _kind_of_untraced_array(x: Any, mode: Mode) -> Kind:

@@ -307,12 +307,15 @@ _SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 def _is_function_of_library(base: type, value: Any) -> bool:
     """Whether an attribute of a class is a function of the library that has the class.
 
-    Modules of flax and named tuples of optax have dozens of them.
+    Modules of flax and named tuples of optax have dozens of them. Another descriptor is
+    code, too: that of TensorFlow Probability's bijectors remembers results.
     """
     if is_user_module(base.__module__):
         return False
     functions = functions_behind(value)
-    return bool(functions) and not any(map(is_user_function, functions))
+    if not functions:
+        return hasattr(type(value), "__get__") and is_installed(type(value))
+    return not any(map(is_user_function, functions))
 
 
 def _guard_plain(

@@ -51,6 +51,8 @@ from . import (
     _wrappers as wrappers,
 )
 from ._functools import PartialKind, cached_property_of
+from ._properties import PROPERTY, SPECIAL_PROPERTY
+from ._references import kind_of_reference
 from ._refusals import contents_change, is_of_c, refuse_readers
 from ._signatures import SIGNATURE, is_constant_signature
 
@@ -76,9 +78,6 @@ SHOWN = wrappers.ShownKind()
 CLASS = classes.ClassKind()
 PARTIAL = PartialKind()
 CACHED = remembering.CachedKind()
-REFERENCE = containers.PartsKind(
-    lambda r: (r(),), lambda cls, x: weakref.ref(x), ["()"]
-)
 CUSTOM_RULES = {
     cls: objects.ObjectKind(cls, frozen=True)
     for cls in (jax.custom_jvp, jax.custom_vjp)
@@ -122,11 +121,7 @@ BUILTIN: dict[type, kinds.Kind] = {
         lambda cls, function, owner: types.MethodType(function, owner),
         [".__func__", ".__self__"],
     ),
-    property: containers.PartsKind(
-        lambda p: (p.fget, p.fset, p.fdel),
-        lambda cls, *parts: property(*parts),
-        [".fget", ".fset", ".fdel"],
-    ),
+    property: PROPERTY,
     functools.cached_property: containers.PartsKind(  # without its lock
         lambda p: (p.func, p.attrname), cached_property_of, [".func", ".attrname"]
     ),
@@ -209,8 +204,10 @@ def _kind_of_value(x: Any) -> kinds.Kind | None:
     if isinstance(x, (jax.custom_jvp, jax.custom_vjp)):
         of_library = is_named(x) and not is_user_module(x.__module__)
         return HASHABLE if of_library else CUSTOM_RULES[type(x)]
+    if isinstance(x, property):
+        return SPECIAL_PROPERTY
     if isinstance(x, weakref.ref):
-        return REFERENCE if x() is not None else ITSELF
+        return kind_of_reference(x)
     if is_constant_signature(x):
         return SIGNATURE
     is_error = isinstance(x, BaseException) and is_library(type(x))

@@ -63,6 +63,8 @@ class ObjectKind(Kind):
         order: Order | None = None,
     ) -> None:
         self._frozen, self._base, self._static = frozen, base, static
+        if static and not frozen:
+            self.frozen_as = Mode.FIXED
         self._slots = slots(cls)
         self._whole = whole or bool(base) or hasattr(cls, "__getattr__")
         self._order = order
@@ -326,11 +328,10 @@ def field_order(cls: type) -> Order | None:
 def static_names(x: Any) -> frozenset[str]:
     """The attributes of a registered object that JAX does not take for data."""
     attributes = attributes_of(x)
-    try:
+    data: set[str] = set()
+    with contextlib.suppress(Exception):  # its class does more than to list attributes
         data = _flattened_names(type(x), attributes)
-    except Exception:  # its class does more than to list attributes
-        data = _reaching_names(x, attributes)
-    return frozenset(attributes.keys() - data)
+    return frozenset(attributes.keys() - (data or _reaching_names(x, attributes)))
 
 
 def _reaching_names(x: Any, attributes: Mapping[str, Any]) -> set[str]:

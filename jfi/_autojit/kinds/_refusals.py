@@ -6,6 +6,7 @@ import queue
 import random
 import threading
 import types
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -34,6 +35,11 @@ def refuse_readers(x: Any, cls: type) -> None:
             "once, and not at each call.\n"
             "Read it before the call and pass what it holds; write into it after the "
             "call, or in a function for jax.debug.callback."
+        )
+    if cls in weakref.ProxyTypes:
+        raise RefusedError(
+            "a weak proxy for {path}, which can't be copied.\n"
+            "Pass the object itself instead, or weakref.ref(...) of it."
         )
     if isinstance(x, Iterator) and not _is_iterator_in_python(cls):
         what = "generator" if isinstance(x, types.GeneratorType) else cls.__name__

@@ -225,7 +225,7 @@ class ModuleKind(Kind):
         self, source: Source, name: str, part: Any, n: int
     ) -> Sequence[Expression]:
         source.require(f"{name} is {source.constant(part.value)}")
-        return ["None"]  # variables are looked up in the module
+        return source.variables_from(0)
 
 
 class _ModuleCopy(types.ModuleType):

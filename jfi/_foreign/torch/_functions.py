@@ -229,6 +229,7 @@ class BatchedTensorFunction(TensorFunction):
         self._base, self._is_batched = base, is_batched
         self._axes = tuple(0 if batched else None for batched in is_batched)
         self._randomness, self._tries_func = randomness, randomness != "loop"
+        self._checked: set[Any] = set()  # forms of which the dtypes are right
 
     def results(self, *specs: Spec) -> Sequence[Spec]:
         pairs = zip(specs, self._is_batched, strict=True)
@@ -261,12 +262,27 @@ class BatchedTensorFunction(TensorFunction):
     def outer(self, *tensors: torch.Tensor) -> Tensors:
         if self._tries_func:
             try:
-                return self.inner(*tensors)
+                found = self.inner(*tensors)
+                if self._has_types_of_rows(found, tensors):
+                    return found
             except Exception:  # torch.vmap can't: below the function may fail itself
-                found = self._looped(self._base.outer, tensors)
-                self._tries_func = False
-                return found
+                pass
+            found = self._looped(self._base.outer, tensors)
+            self._tries_func = False
+            return found
         return self._looped(self._base.outer, tensors)
+
+    def _has_types_of_rows(
+        self, found: Tensors, tensors: Sequence[torch.Tensor]
+    ) -> bool:
+        """Whether `torch.vmap` keeps dtypes: `addmv` on uint8 becomes float32."""
+        key = tuple((tensor.shape, tensor.dtype) for tensor in tensors)
+        if key not in self._checked:
+            specs = zip(self._results_for(tensors), found, strict=True)
+            if any(spec.dtype != numpy_dtype(t.dtype, self.name) for spec, t in specs):
+                return False
+            self._checked.add(key)
+        return True
 
     def _looped(
         self, function: Callable[..., Tensors], tensors: Sequence[torch.Tensor]
@@ -287,12 +303,15 @@ class BatchedTensorFunction(TensorFunction):
     def _empty(self, tensors: Sequence[torch.Tensor]) -> Tensors:
         import torch
 
-        name = self.name
-        specs = [Spec(tuple(t.shape), numpy_dtype(t.dtype, name)) for t in tensors]
-        results = self.results(*specs)
+        results = self._results_for(tensors)
         return tuple(
-            torch.empty(r.shape, dtype=torch_dtype(r.dtype, name)) for r in results
+            torch.empty(r.shape, dtype=torch_dtype(r.dtype, self.name)) for r in results
         )
+
+    def _results_for(self, tensors: Sequence[torch.Tensor]) -> Sequence[Spec]:
+        dtypes = (numpy_dtype(t.dtype, self.name) for t in tensors)
+        pairs = zip(tensors, dtypes, strict=True)
+        return self.results(*(Spec(tuple(t.shape), dtype) for t, dtype in pairs))
 
 
 def _pullback(run: Callable[..., Any], *sources: Any) -> tuple[Any, Any]:
