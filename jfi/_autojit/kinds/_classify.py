@@ -51,7 +51,7 @@ from . import (
     _wrappers as wrappers,
 )
 from ._functools import PartialKind, cached_property_of
-from ._refusals import contents_change, is_of_c, refuse_readers
+from ._refusals import contents_change, holds_objects, is_of_c, refuse_readers
 from ._signatures import SIGNATURE, is_constant_signature
 
 
@@ -220,10 +220,7 @@ def _kind_of_value(x: Any) -> kinds.Kind | None:
 
 def _kind_of_odd_array(x: np.ndarray[Any, Any]) -> kinds.Kind:
     if x.dtype.hasobject:
-        raise kinds.RefusedError(
-            "a NumPy array of Python objects for {path}, which JAX can't compute "
-            "with.\nPass an array of numbers, or a list: {path} = {path}.tolist()"
-        )
+        raise holds_objects(x)
     odd = odd_array(x, "{path}")
     if odd is not None:
         raise kinds.RefusedError(odd)
