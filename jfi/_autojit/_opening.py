@@ -21,6 +21,7 @@ from .._errors import AutoJitError
 from .._jax_internals import has_ended
 from .._values import is_plain_int
 from ._graphs import INPUT, LEAVES, Node, Opened, path_of_node
+from ._met import with_met
 from ._modes import KEYS, RETURNED, WITH_DATA, Mode
 from ._reading import LRU_CACHED, NOTHING_ASSUMED, Assumed, Read
 from ._remedies import attribute_in, remedy_of_refusal
@@ -34,6 +35,7 @@ from .kinds._classify import (
     ITSELF,
     KNOWN_ARRAY,
     LIST,
+    MET,
     MODULE,
     NAMED_TUPLE,
     NUMBER,
@@ -246,6 +248,10 @@ class _Walk:
         below: Sequence[Mode] = modes_below(kind, part, len(children), mode, self._read)
         if self._modes and i == 0:
             below = self._modes
+        if mode not in KEYS:
+            below = with_met((kind, part), x, children, below, self._read)
+        elif mode is Mode.LOOKED_AT and kind is CELL:
+            self.found.met_cells.add(id(x))
         strict = i in self._arguments or self._strict
         of_values = kind in _OF_VALUES and not strict
         own = type(x) if kind.tells_class else None
@@ -319,7 +325,7 @@ def told_apart(x: Any, mode: Mode) -> Any:
         return mode is Mode.UNREAD
     if isinstance(x, (*_ARRAYS, Variables)):
         return mode
-    return mode if mode in KEYS else None
+    return mode if mode in (*KEYS, Mode.MET) else None
 
 
 def kind_in_mode(x: Any, mode: Mode) -> Kind:
@@ -330,6 +336,8 @@ def kind_in_mode(x: Any, mode: Mode) -> Kind:
     """
     if mode is Mode.ABSTRACT and isinstance(x, jax.ShapeDtypeStruct):
         return ARRAY
+    if mode is Mode.MET:
+        return MET
     try:
         kind = kind_of(x)
     except RefusedError as error:

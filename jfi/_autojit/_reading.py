@@ -141,6 +141,7 @@ class Read:
         untraced: Whether some of that must not be traced, either.
         draws: Whether some of that are random numbers.
         imports: What code of the user's imports when it runs.
+        met_cells: The cells, by id, that methods of classes captured.
         asked: The attributes that code of the user's reads.
         classes_count: Whether what code of the user's does depends on the classes of
             arrays and numbers: on NumPy's or JAX's.
@@ -167,6 +168,7 @@ class Read:
         self.untraced: bool = False
         self.draws: bool = False
         self.imports: set[str] = set()
+        self.met_cells: set[int] = set()
         self.asked: set[str] = set()
         self._users: set[types.CodeType] = set()
         self.classes_count: bool = False
@@ -212,6 +214,10 @@ class Read:
         """The global variables of a module that are read."""
         names = self._variables.get((id(module), mode), set())
         return sorted(names.difference(self.effects_in(module)))
+
+    def met_by_methods(self, module: Mapping[str, Any]) -> set[str]:
+        """Those that code reads which runs with the module's own."""
+        return self._variables.get((id(module), Mode.LOOKED_AT), set())
 
     def written(
         self, module: Mapping[str, Any], mode: Mode
@@ -326,9 +332,7 @@ class Read:
         self.unseen.update(read)
         self.unseen.update(dict.fromkeys(sorted(self.asked & _UNSEEN_ATTRIBUTES)))
         self.draws |= bool(read) and any(generators_read(fn))
-        for (_, of), written in self._written.items():
-            if of in KEYS and written:  # it writes to the module itself, unwatched
-                self.unseen.update(dict.fromkeys(sorted(written & self.used)))
+        self.unseen.update(dict.fromkeys(self._lost()))
         # What such code calls, by a name that it makes up, may be any of these.
         if read and any(isinstance(x, LRU_CACHED) for x in list(module.values())):
             self.untraced = True
@@ -339,6 +343,16 @@ class Read:
         }
         key = id(sys.modules), Mode.LOOKED_AT
         self._variables.setdefault(key, set()).update(imported)
+
+    def _lost(self) -> Iterator[str]:
+        """The global variables that are written where others don't see it."""
+        for (module, mode), written in self._written.items():
+            # What code writes to the module itself is unwatched; and methods of classes
+            # don't meet what others write to a copy of it.
+            met = self._variables.get((module, Mode.LOOKED_AT), set())
+            lost = written if mode in KEYS else written & met
+            if lost:
+                yield from sorted(lost & self.used)
 
     def _add_questions(
         self, found: References, names: set[str], builtin: set[str]

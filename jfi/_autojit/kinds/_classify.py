@@ -51,6 +51,7 @@ from . import (
     _wrappers as wrappers,
 )
 from ._functools import PartialKind, cached_property_of
+from ._met import MetKind
 from ._refusals import contents_change, holds_objects, is_of_c, refuse_readers
 from ._signatures import SIGNATURE, is_constant_signature
 
@@ -92,6 +93,7 @@ TEXTUAL = kinds.ConstantKind(lambda x: (type(x), x, repr(x)))  # Decimal: 1.0, 1
 TEXT_METHOD = kinds.ConstantKind(lambda x: (typed_key(x.__self__), x.__name__))
 OF_USERS_CLASS = kinds.OfUsersClassKind(typed_key)
 SENTINEL = kinds.SentinelKind()
+MET = MetKind()
 REMEMBERING = remembering.RememberingKind()
 HASHABLE = kinds.HashableKind()
 
