@@ -108,6 +108,34 @@ def test_what_only_copies_could_hold_runs_uncompiled(variables, name):
     assert found == calls_of(variables[name], variables)
 
 
+@pytest.mark.parametrize("kind", ["object", "dict"])
+def test_an_argument_that_is_what_methods_read(variables, kind):
+    exec(
+        """
+class Settings(dict):
+    __setattr__, __getattr__ = dict.__setitem__, dict.__getitem__
+class Layer:
+    def __call__(self, x): return x * SETTINGS.k
+def f(settings, layer, x):
+    settings.k = 5; y = layer(x); settings.k = 1; return y
+def g(settings, layer, x):
+    settings.k += 1; return layer(x)
+""",
+        variables,
+    )
+    make = variables["Config" if kind == "object" else "Settings"]
+    ours, other = make(), make()
+    ours.k = other.k = 1
+    variables["SETTINGS"], layer = ours, variables["Layer"]()
+    f, order = jfi.autojit(variables["f"]), [other] * 5 + [ours] * 5 + [other] * 2
+    expected = [1.0] * 5 + [5.0] * 5 + [1.0] * 2
+    assert [float(f(settings, layer, 1.0)) for settings in order] == expected
+    assert f.cache_info().traces == 2
+    with pytest.warns(jfi.UncompiledWarning, match="^g"):
+        assert float(jfi.autojit(variables["g"])(ours, layer, 1.0)) == 2.0
+    assert (ours.k, other.k) == (2, 1)
+
+
 def test_what_both_captured():
     stack, mode, factor = [], {"on": False}, 1
 

@@ -21,7 +21,7 @@ from .._errors import AutoJitError
 from .._jax_internals import has_ended
 from .._values import is_plain_int
 from ._graphs import INPUT, LEAVES, Node, Opened, path_of_node
-from ._met import with_met
+from ._met import met_among
 from ._modes import KEYS, RETURNED, WITH_DATA, Mode
 from ._reading import LRU_CACHED, NOTHING_ASSUMED, Assumed, Read
 from ._remedies import attribute_in, remedy_of_refusal
@@ -204,6 +204,7 @@ class _Walk:
         self.leaves: list[Any] = []
         self.unwatched: list[tuple[int, str]] = []  # nodes, and why they are refused
         self._known: dict[tuple[Any, int], int] = {}
+        self._looked_at: set[int] = set()  # what methods of classes meet, by id
         self._arguments: set[int] = {0}  # whose children are arguments of the user
 
     def opened(self) -> Opened:
@@ -224,6 +225,7 @@ class _Walk:
                 self.nodes.append((INPUT, self._inputs[key], ()))
             else:
                 self._visit(i, x)
+        self.found.met = met_among(self.objects, self.modes, self._looked_at)
 
     def _visit(self, i: int, x: Any) -> None:
         mode = self.modes[i]
@@ -248,10 +250,6 @@ class _Walk:
         below: Sequence[Mode] = modes_below(kind, part, len(children), mode, self._read)
         if self._modes and i == 0:
             below = self._modes
-        if mode not in KEYS:
-            below = with_met((kind, part), x, children, below, self._read)
-        elif mode is Mode.LOOKED_AT and kind is CELL:
-            self.found.met_cells.add(id(x))
         strict = i in self._arguments or self._strict
         of_values = kind in _OF_VALUES and not strict
         own = type(x) if kind.tells_class else None
@@ -264,6 +262,8 @@ class _Walk:
             held = below_mode is Mode.STATIC and i not in self._arguments
             if held and _has_no_value(child):
                 below_mode = Mode.TRACED  # by a static function, which may hold any
+            if kind is not MET and below_mode is Mode.LOOKED_AT:
+                self._looked_at.add(id(child))
             numbers.append(self._number(child, below_mode, of_values, outside))
         if i == 0:
             self._arguments |= {numbers[k] for k in self._spread}
@@ -293,6 +293,8 @@ class _Walk:
         )
         if type(x) is Variables:
             mode = _of_variables(mode)
+        elif mode not in KEYS and id(x) in self._read.met:
+            mode = Mode.MET
         same = id(x.all) if type(x) is Variables else id(x)
         key = (told_apart(x, mode), same)
         found = self._known.get(key) if single else None

@@ -141,7 +141,7 @@ class Read:
         untraced: Whether some of that must not be traced, either.
         draws: Whether some of that are random numbers.
         imports: What code of the user's imports when it runs.
-        met_cells: The cells, by id, that methods of classes captured.
+        met: What is passed itself, by id: see `_met`.
         asked: The attributes that code of the user's reads.
         classes_count: Whether what code of the user's does depends on the classes of
             arrays and numbers: on NumPy's or JAX's.
@@ -168,7 +168,7 @@ class Read:
         self.untraced: bool = False
         self.draws: bool = False
         self.imports: set[str] = set()
-        self.met_cells: set[int] = set()
+        self.met: frozenset[int] = frozenset()
         self.asked: set[str] = set()
         self._users: set[types.CodeType] = set()
         self.classes_count: bool = False
@@ -214,10 +214,6 @@ class Read:
         """The global variables of a module that are read."""
         names = self._variables.get((id(module), mode), set())
         return sorted(names.difference(self.effects_in(module)))
-
-    def met_by_methods(self, module: Mapping[str, Any]) -> set[str]:
-        """Those that code reads which runs with the module's own."""
-        return self._variables.get((id(module), Mode.LOOKED_AT), set())
 
     def written(
         self, module: Mapping[str, Any], mode: Mode
