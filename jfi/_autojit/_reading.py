@@ -27,8 +27,7 @@ from ._modes import KEYS, Mode
 from ._unseen import unseen
 
 
-# Code that reads attributes by names that it makes up, or all there are.
-_READS_ALL = frozenset(("delattr", "dir", "getattr", "hasattr", "setattr", "vars"))
+# Code that reads all attributes that there are.
 _LISTS = frozenset(("dir", "vars"))
 _PEEKS = frozenset(("callable", "type"))
 _LISTS_BY_ATTRIBUTE = frozenset(("__dict__", "getmembers"))
@@ -299,7 +298,7 @@ class Read:
         names = {chain[0] for chain in found.chains}
         module = fn.__globals__
         builtin = {name for name in names if name not in module}
-        if not builtin.isdisjoint(_READS_ALL):
+        if not builtin.isdisjoint(_LISTS | found.made_up):
             self.whole = True
             self.texts |= found.texts
         self.peeks |= not builtin.isdisjoint(_PEEKS)

@@ -14,6 +14,7 @@ from typing import Any
 
 from ._class_questions import compared_classes, is_in_place
 from ._handlers import Handlers, handlers_in
+from ._made_up_names import made_up_names
 
 
 _READS_GLOBAL = frozenset(
@@ -50,6 +51,7 @@ class References:
         stored: The attributes that are assigned. This runs code, where the class has a
             property or another descriptor of that name.
         texts: The texts that are names.
+        made_up: Those of `getattr`, `hasattr` ... that it may call with other names.
         compared: The classes with which it compares `type(x)`, by their names.
         in_place: Whether it writes into what a local variable holds: `x += 1`.
         handlers: What it catches.
@@ -63,6 +65,7 @@ class References:
     owners: frozenset[str]
     stored: frozenset[str]
     texts: frozenset[str]
+    made_up: frozenset[str]
     compared: frozenset[str]
     in_place: bool
     handlers: Handlers
@@ -97,6 +100,7 @@ def references(code: CodeType) -> References:
     handlers = handlers_in(steps)
     attributes = texts.union(_attributes(steps))
     owners = set(_owners(steps))
+    made_up = set(made_up_names(code))
     stored = {step.argval for step in steps if step.opname == "STORE_ATTR"}
     open_chain: tuple[str, ...] = ()
     for k, step in enumerate(steps):
@@ -126,6 +130,7 @@ def references(code: CodeType) -> References:
             owners |= inner.owners
             stored |= inner.stored
             texts |= inner.texts
+            made_up |= inner.made_up
             compared |= inner.compared
             in_place |= inner.in_place
             handlers |= inner.handlers
@@ -138,6 +143,7 @@ def references(code: CodeType) -> References:
         frozenset(owners),
         frozenset(stored),
         frozenset(texts),
+        frozenset(made_up),
         compared,
         in_place,
         handlers,
