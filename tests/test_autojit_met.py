@@ -5,6 +5,7 @@ The script runs as text: its data are globals and its functions stand at top lev
 
 import sys
 import types
+import warnings
 
 import jax.numpy as jnp
 import numpy as np
@@ -106,6 +107,34 @@ def test_what_only_copies_could_hold_runs_uncompiled(variables, name):
     with pytest.warns(jfi.UncompiledWarning, match=f"^{name}\\(\\) "):
         found = calls_of(f, variables)
     assert found == calls_of(variables[name], variables)
+
+
+@pytest.mark.parametrize("name", ["by_the_function", "by_a_method", "of_both"])
+def test_variables_of_a_module_that_are_assigned(variables, name, monkeypatch):
+    settings = types.ModuleType("settings_of_a_script")
+    monkeypatch.setitem(sys.modules, settings.__name__, settings)
+    exec("on, table = False, {'k': 1}", vars(settings))
+    variables["settings"] = settings
+    exec(
+        """
+class Layer:
+    def __call__(self, x): return x * (10 if settings.on else settings.table["k"])
+    def set(self, on): settings.on = on
+def by_the_function(layer, x):
+    settings.on = True; y = layer(x); settings.on = False; return y
+def by_a_method(layer, x):
+    layer.set(True); y = 10 * x if settings.on else x; layer.set(False); return y
+def of_both(layer, x):
+    settings.table["k"] = 10; y = layer(x); settings.table["k"] = 1; return y
+""",
+        variables,
+    )
+    f, layer = jfi.autojit(variables[name]), variables["Layer"]()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert [float(f(layer, x)) for x in (1.0, 2.0)] == [10.0, 20.0]
+    assert len(caught) == (name != "of_both")  # which is compiled
+    assert (settings.on, settings.table) == (False, {"k": 1})
 
 
 @pytest.mark.parametrize("kind", ["object", "dict"])

@@ -113,6 +113,10 @@ def _used_in(codes: frozenset[types.CodeType]) -> frozenset[str]:
     return frozenset().union(*map(used_names, codes))
 
 
+def _is_of_user(x: Any) -> bool:
+    return isinstance(x, types.ModuleType) and is_user_module(x.__name__)
+
+
 def _is_method(fn: types.FunctionType) -> bool:
     """Whether a function was written in a class."""
     around = fn.__qualname__.rpartition(".")[0]
@@ -323,6 +327,7 @@ class Read:
                 self.unions.update(named & {"complex", "float", "ndarray"})
         if found.written:
             self._written.setdefault((id(module), mode), set()).update(found.written)
+        self._add_assigned(module, found, mode)
         read = dict.fromkeys(unseen(module, found))
         self.unseen.update(read)
         self.unseen.update(dict.fromkeys(sorted(self.asked & _UNSEEN_ATTRIBUTES)))
@@ -338,6 +343,19 @@ class Read:
         }
         key = id(sys.modules), Mode.LOOKED_AT
         self._variables.setdefault(key, set()).update(imported)
+
+    def _add_assigned(
+        self, module: Mapping[str, Any], found: References, mode: Mode
+    ) -> None:
+        """The variables of other modules that code assigns: `config.on = True`."""
+        for root, *between, name in found.assigned:
+            owner = module.get(root)
+            for step in between:
+                owner = vars(owner).get(step) if _is_of_user(owner) else None
+            if _is_of_user(owner):
+                key = id(vars(owner)), mode
+                self._variables.setdefault(key, set()).add(name)
+                self._written.setdefault(key, set()).add(name)
 
     def _lost(self) -> Iterator[str]:
         """The global variables that are written where others don't see it."""
@@ -368,3 +386,4 @@ class Read:
         if id(module) in known.listed:
             names |= {name for name in vars(module) if not name.startswith("__")}
         self._variables.setdefault((id(vars(module)), mode), set()).update(names)
+        self.unseen.update(dict.fromkeys(self._lost()))
