@@ -19,6 +19,8 @@ def made_up_names(code: CodeType) -> Iterator[str]:
 
     Not what nested functions call.
     """
+    if _BY_NAME.isdisjoint(code.co_names):  # most code: listing its steps is slow
+        return
     steps = list(dis.get_instructions(code))
     for i, step in enumerate(steps, start=1):
         by_name = step.opname in _READS_GLOBAL and step.argval in _BY_NAME
