@@ -163,6 +163,35 @@ def test_writes_to_classes_are_refused_and_undone():
         assert not hasattr(Counter, "fresh")
 
 
+def test_what_a_class_keeps_from_its_first_use_on():
+    class Lazy:
+        only, table = None, None
+
+        def __new__(cls):
+            if cls.only is None:
+                cls.only = super().__new__(cls)
+                cls.only.scale = 3
+            return cls.only
+
+        @autojit
+        def scaled(self, x):
+            if self.table is None:
+                type(self).table = {"n": 2, "f": lambda x: x + 1}
+            return self.table["f"](x * self.table["n"])
+
+    @autojit
+    def of_the_only(x):
+        return x * Lazy().scale
+
+    for call in (of_the_only, lambda x: Lazy().scaled(x)):
+        with pytest.warns(UncompiledWarning, match=r"(?s)fills .*It is compiled when"):
+            assert call(1.0) == 3.0
+        kept = Lazy.only, Lazy.table
+        assert call(1.0) == 3.0
+        assert (Lazy.only, Lazy.table) == kept
+    assert of_the_only.cache_info().traces == Lazy.scaled.cache_info().traces == 1
+
+
 def leave_in_list(model, x):
     model.seen.append(x)
 

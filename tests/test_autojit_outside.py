@@ -541,6 +541,55 @@ model = Model()
     assert model.run(1.0) == 3
 
 
+def test_names_that_getattr_spells_out(script):
+    names = script("""
+class Model:
+    cfg, momentum = {"decay": 0.5}, 2.0
+    def __init__(self): self.w, self.losses, self.calls = jnp.ones(2), [], 0
+    @jfi.autojit
+    def step(self, x):
+        if hasattr(self, "last"): x = x + getattr(self, "last", 0.0) * self.cfg["decay"]
+        setattr(self, "w", self.w * max(getattr(self, "factor", 1), len(self.cfg)) + x)
+        return getattr(self.w, "sum")()
+model = Model()
+sums = []
+for k in range(6):
+    if k == 3: model.last = 2.0
+    if k == 4: model.factor = 3
+    sums.append(float(model.step(1.0)))
+    model.losses.append(sums[-1]); model.calls += 1
+""")
+    assert names["sums"] == [4.0, 6.0, 8.0, 12.0, 40.0, 124.0]
+    assert names["Model"].step.cache_info().traces == 3  # the first, `last`, `factor`
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        "getattr(self, 'hid' + part)",
+        "getattr(self, f'hid{part}', 0)",
+        "getattr(self, 'hidden' if part else 'x')",
+        "getattr(self, 'HIDDEN'.lower(), 0)",
+        "getattr(*(self, 'hid' + part))",
+        "next(map(getattr, [self], ['hid' + part]))",
+        "getattr(getattr(self, 'it' + 'self'[4:], self), 'hid' + part)",
+        "{'f': getattr}['f'](self, 'hid' + part)",
+    ],
+)
+def test_names_that_getattr_makes_up(script, read):
+    names = script(f"""
+class Model:
+    def __init__(self): self.hidden = 2
+    @jfi.autojit
+    def run(self, x, part): return x * {read}
+model = Model()
+""")
+    model = names["model"]
+    assert [model.run(1.0, "den"), model.run(1.0, "den")] == [2, 2]
+    model.hidden = 3
+    assert model.run(1.0, "den") == 3
+
+
 def test_threads_lose_no_writes():
     class Model:
         def __init__(self):

@@ -386,6 +386,29 @@ def test_what_is_computed_of_numbers_is_no_array_of_jax():
         assert same(fn(jnp.ones(2), dt), ask(jnp.ones(2), dt))
 
 
+def test_arrays_that_numpy_makes_of_numbers_are_kept():
+    class Regulator:
+        def __init__(self):
+            self.kp, self.ki, self.seen = 2.0, 1.0, []
+
+        @functools.cached_property
+        def gains(self):
+            return np.array([self.kp, self.ki])
+
+        @autojit
+        def norm(self):
+            self.seen.append(np.array([self.ki]))
+            return jnp.sqrt((self.gains**2).sum()), np.array([self.kp])
+
+    regulator = Regulator()
+    for kp in (2.0, 3.0):
+        regulator.__dict__.pop("gains", None)
+        regulator.kp = kp
+        assert [x.tolist() for x in regulator.norm()[1:]] == [[kp]]
+        assert regulator.gains.tolist() == [kp, 1.0]
+    assert [x.tolist() for x in regulator.seen] == [[1.0], [1.0]]
+
+
 def test_inside_transformations_and_other_functions():
     def ask(x, dt):
         scale = dt if isinstance(dt, float) else 100.0

@@ -26,6 +26,7 @@ from ._keeping import ChangedMeanwhileError
 from ._opening import look_at
 from ._reading import Read
 from ._watching import UnwatchedError, stale
+from .kinds._base import RefusedError
 from .kinds._classes import STAMP, class_data, has_come, is_same_copy
 from .kinds._classify import CLASS, PLAIN, STATIC_ARRAY, VARIABLES
 from .kinds._dispatch import take_tracers
@@ -161,7 +162,30 @@ def _class_change(
                 raise UnwatchedError(_used(function, f"{base.__qualname__}.{name}"))
         raise EffectsError((id(base), name) for base, name in changed)
     base, name = next(iter(changed))
-    return f"{base.__qualname__}.{name}"
+    variable = f"{base.__qualname__}.{name}"
+    if _fills(old, changed, opened.read):
+        raise UnwatchedError(
+            stale(function, f"fills {variable}", _FILL.format(variable))
+        )
+    return variable
+
+
+_FILL = "It is compiled when {0} is there: fill it before the first call."
+
+
+def _fills(old: Mapping[Any, Any], changed: Mapping[Any, Any], read: Read) -> bool:
+    """Whether attributes that were None, or not there, got what holds no data.
+
+    As the one instance of a class, or a table, that is made when it is first used. The
+    next call finds it there.
+    """
+    if any(old.get(key) is not None for key in changed):
+        return False
+    try:
+        held = look_at((None, *changed.values()), read).objects
+    except RefusedError:
+        return False
+    return not any(isinstance(x, Tracer) for x in held)
 
 
 def _used(function: str, variable: str) -> str:

@@ -39,6 +39,8 @@ from .._jit._per_function import weakly
 from .._values import KeyedValue
 from ._checks import NAMES
 from ._graphs import LEAVES, Opened
+from ._met import may_change
+from ._modes import Mode
 from ._opening import told_apart
 from ._still import Part, PartRecogniser, StillPart, still_part
 from .kinds._base import Expression, Kind, Source
@@ -244,7 +246,9 @@ class _Source(Source):
         """Objects of different groups differ: guards have checked their classes."""
         kind, x = self._opened.graph[i][0], self._opened.objects[i]
         cls = kind if kind in LEAVES else type(x)
-        return cls, told_apart(x, self._opened.modes[i])
+        apart = told_apart(x, self._opened.modes[i])
+        # What methods of classes meet, too, would be passed itself.
+        return cls, None if apart is Mode.LOOKED_AT and may_change(x) else apart
 
     def require_distinct(self, nodes: Iterable[int]) -> list[int]:
         """Nodes are different objects, or else they would be one node.

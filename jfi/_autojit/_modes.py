@@ -16,6 +16,7 @@ class Mode(enum.Enum):
     RESULT = enum.auto()  # results: what is no JAX array is returned as it is
     SHOWN = enum.auto()  # what a person looks at: the same, and nothing is refused
     LOOKED_AT = enum.auto()  # data of a class: passed itself, only its key is taken
+    MET = enum.auto()  # passed itself: methods of classes meet it, too
     UNREAD = enum.auto()  # the same, of what no code reads: functions are not followed
 
 

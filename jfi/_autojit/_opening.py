@@ -21,6 +21,7 @@ from .._errors import AutoJitError
 from .._jax_internals import has_ended
 from .._values import is_plain_int
 from ._graphs import INPUT, LEAVES, Node, Opened, path_of_node
+from ._met import met_among
 from ._modes import KEYS, RETURNED, WITH_DATA, Mode
 from ._reading import LRU_CACHED, NOTHING_ASSUMED, Assumed, Read
 from ._remedies import attribute_in, remedy_of_refusal
@@ -34,6 +35,7 @@ from .kinds._classify import (
     ITSELF,
     KNOWN_ARRAY,
     LIST,
+    MET,
     MODULE,
     NAMED_TUPLE,
     NUMBER,
@@ -202,6 +204,7 @@ class _Walk:
         self.leaves: list[Any] = []
         self.unwatched: list[tuple[int, str]] = []  # nodes, and why they are refused
         self._known: dict[tuple[Any, int], int] = {}
+        self._looked_at: set[int] = set()  # what methods of classes meet, by id
         self._arguments: set[int] = {0}  # whose children are arguments of the user
 
     def opened(self) -> Opened:
@@ -222,6 +225,7 @@ class _Walk:
                 self.nodes.append((INPUT, self._inputs[key], ()))
             else:
                 self._visit(i, x)
+        self.found.met = met_among(self.objects, self.modes, self._looked_at)
 
     def _visit(self, i: int, x: Any) -> None:
         mode = self.modes[i]
@@ -258,6 +262,8 @@ class _Walk:
             held = below_mode is Mode.STATIC and i not in self._arguments
             if held and _has_no_value(child):
                 below_mode = Mode.TRACED  # by a static function, which may hold any
+            if kind is not MET and below_mode is Mode.LOOKED_AT:
+                self._looked_at.add(id(child))
             numbers.append(self._number(child, below_mode, of_values, outside))
         if i == 0:
             self._arguments |= {numbers[k] for k in self._spread}
@@ -287,6 +293,8 @@ class _Walk:
         )
         if type(x) is Variables:
             mode = _of_variables(mode)
+        elif mode not in KEYS and id(x) in self._read.met:
+            mode = Mode.MET
         same = id(x.all) if type(x) is Variables else id(x)
         key = (told_apart(x, mode), same)
         found = self._known.get(key) if single else None
@@ -319,7 +327,7 @@ def told_apart(x: Any, mode: Mode) -> Any:
         return mode is Mode.UNREAD
     if isinstance(x, (*_ARRAYS, Variables)):
         return mode
-    return mode if mode in KEYS else None
+    return mode if mode in (*KEYS, Mode.MET) else None
 
 
 def kind_in_mode(x: Any, mode: Mode) -> Kind:
@@ -330,6 +338,8 @@ def kind_in_mode(x: Any, mode: Mode) -> Kind:
     """
     if mode is Mode.ABSTRACT and isinstance(x, jax.ShapeDtypeStruct):
         return ARRAY
+    if mode is Mode.MET:
+        return MET
     try:
         kind = kind_of(x)
     except RefusedError as error:

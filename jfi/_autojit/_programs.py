@@ -38,11 +38,13 @@ from ._keeping import Kept, NumbersError, RetakenError
 from ._layout_table import WeakLayout
 from ._meanwhile import ClassesOfCall
 from ._messages import change_refused
+from ._met import CHANGED
 from ._outcomes import take_apart
 from ._passing import Noted, passing_for_values
 from ._rebuilding import rebuild
 from ._varying import as_data, examples
 from ._watching import UntracedError, stale, went_on, written
+from .kinds._classify import MET
 from .kinds._objects import touching
 from .kinds._remembering import Remembered, remembering
 
@@ -235,7 +237,10 @@ class Program:
             self._remember(clones)
         if left is not None:
             now, node, step = left
-            raise change_refused(now.graph, now.objects, names[:1], node, step)
+            error = change_refused(now.graph, now.objects, names[:1], node, step)
+            if any(kind is MET for kind, _, _ in graph):  # not only methods change it
+                self._refuse(stale(names[0], CHANGED), error)
+            raise error
         if refused is not None:
             raise change_refused(graph, clones, names, *refused)
         for function in remembering(clones):

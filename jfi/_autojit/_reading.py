@@ -27,8 +27,7 @@ from ._modes import KEYS, Mode
 from ._unseen import unseen
 
 
-# Code that reads attributes by names that it makes up, or all there are.
-_READS_ALL = frozenset(("delattr", "dir", "getattr", "hasattr", "setattr", "vars"))
+# Code that reads all attributes that there are.
 _LISTS = frozenset(("dir", "vars"))
 _PEEKS = frozenset(("callable", "type"))
 _LISTS_BY_ATTRIBUTE = frozenset(("__dict__", "getmembers"))
@@ -114,6 +113,10 @@ def _used_in(codes: frozenset[types.CodeType]) -> frozenset[str]:
     return frozenset().union(*map(used_names, codes))
 
 
+def _is_of_user(x: Any) -> bool:
+    return isinstance(x, types.ModuleType) and is_user_module(x.__name__)
+
+
 def _is_method(fn: types.FunctionType) -> bool:
     """Whether a function was written in a class."""
     around = fn.__qualname__.rpartition(".")[0]
@@ -141,6 +144,7 @@ class Read:
         untraced: Whether some of that must not be traced, either.
         draws: Whether some of that are random numbers.
         imports: What code of the user's imports when it runs.
+        met: What is passed itself, by id: see `_met`.
         asked: The attributes that code of the user's reads.
         classes_count: Whether what code of the user's does depends on the classes of
             arrays and numbers: on NumPy's or JAX's.
@@ -167,6 +171,7 @@ class Read:
         self.untraced: bool = False
         self.draws: bool = False
         self.imports: set[str] = set()
+        self.met: frozenset[int] = frozenset()
         self.asked: set[str] = set()
         self._users: set[types.CodeType] = set()
         self.classes_count: bool = False
@@ -297,7 +302,7 @@ class Read:
         names = {chain[0] for chain in found.chains}
         module = fn.__globals__
         builtin = {name for name in names if name not in module}
-        if not builtin.isdisjoint(_READS_ALL):
+        if not builtin.isdisjoint(_LISTS | found.made_up):
             self.whole = True
             self.texts |= found.texts
         self.peeks |= not builtin.isdisjoint(_PEEKS)
@@ -322,13 +327,12 @@ class Read:
                 self.unions.update(named & {"complex", "float", "ndarray"})
         if found.written:
             self._written.setdefault((id(module), mode), set()).update(found.written)
+        self._add_assigned(module, found, mode)
         read = dict.fromkeys(unseen(module, found))
         self.unseen.update(read)
         self.unseen.update(dict.fromkeys(sorted(self.asked & _UNSEEN_ATTRIBUTES)))
         self.draws |= bool(read) and any(generators_read(fn))
-        for (_, of), written in self._written.items():
-            if of in KEYS and written:  # it writes to the module itself, unwatched
-                self.unseen.update(dict.fromkeys(sorted(written & self.used)))
+        self.unseen.update(dict.fromkeys(self._lost()))
         # What such code calls, by a name that it makes up, may be any of these.
         if read and any(isinstance(x, LRU_CACHED) for x in list(module.values())):
             self.untraced = True
@@ -339,6 +343,29 @@ class Read:
         }
         key = id(sys.modules), Mode.LOOKED_AT
         self._variables.setdefault(key, set()).update(imported)
+
+    def _add_assigned(
+        self, module: Mapping[str, Any], found: References, mode: Mode
+    ) -> None:
+        """The variables of other modules that code assigns: `config.on = True`."""
+        for root, *between, name in found.assigned:
+            owner = module.get(root)
+            for step in between:
+                owner = vars(owner).get(step) if _is_of_user(owner) else None
+            if _is_of_user(owner):
+                key = id(vars(owner)), mode
+                self._variables.setdefault(key, set()).add(name)
+                self._written.setdefault(key, set()).add(name)
+
+    def _lost(self) -> Iterator[str]:
+        """The global variables that are written where others don't see it."""
+        for (module, mode), written in self._written.items():
+            # What code writes to the module itself is unwatched; and methods of classes
+            # don't meet what others write to a copy of it.
+            met = self._variables.get((module, Mode.LOOKED_AT), set())
+            lost = written if mode in KEYS else written & met
+            if lost:
+                yield from sorted(lost & self.used)
 
     def _add_questions(
         self, found: References, names: set[str], builtin: set[str]
@@ -359,3 +386,4 @@ class Read:
         if id(module) in known.listed:
             names |= {name for name in vars(module) if not name.startswith("__")}
         self._variables.setdefault((id(vars(module)), mode), set()).update(names)
+        self.unseen.update(dict.fromkeys(self._lost()))

@@ -4,7 +4,8 @@
 something is, `_bytecode` which names code reads, `_uses` in which of them it does not
 only count, `_naming` what messages call things; `_classes` says what classes define,
 `_captured` what functions hold, `_generators` by which random generators they draw,
-`_class_questions` whether they ask for classes, `_handlers` what they catch.
+`_class_questions` whether they ask for classes, `_handlers` what they catch,
+`_made_up_names` whether code spells out what it reads.
 `_partition` takes trees apart, `_warnings` warns once, `_caches` keeps what was made;
 `trees` are objects as trees of JAX. Every question has its one answer here; all other
 rooms ask it.

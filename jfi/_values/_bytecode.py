@@ -14,6 +14,7 @@ from typing import Any
 
 from ._class_questions import compared_classes, is_in_place
 from ._handlers import Handlers, handlers_in
+from ._made_up_names import made_up_names
 
 
 _READS_GLOBAL = frozenset(
@@ -43,6 +44,7 @@ class References:
         imports: Modules imported by a statement inside, as they are written there:
             ".sub" is one beside the module of the code.
         written: Global names that are assigned or deleted.
+        assigned: Attributes of global names that are assigned: `("config", "on")`.
         attributes: What is read of whatever: attributes, and the texts that are names,
             as in `getattr(x, "rate")`.
         owners: Attributes of which it reads or assigns attributes, as `step` in
@@ -50,6 +52,7 @@ class References:
         stored: The attributes that are assigned. This runs code, where the class has a
             property or another descriptor of that name.
         texts: The texts that are names.
+        made_up: Those of `getattr`, `hasattr` ... that it may call with other names.
         compared: The classes with which it compares `type(x)`, by their names.
         in_place: Whether it writes into what a local variable holds: `x += 1`.
         handlers: What it catches.
@@ -59,13 +62,20 @@ class References:
     bare: frozenset[tuple[str, ...]]
     imports: tuple[str, ...]
     written: tuple[str, ...]
+    assigned: frozenset[tuple[str, ...]]
     attributes: frozenset[str]
     owners: frozenset[str]
     stored: frozenset[str]
     texts: frozenset[str]
+    made_up: frozenset[str]
     compared: frozenset[str]
     in_place: bool
     handlers: Handlers
+
+    def joined_with(self, other: "References") -> "References":
+        """What either of two codes reads and does."""
+        own, others = vars(self), vars(other)
+        return References(**{name: _joined(own[name], others[name]) for name in own})
 
     def imports_in(self, variables: Mapping[str, Any]) -> tuple[str, ...]:
         """The full names of the modules imported inside, in code with these globals."""
@@ -83,6 +93,12 @@ def _full_name(name: str, package: str) -> str:
 @functools.lru_cache(maxsize=4096)
 def references(code: CodeType) -> References:
     """Read the global names and imports off the bytecode."""
+    nested = [references(x) for x in code.co_consts if isinstance(x, CodeType)]
+    return functools.reduce(References.joined_with, nested, _references_of(code))
+
+
+def _references_of(code: CodeType) -> References:
+    """The same, without nested functions."""
     # `a.b.c` is LOAD_GLOBAL a, LOAD_ATTR b, LOAD_ATTR c: a chain is open as long as
     # attributes follow. The syntax tree would be easier to read, and is not there for
     # functions of notebooks and of `exec`.
@@ -90,14 +106,9 @@ def references(code: CodeType) -> References:
     bare: set[tuple[str, ...]] = set()
     imports: list[str] = []
     written: list[str] = []
-    texts = {part for text in _texts(code) for part in _names_in(text)}
+    assigned: set[tuple[str, ...]] = set()
+    texts = frozenset(part for text in _texts(code) for part in _names_in(text))
     steps = [x for x in dis.get_instructions(code) if x.opname not in _NO_EFFECT]
-    compared = frozenset(compared_classes(steps))
-    in_place = any(map(is_in_place, steps, steps[1:]))
-    handlers = handlers_in(steps)
-    attributes = texts.union(_attributes(steps))
-    owners = set(_owners(steps))
-    stored = {step.argval for step in steps if step.opname == "STORE_ATTR"}
     open_chain: tuple[str, ...] = ()
     for k, step in enumerate(steps):
         if step.opname in _WRITES_GLOBAL:
@@ -107,6 +118,8 @@ def references(code: CodeType) -> References:
             continue
         if open_chain:
             chains.append(open_chain)
+            if step.opname == "STORE_ATTR":
+                assigned.add((*open_chain, step.argval))
             if step.opname == "CALL" and step.arg == 0:
                 bare.add(open_chain)
         open_chain = (step.argval,) if step.opname in _READS_GLOBAL else ()
@@ -115,33 +128,26 @@ def references(code: CodeType) -> References:
             imports.append("." * level + step.argval)
     if open_chain:
         chains.append(open_chain)
-    for nested in code.co_consts:
-        if isinstance(nested, CodeType):
-            inner = references(nested)
-            chains += inner.chains
-            bare |= inner.bare
-            imports += inner.imports
-            written += inner.written
-            attributes |= inner.attributes
-            owners |= inner.owners
-            stored |= inner.stored
-            texts |= inner.texts
-            compared |= inner.compared
-            in_place |= inner.in_place
-            handlers |= inner.handlers
     return References(
         tuple(dict.fromkeys(chains)),
         frozenset(bare),
         tuple(dict.fromkeys(imports)),
         tuple(dict.fromkeys(written)),
-        frozenset(attributes),
-        frozenset(owners),
-        frozenset(stored),
-        frozenset(texts),
-        compared,
-        in_place,
-        handlers,
+        frozenset(assigned),
+        texts.union(_attributes(steps)),
+        frozenset(_owners(steps)),
+        frozenset(step.argval for step in steps if step.opname == "STORE_ATTR"),
+        texts,
+        frozenset(made_up_names(code)),
+        frozenset(compared_classes(steps)),
+        any(map(is_in_place, steps, steps[1:])),
+        handlers_in(steps),
     )
+
+
+def _joined(one: Any, two: Any) -> Any:
+    """What two codes do, of one of the fields of `References`."""
+    return tuple(dict.fromkeys(one + two)) if type(one) is tuple else one | two
 
 
 def _attributes(steps: Sequence[dis.Instruction]) -> Iterator[str]:

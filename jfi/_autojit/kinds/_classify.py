@@ -51,9 +51,10 @@ from . import (
     _wrappers as wrappers,
 )
 from ._functools import PartialKind, cached_property_of
+from ._met import MetKind
 from ._properties import PROPERTY, SPECIAL_PROPERTY
 from ._references import kind_of_reference
-from ._refusals import contents_change, is_of_c, refuse_readers
+from ._refusals import contents_change, holds_objects, is_of_c, refuse_readers
 from ._signatures import SIGNATURE, is_constant_signature
 
 
@@ -91,6 +92,7 @@ TEXTUAL = kinds.ConstantKind(lambda x: (type(x), x, repr(x)))  # Decimal: 1.0, 1
 TEXT_METHOD = kinds.ConstantKind(lambda x: (typed_key(x.__self__), x.__name__))
 OF_USERS_CLASS = kinds.OfUsersClassKind(typed_key)
 SENTINEL = kinds.SentinelKind()
+MET = MetKind()
 REMEMBERING = remembering.RememberingKind()
 HASHABLE = kinds.HashableKind()
 
@@ -217,10 +219,7 @@ def _kind_of_value(x: Any) -> kinds.Kind | None:
 
 def _kind_of_odd_array(x: np.ndarray[Any, Any]) -> kinds.Kind:
     if x.dtype.hasobject:
-        raise kinds.RefusedError(
-            "a NumPy array of Python objects for {path}, which JAX can't compute "
-            "with.\nPass an array of numbers, or a list: {path} = {path}.tolist()"
-        )
+        raise holds_objects(x)
     odd = odd_array(x, "{path}")
     if odd is not None:
         raise kinds.RefusedError(odd)

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from jax.core import Tracer
+from jax.errors import TracerArrayConversionError
 
 from ..._values import is_writable
 from ._base import ReaderError, RefusedError
@@ -87,6 +89,19 @@ def contents_change(cls: type) -> RefusedError:
         f"a {cls.__module__.partition('.')[0]} {cls.__name__} for {{path}}, "
         "whose contents can change unseen.\n"
         "Pass an array instead: {path} = jnp.asarray({path})"
+    )
+
+
+def holds_objects(x: np.ndarray[Any, Any]) -> Exception:
+    """What is raised for a NumPy array of Python objects."""
+    for item in x.flat:
+        # NumPy makes such an array of numbers that pass for floats, `np.array([dt])`,
+        # and plain Python one of numbers: their values are needed.
+        if isinstance(item, Tracer):
+            return TracerArrayConversionError(item)
+    return RefusedError(
+        "a NumPy array of Python objects for {path}, which JAX can't compute "
+        "with.\nPass an array of numbers, or a list: {path} = {path}.tolist()"
     )
 
 
