@@ -340,6 +340,7 @@ def kind_in_mode(x: Any, mode: Mode) -> Kind:
         return ARRAY
     if mode is Mode.MET:
         return MET
+    # What the mode says comes after the kind: it refuses what no mode can take.
     try:
         kind = kind_of(x)
     except RefusedError as error:
