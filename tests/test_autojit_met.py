@@ -109,7 +109,9 @@ def test_what_only_copies_could_hold_runs_uncompiled(variables, name):
     assert found == calls_of(variables[name], variables)
 
 
-@pytest.mark.parametrize("name", ["by_the_function", "by_a_method", "of_both"])
+@pytest.mark.parametrize(
+    "name", "by_the_function by_a_method by_setattr by_its_dict by_vars of_both".split()
+)
 def test_variables_of_a_module_that_are_assigned(variables, name, monkeypatch):
     settings = types.ModuleType("settings_of_a_script")
     monkeypatch.setitem(sys.modules, settings.__name__, settings)
@@ -124,6 +126,15 @@ def by_the_function(layer, x):
     settings.on = True; y = layer(x); settings.on = False; return y
 def by_a_method(layer, x):
     layer.set(True); y = 10 * x if settings.on else x; layer.set(False); return y
+def by_setattr(layer, x):
+    setattr(settings, "on", True); y = layer(x); setattr(settings, "on", False)
+    return y
+def by_its_dict(layer, x):
+    settings.__dict__["on"] = True; y = layer(x); settings.__dict__["on"] = False
+    return y
+def by_vars(layer, x):
+    vars(settings)["on"] = True; y = layer(x); vars(settings)["on"] = False
+    return y
 def of_both(layer, x):
     settings.table["k"] = 10; y = layer(x); settings.table["k"] = 1; return y
 """,

@@ -29,6 +29,7 @@ _READS_GLOBAL = frozenset(
 _WRITES_GLOBAL = frozenset({"STORE_GLOBAL", "DELETE_GLOBAL"})
 _READS_ATTRIBUTE = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
 _NAMES_ATTRIBUTE = _READS_ATTRIBUTE | {"LOAD_SUPER_ATTR", "IMPORT_FROM", "DELETE_ATTR"}
+_WRITES_ITEM = frozenset({"STORE_SUBSCR", "DELETE_SUBSCR"})
 _FORMATS = frozenset({"FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC"})
 _NO_EFFECT = frozenset({"CACHE", "PUSH_NULL", "PRECALL", "EXTENDED_ARG"})
 _HAS_DOCSTRING = 0x4000000  # a flag of Python 3.13, of no effect on what code does
@@ -44,7 +45,8 @@ class References:
         imports: Modules imported by a statement inside, as they are written there:
             ".sub" is one beside the module of the code.
         written: Global names that are assigned or deleted.
-        assigned: Attributes of global names that are assigned: `("config", "on")`.
+        assigned: Attributes of global names that are assigned or deleted, as
+            `("config", "on")`.
         attributes: What is read of whatever: attributes, and the texts that are names,
             as in `getattr(x, "rate")`.
         owners: Attributes of which it reads or assigns attributes, as `step` in
@@ -106,7 +108,6 @@ def _references_of(code: CodeType) -> References:
     bare: set[tuple[str, ...]] = set()
     imports: list[str] = []
     written: list[str] = []
-    assigned: set[tuple[str, ...]] = set()
     texts = frozenset(part for text in _texts(code) for part in _names_in(text))
     steps = [x for x in dis.get_instructions(code) if x.opname not in _NO_EFFECT]
     open_chain: tuple[str, ...] = ()
@@ -118,8 +119,6 @@ def _references_of(code: CodeType) -> References:
             continue
         if open_chain:
             chains.append(open_chain)
-            if step.opname == "STORE_ATTR":
-                assigned.add((*open_chain, step.argval))
             if step.opname == "CALL" and step.arg == 0:
                 bare.add(open_chain)
         open_chain = (step.argval,) if step.opname in _READS_GLOBAL else ()
@@ -133,7 +132,7 @@ def _references_of(code: CodeType) -> References:
         frozenset(bare),
         tuple(dict.fromkeys(imports)),
         tuple(dict.fromkeys(written)),
-        frozenset(assigned),
+        frozenset(_assigned(steps)),
         texts.union(_attributes(steps)),
         frozenset(_owners(steps)),
         frozenset(step.argval for step in steps if step.opname == "STORE_ATTR"),
@@ -161,6 +160,34 @@ def _attributes(steps: Sequence[dis.Instruction]) -> Iterator[str]:
                 yield "__match_args__"
         elif step.opname in _FORMATS:
             yield from ("__format__", "__repr__", "__str__")
+
+
+def _assigned(steps: Sequence[dis.Instruction]) -> Iterator[tuple[str, ...]]:
+    """Chains of names that are assigned or deleted.
+
+    `config.on = 1`, `setattr(config, "on", 1)`, `config.__dict__["on"] = 1`,
+    `vars(config)["on"] = 1`.
+    """
+    before: tuple[str, ...] = ()  # the chain that stands right before this one
+    chain: tuple[str, ...] = ()
+    for step, after in itertools.zip_longest(steps, steps[1:]):
+        if step.opname in _READS_ATTRIBUTE and chain:
+            chain = (*chain, step.argval)
+            continue
+        if step.opname in {"STORE_ATTR", "DELETE_ATTR"} and chain:
+            yield (*chain, step.argval)
+        if step.opname == "CALL" and before == ("vars",):
+            before, chain = (), (*chain, "__dict__")
+            continue
+        if step.opname == "LOAD_CONST" and isinstance(step.argval, str) and chain:
+            is_item = after is not None and after.opname in _WRITES_ITEM
+            if before in (("setattr",), ("delattr",)):
+                yield (*chain, step.argval)
+            elif is_item and chain[-1] == "__dict__":
+                yield (*chain[:-1], step.argval)
+        before, chain = chain, ()
+        if step.opname in _READS_GLOBAL:
+            chain = (step.argval,)
 
 
 def _owners(steps: Sequence[dis.Instruction]) -> Iterator[str]:
