@@ -142,23 +142,11 @@ def haiku_networks() -> Iterator[Row]:
     made = hk.transform(_of_haiku)
     network = hk.without_apply_rng(made)
     params = network.init(jax.random.key(0), X)
-    ours, theirs = jfi.autojit(network.apply), jax.jit(network.apply)
-    yield Row(
-        "the apply of a haiku network",
-        lambda: ours(params, X),
-        lambda: theirs(params, X),
-        1.3,
-    )
+    yield _applied("the apply of a haiku network", network, params, X)
     larger = hk.without_apply_rng(hk.transform(lambda x: hk.nets.MLP([64, 64, 10])(x)))
     rows = jnp.ones((32, 16))
-    weights = larger.init(jax.random.key(0), rows)
-    our_larger, their_larger = jfi.autojit(larger.apply), jax.jit(larger.apply)
-    yield Row(
-        "the apply of a haiku network of 64, 64 and 10 neurons, for 32 rows",
-        lambda: our_larger(weights, rows),
-        lambda: their_larger(weights, rows),
-        1.3,
-    )
+    name = "the apply of a haiku network of 64, 64 and 10 neurons, for 32 rows"
+    yield _applied(name, larger, larger.init(jax.random.key(0), rows), rows)
     holder = Holder(jfi.from_haiku(made), params=params)
     plain = Holder(_Mlp(), params=params)
     yield Row(
@@ -167,6 +155,11 @@ def haiku_networks() -> Iterator[Row]:
         lambda: plain.apply(X),
         1.5,
     )
+
+
+def _applied(name: str, network: Any, params: Any, x: Any) -> Row:
+    ours, theirs = jfi.autojit(network.apply), jax.jit(network.apply)
+    return Row(name, lambda: ours(params, x), lambda: theirs(params, x), 1.3)
 
 
 def _of_haiku(x: Any) -> Any:
