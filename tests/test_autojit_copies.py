@@ -394,12 +394,18 @@ model = Model()
         assert pickle.loads(sent[n]).step(X * 0, 1).tolist() == [n] * 3
 
 
-def test_what_came_and_went_while_a_method_was_traced_is_in_no_program(monkeypatch):
+@pytest.fixture
+def gates(monkeypatch):
+    """A module of a library: nobody looks into it."""
+    module = types.ModuleType("jax.gates")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    return module
+
+
+def test_what_came_and_went_while_a_method_was_traced_is_in_no_program(gates):
     came, went = threading.Event(), threading.Event()
-    gates = types.ModuleType("jax.gates")  # of a library: nobody looks into it
     vars(gates).update(came=came, went=went)
     exec("def enter(): came.wait()\ndef leave(): went.wait()", vars(gates))
-    monkeypatch.setitem(sys.modules, "jax.gates", gates)
     names = script("""
 import sys
 gates = sys.modules["jax.gates"]
@@ -431,9 +437,7 @@ model = Model()
         assert pickle.loads(sent[n]).step(X).tolist() == (X + n).tolist()
 
 
-def test_a_method_whose_class_never_stays_runs_uncompiled_and_says_so(monkeypatch):
-    gates = types.ModuleType("jax.gates")  # of a library: nobody looks into it
-    monkeypatch.setitem(sys.modules, "jax.gates", gates)
+def test_a_method_whose_class_never_stays_runs_uncompiled_and_says_so(gates):
     names = script("""
 import sys
 gates = sys.modules["jax.gates"]

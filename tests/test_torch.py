@@ -213,6 +213,16 @@ def test_pytorchs_own_functions_write_where_jax_reads(shape, dtype):
     assert compared > 6
 
 
+def test_what_is_written_is_no_argument():
+    # An argument that is donated, or that nothing reads later, is still read here.
+    a = np.random.default_rng(0).normal(size=(64, 64)).astype(np.float32) / 8
+    multiply = from_torch(torch.matmul)
+    powers = lambda x: jax.lax.fori_loop(0, 5, lambda _, c: multiply(c, a), x)
+    expected = np.linalg.matrix_power(a, 6)
+    for run in (jax.jit(powers), jax.jit(powers, donate_argnums=0)):
+        np.testing.assert_allclose(run(jnp.array(a)), expected, atol=1e-5)
+
+
 def test_arguments_are_any_pytree():
     def f(tree, *, scale, mode, size=None):
         assert type(tree) is dict
