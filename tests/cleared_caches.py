@@ -1,11 +1,13 @@
 """What jfi compiled is right when JAX has forgotten what it traced and compiled.
 
 Run by `test_cleared_caches.py` in a process of its own: `jax.clear_caches()` takes the
-longer the more programs there are, and all tests after it would begin anew.
+longer the more programs there are, and all tests after it would begin anew. So are
+tests of how many programs JAX counts: it counts rightly while its table has room.
 """
 
 import functools
 import gc
+import html
 import threading
 import weakref
 
@@ -13,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import test_custom_arrays
 from jax.sharding import PartitionSpec as P
 
 import jfi
@@ -163,3 +166,43 @@ def test_the_state_of_a_block_belongs_to_its_thread(state):
         assert state.value == "mine"
     assert seen == ["a"]
     assert state.value == "a"
+
+
+def test_rules_hold_where_jax_has_no_state_for_compiled_functions():
+    """Compiled functions are forgotten where JAX can't keep several of them."""
+    with _jax_internals.without("user_contexts"):
+        test_custom_arrays.test_override_everywhere_in_a_block()
+        test_custom_arrays.test_a_later_rule_holds_in_what_was_compiled_before()
+
+
+def step(x, n: int = 2, *, mode="a<b"):
+    return x * n
+
+
+LINE = step.__code__.co_firstlineno
+
+
+@pytest.mark.parametrize("tool", [jfi.jit, jfi.autojit])
+def test_a_compiled_function_shows_what_it_is_and_how_often_it_was_compiled(tool):
+    function = tool(step)
+    shown = html.unescape(function._repr_html_())
+    file = f"cleared_caches.py:{LINE}"
+    parts = [tool.__name__, "step(x, n: int = 2, *, mode='a<b')", file]
+    assert all(part in shown for part in parts)
+    assert "not compiled yet" in shown
+    assert "a&lt;b" in function._repr_html_()
+    function(1.0), function(np.ones(3, np.float32)), function(2.0)
+    shown = html.unescape(function._repr_html_())
+    assert "compiled 2 times" in shown
+    assert ("x: float32[] -> float32[3]" in shown) == (tool is jfi.autojit)
+
+
+@pytest.mark.parametrize("tool", [jfi.jit, jfi.autojit])
+def test_a_compiled_function_prints_what_it_is_and_how_often_it_was_compiled(tool):
+    function = tool(step)
+    file = f"cleared_caches.py:{LINE}"
+    start = f"<{tool.__name__} of step(x, n=2, *, mode='a<b') in {file}, "
+    function.clear_cache()
+    assert repr(function) == start + "not compiled yet>"
+    function(1.0), function(2.0)
+    assert repr(function) == start + "compiled 1 time>"

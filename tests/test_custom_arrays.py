@@ -19,7 +19,6 @@ from subprocesses import output_of
 
 import jfi as jnp
 from jfi import exp as imported_exp
-from jfi._jax_internals import without
 
 
 class Diagonal(jnp.CustomArray, data_fields=["diagonal"]):
@@ -649,13 +648,6 @@ def test_override_keeps_the_words_of_torch_and_the_rules():
     with jnp.override("matmul", lambda a, b: "new"), jnp.override("cat", jnp.hstack):
         assert jnp.matmul(M, M, precision=None) == "new"
         assert jnp.cat([M, M]).shape == (3, 6)
-
-
-def test_without_jaxs_user_contexts():
-    """Compiled functions are forgotten where JAX can't keep several of them."""
-    with without("user_contexts"):
-        test_override_everywhere_in_a_block()
-        test_a_later_rule_holds_in_what_was_compiled_before()
 
 
 def test_swapped_functions_are_compiled_by_all_tools():

@@ -28,37 +28,6 @@ def step(x, n: int = 2, *, mode="a<b"):
 LINE = step.__code__.co_firstlineno
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _room_in_the_table_of_jax():
-    """JAX counts programs rightly while its table of all functions is not full."""
-    jax.clear_caches()
-
-
-@pytest.mark.parametrize("tool", [jnp.jit, jnp.autojit])
-def test_a_compiled_function_shows_what_it_is_and_how_often_it_was_compiled(tool):
-    function = tool(step)
-    name = tool.__name__
-    shown = html.unescape(function._repr_html_())
-    parts = [name, "step(x, n: int = 2, *, mode='a<b')", f"test_shown.py:{LINE}"]
-    assert all(part in shown for part in parts)
-    assert "not compiled yet" in shown
-    assert "a&lt;b" in function._repr_html_()
-    function(1.0), function(np.ones(3, np.float32)), function(2.0)
-    shown = html.unescape(function._repr_html_())
-    assert "compiled 2 times" in shown
-    assert ("x: float32[] -> float32[3]" in shown) == (tool is jnp.autojit)
-
-
-@pytest.mark.parametrize("tool", [jnp.jit, jnp.autojit])
-def test_a_compiled_function_prints_what_it_is_and_how_often_it_was_compiled(tool):
-    function = tool(step)
-    start = f"<{tool.__name__} of step(x, n=2, *, mode='a<b') in test_shown.py:{LINE}, "
-    function.clear_cache()
-    assert repr(function) == start + "not compiled yet>"
-    function(1.0), function(2.0)
-    assert repr(function) == start + "compiled 1 time>"
-
-
 @pytest.mark.parametrize(
     "tool", [jnp.vmap, jnp.auto_vmap, jnp.grad, jnp.value_and_grad, jnp.jacrev,
              jnp.hessian, jnp.checkpoint, jnp.inspect]

@@ -56,6 +56,13 @@ def runs(servers, count=1):
     wait_until(lambda: servers.status()["running"] == count)
 
 
+@pytest.fixture
+def impatient(monkeypatch):
+    """Clients wait less for a silent server, so that the tests do."""
+    monkeypatch.setattr("jfi_server.client._LISTEN", 0.3)
+    monkeypatch.setattr("jfi_server.client._PATIENCE", 0.7)
+
+
 class Servers:
     """A base folder, a store, and the servers in it."""
 

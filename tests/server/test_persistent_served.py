@@ -217,7 +217,7 @@ def test_a_server_that_can_not_be_started_is_told_once(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("fault", [signal.SIGKILL, signal.SIGSTOP])
-def test_a_server_that_is_lost_is_told_once_and_calls_run_here(own, fault):
+def test_a_server_that_is_lost_is_told_once_and_calls_run_here(own, impatient, fault):
     run = served(lambda x: x * 5, 1.0)
     assert float(run(1.0)) == 5.0
     pid = status(own)["pid"]
