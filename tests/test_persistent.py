@@ -37,7 +37,9 @@ def twice(script, tmp_path, then=None, **env):
 CASES = (Path(__file__).parent / "persistent_cases.py").read_text()
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "dtype", ["float32", pytest.param("float64", marks=pytest.mark.programs)]
+)
 def test_the_next_process_traces_and_compiles_nothing(tmp_path, dtype):
     env = {"JFI_DTYPE": dtype}
     cold, warm = map(
