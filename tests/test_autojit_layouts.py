@@ -577,6 +577,21 @@ def test_methods_are_recognised(monkeypatch):
     assert opened_by(monkeypatch, lambda: autojit(Scaled.plain)(scaled, 2.0)) == 0
 
 
+def test_a_captured_function_whose_rule_calls_it_is_recognised(monkeypatch):
+    """It is in a cell that it captured: the part of the call leads back to itself."""
+    scale = 2.0
+
+    @jax.custom_jvp
+    def scaled(x):
+        return x * scale
+
+    scaled.defjvp(lambda p, t: (scaled(*p), t[0] * scale))
+    f = autojit(lambda x: scaled(x))
+    assert opened_by(monkeypatch, lambda: f(3.0)) == 0
+    scale = 5.0
+    assert [float(f(3.0)) for _ in range(3)] == [15.0] * 3
+
+
 @pytest.mark.parametrize("first", ["module", "function"])
 def test_a_module_of_a_project_beside_its_functions_is_recognised(
     first, monkeypatch, tmp_path

@@ -129,8 +129,12 @@ class _Source(Source):
         exec(compile(text, "<autojit part>", "exec"), names)
         kinds = [self._opened.graph[i][:2] for i in still.nodes]
         part = PartRecogniser(names["recognise"], kinds)
-        roots = ", ".join(self.names[root] for root in still.roots)
-        found = self.local(f"{self.constant(part, form)}({roots})")
+        roots = [self.names[root] for root in still.roots]
+        recogniser = self.constant(part, form)
+        found = self.local(f"{recogniser}.last")
+        same = [f"{root} is {found}.nodes[{k}]" for k, root in enumerate(roots)]
+        known = " and ".join([f"{found} is not None", *same, f"{found}.holds()"])
+        self.line(f"if not ({known}): {found} = {recogniser}.find({', '.join(roots)})")
         self.require(f"{found} is not None")
         others = self._alike(still, distinct)
         if others:

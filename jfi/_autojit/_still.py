@@ -50,7 +50,23 @@ def still_part(opened: Opened) -> Part | None:
         large = len(_below(graph, [root])) >= MIN_NODES
         if large and _is_root(opened.objects[root]):
             roots.append(root)
-    return Part(tuple(roots), tuple(_below(graph, roots))) if roots else None
+    return _reached_from_outside(graph, roots)
+
+
+def _reached_from_outside(graph: Graph, roots: list[int]) -> Part | None:
+    """The part below roots, without those that only the part itself leads to.
+
+    Such as a function in a cell that it captured: who looks at the part from outside
+    never gets to it.
+    """
+    while roots:
+        nodes = _below(graph, roots)
+        outside = set(range(len(graph))).difference(nodes)
+        reached = {child for i in outside for child in graph[i][2]}
+        if reached.issuperset(roots):
+            return Part(tuple(roots), tuple(nodes))
+        roots = [root for root in roots if root in reached]
+    return None
 
 
 def _is_root(x: Any) -> bool:
@@ -104,9 +120,12 @@ class StillPart:
     """What a part was, when it was looked at.
 
     Attributes:
-        nodes: The value of each node.
+        nodes: The value of each node, the roots first.
         key: Of its settings.
         ids: Those of the nodes which no other object may be.
+        holds: Whether the values hold the same objects, once they are watched. An error
+            says that they don't: an attribute of a class is gone, a cell is empty, a
+            global variable is gone.
     """
 
     def __init__(
@@ -114,13 +133,7 @@ class StillPart:
     ) -> None:
         self.nodes, self.key = nodes, KeyedValue(settings, None)
         self.ids = frozenset(map(id, single))
-        self._sized: list[Sized] = []
-        self._sizes: list[int] = []
-        self._dicts: list[dict[str, Any]] = []
-        self._names: list[str] = []
-        self._columns: list[Callable[[], Iterable[Any]]] = []
-        self._seen: list[Any] = []
-        self._holds: Callable[[], bool] = bool
+        self.holds: Callable[[], bool] = bool
 
     def watch(self, watches: Sequence[Watches]) -> None:
         """Remember what the values hold at present."""
@@ -128,13 +141,37 @@ class StillPart:
             list(_flat(column)) for column in zip(*watches, strict=True)
         )
         counted = [*dicts, *lists, *sized]
-        self._sized = [x for x in counted if len(x)]
-        self._sizes = list(map(len, self._sized))
+        # What is empty has its length alone.
         empty = [x for x in counted if not len(x)]
-        self._holds = _written(empty, attributes, checks)
-        # What is empty has its length alone. All that is alike is listed at once: a
-        # list of each value for itself takes three times as long.
-        dicts, lists = list(filter(None, dicts)), list(filter(None, lists))
+        listed = _Listed(
+            [x for x in counted if len(x)],
+            list(filter(None, dicts)),
+            list(filter(None, lists)),
+            objects,
+            calls,
+        )
+        if listed.is_needed:
+            checks.append(listed.is_same)
+        self.holds = _written(empty, attributes, checks)
+
+
+class _Listed:
+    """What is compared in lists, with a list of what it was.
+
+    All that is alike is listed at once: a list of each value for itself takes three
+    times as long.
+    """
+
+    def __init__(
+        self,
+        sized: list[Sized],
+        dicts: list[dict[Any, Any]],
+        lists: list[list[Any]],
+        objects: list[object],
+        calls: list[Callable[[], Iterable[Any]]],
+    ) -> None:
+        self._sized = sized
+        self._sizes = list(map(len, sized))
         self._dicts = [x for x in dicts if all(type(key) is str for key in x)]
         self._names = list(_flat(self._dicts))
         others = [x for x in dicts if not all(type(key) is str for key in x)]
@@ -149,24 +186,19 @@ class StillPart:
         listed = [(column, list(column())) for column in columns]
         self._columns = [column for column, seen in listed if seen]
         self._seen = list(_flat(seen for _, seen in listed))
+        self.is_needed = bool(sized or self._columns)
 
     def is_same(self) -> bool:
-        """Whether they hold the same objects."""
-        try:
-            if not self._holds():
-                return False
-            if self._sized and [*map(len, self._sized)] != self._sizes:
-                return False
-            if self._dicts and [*_flat(self._dicts)] != self._names:
-                return False
-            # Lists are as long as before: their lengths were compared. In one pass, and
-            # without a function in Python for each: this is done at every call.
-            return not self._columns or all(
-                map(_is, _flat(map(_call, self._columns)), self._seen)
-            )
-        except (KeyError, ValueError, NameError):
-            # An attribute of a class is gone; an empty cell; a global variable is gone.
+        """Whether all is as it was."""
+        if self._sized and [*map(len, self._sized)] != self._sizes:
             return False
+        if self._dicts and [*_flat(self._dicts)] != self._names:
+            return False
+        # Lists are as long as before: their lengths were compared. In one pass, and
+        # without a function in Python for each: this is done at every call.
+        return not self._columns or all(
+            map(_is, _flat(map(_call, self._columns)), self._seen)
+        )
 
 
 def _written(
@@ -219,6 +251,10 @@ class PartRecogniser:
     Args:
         recognise: Takes the roots apart, if they have the form.
         kinds: The kind and the part of each node, in their order.
+
+    Attributes:
+        last: What was found last. If its roots are those of a call, and it holds, it is
+            what `find` returns; to ask so at the place takes half the time of a call.
     """
 
     def __init__(
@@ -227,20 +263,17 @@ class PartRecogniser:
         kinds: Sequence[tuple[Any, Any]],
     ) -> None:
         self._recognise, self._kinds = recognise, kinds
-        self._found: dict[Any, tuple[tuple[Any, ...], StillPart]] = {}
-        self._last: tuple[tuple[Any, ...], StillPart] | None = None
+        self._found: dict[Any, StillPart] = {}
+        self.last: StillPart | None = None
         self._misses = 0
 
-    def __call__(self, *roots: Any) -> StillPart | None:
+    def find(self, *roots: Any) -> StillPart | None:
         """What is found; None if the roots have another form."""
-        last = self._last
-        if last is not None and all(map(_is, roots, last[0])) and last[1].is_same():
-            return last[1]
         key = tuple(map(id, roots))
         known = self._found.get(key)
-        if known is not None and known[1].is_same():
-            self._last = known
-            return known[1]
+        if known is not None and _holds(known):
+            self.last = known
+            return known
         found = self._recognise(*roots)
         if found is not None and self._misses < MAX_MISSES:
             self._misses += 1
@@ -268,4 +301,11 @@ class PartRecogniser:
             return
         if len(self._found) >= MAX_FOUND:
             self._found.clear()
-        self._found[key] = roots, found
+        self._found[key] = found
+
+
+def _holds(part: StillPart) -> bool:
+    try:
+        return part.holds()
+    except (KeyError, ValueError, NameError):
+        return False
