@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import functools
+import logging
 import types
 import weakref
 from typing import NamedTuple
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 from autojitting import Box, Colour, Counted, Pair, Slotted, same
 
-from jfi import AutoJitError, autojit, scan
+from jfi import AutoJitError, UncompiledWarning, autojit, scan
 
 
 pytestmark = pytest.mark.usefixtures("way")
@@ -341,6 +342,116 @@ def test_sentinels_keep_their_identity():
     assert f(1.0) == 1
     assert f(1.0, PLAIN, Box(1)) == 3
     assert f(1.0, object(), SENTINEL) == 2
+
+
+def fill(x):
+    STATE.value = x * 2  # noqa: F821 - see state
+    return x
+
+
+def fill_lazily(x):
+    if not hasattr(STATE, "table"):  # noqa: F821 - see state
+        STATE.table = jnp.arange(2.0) + x  # noqa: F821
+    return x + STATE.table  # noqa: F821
+
+
+def fill_in_a_method(x):
+    class Filling:
+        def run(self, x):
+            STATE.value = x * 2  # noqa: F821 - see state
+            return x
+
+    return Filling().run(x)
+
+
+def fill_a_property(x):
+    return x + STATE.table  # noqa: F821 - see state
+
+
+def fill_and_empty(x):
+    STATE.value = x  # noqa: F821 - see state
+    y = STATE.value * 2  # noqa: F821
+    del STATE.value  # noqa: F821
+    return y
+
+
+@pytest.fixture
+def state(monkeypatch):
+    """Makes an empty object of a class of its own, which the module names."""
+
+    def make():
+        class Empty:
+            @functools.cached_property
+            def table(self):
+                return jnp.arange(2.0)
+
+        made = Empty()
+        monkeypatch.setitem(globals(), "STATE", made)
+        return made
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "body", [fill, fill_lazily, fill_in_a_method, fill_a_property, fill_and_empty]
+)
+def test_an_object_that_is_empty_at_first_is_filled(body, state):
+    plain = state()
+    expected = [(body(k).tolist(), shown(plain)) for k in np.ones((3, 2), np.float32)]
+    filled, f = state(), autojit(body)
+    assert [(f(k).tolist(), shown(filled)) for k in np.ones((3, 2), np.float32)] == (
+        expected
+    )
+
+
+def test_an_argument_that_is_empty_at_first_is_filled(state):
+    filled = state()
+
+    @autojit
+    def f(model, x):
+        model.value = x + 1
+        return model.table + x
+
+    assert same(f(filled, 1.0), np.array([1.0, 2.0]))
+    assert same(f(filled, 2.0), np.array([2.0, 3.0]))
+    assert shown(filled) == {"value": 3.0, "table": [0.0, 1.0]}
+
+
+class Text(str):
+    pass
+
+
+class PairWithAttributes(Pair):
+    pass
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: functools.partial(abs), lambda: functools.cache(lambda k: 2 * k),
+        lambda: Text("a"), lambda: PairWithAttributes(1.0, 2.0),
+        lambda: jax.jit(lambda x: x), lambda: logging.getLogger("odd"),
+    ],
+)  # fmt: skip
+def test_attributes_of_what_is_not_opened_are_written_uncompiled(make):
+    class Model:
+        def __init__(self):
+            self.odd = make()
+
+        @autojit
+        def run(self, x):
+            self.odd.value = x * 2
+            return x
+
+    model = Model()
+    with pytest.warns(UncompiledWarning, match="writes the attribute 'value' of a"):
+        assert model.run(1.0) == 1
+    assert not isinstance(model.odd.value, jax.core.Tracer)
+    assert model.odd.value == 2
+
+
+def shown(x):
+    return {name: np.asarray(value).tolist() for name, value in vars(x).items()}
 
 
 def test_named_tuples_with_attributes():

@@ -22,8 +22,13 @@ def contents(graph: Graph, built: Sequence[Any]) -> Contents:
     return {
         i: kind.contents(built[i])
         for i, (kind, _, _) in enumerate(graph)
-        if (kind.changeable or kind in _WRITABLE) and built[i] is not MISSING
+        if is_writable(kind) and built[i] is not MISSING
     }
+
+
+def is_writable(kind: Kind) -> bool:
+    """Whether the contents of such values are looked at before and after the body."""
+    return kind.changeable or kind in _WRITABLE
 
 
 class Change(NamedTuple):

@@ -58,7 +58,9 @@ class RetakenError(Exception):
 
 
 class ChangedMeanwhileError(RetakenError):
-    """A class that the body meets has got other attributes since the call began."""
+    """What the body meets has got other attributes since the call began: a class, or an
+    object that was empty, which the body itself has filled.
+    """
 
 
 class NumbersError(RetakenError):

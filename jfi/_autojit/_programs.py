@@ -34,7 +34,7 @@ from ._effects import (
 from ._fresh_arrays import fresh_arrays
 from ._graphs import Graph, Opened
 from ._history import History
-from ._keeping import Kept, NumbersError, RetakenError
+from ._keeping import ChangedMeanwhileError, Kept, NumbersError, RetakenError
 from ._layout_table import WeakLayout
 from ._meanwhile import ClassesOfCall
 from ._messages import change_refused
@@ -42,8 +42,9 @@ from ._met import CHANGED
 from ._outcomes import take_apart
 from ._passing import Noted, passing_for_values
 from ._rebuilding import rebuild
+from ._unopened import UnopenedAttributes
 from ._varying import as_data, examples
-from ._watching import UntracedError, stale, went_on, written
+from ._watching import UntracedError, stale, unwritable, went_on, written
 from .kinds._classify import MET
 from .kinds._objects import touching
 from .kinds._remembering import Remembered, remembering
@@ -225,6 +226,7 @@ class Program:
         before = contents(graph, clones)
         held = held_by_classes(graph, clones, read)
         held_before = contents(held.graph, held.objects)
+        unopened, unwritten = UnopenedAttributes(graph, clones), ""
         left = None
         try:
             with fresh_arrays(held):
@@ -234,7 +236,12 @@ class Program:
             restore_classes(graph, clones, before, read)
             pass_on_effects(clones)
             left = take_back_changes(names[0], held, held_before)
+            unwritten = unopened.take_back()
             self._remember(clones)
+        if unopened.filled:
+            raise ChangedMeanwhileError
+        if unwritten:
+            self._refuse(unwritable(names[0], unwritten))
         if left is not None:
             now, node, step = left
             error = change_refused(now.graph, now.objects, names[:1], node, step)

@@ -110,6 +110,14 @@ def written(function: str, line: str) -> str:
     )
 
 
+def unwritable(function: str, what: str) -> str:
+    """What an `UnwatchedError` says of a function that writes odd attributes."""
+    return (
+        f"{function}() writes {what}, which compiled code can't.\n"
+        "Return the value, and write the attribute outside the function."
+    )
+
+
 def went_on(function: str, line: str) -> str:
     """What an `UnwatchedError` says of a function that catches JAX's errors."""
     return (

@@ -142,6 +142,13 @@ ON_GLOBALS = (
     Effect("an attribute of a global", "bag<n>.k = bag<n>.k + x",
         "bag<n> = types.SimpleNamespace(k=0.0)", "", "", ("bag<n>.k = <v>",),
     ),
+    Effect("the first attribute of a global", "bag<n>.k = x", "class P<n>: pass\n"
+        "bag<n> = P<n>()", "", "", ("bag<n> = P<n>()", "vars(bag<n>).clear()"),
+    ),
+    Effect("a global that is filled lazily", "if not hasattr(bag<n>, 'k'):\n"
+        "    bag<n>.k = x * <v>\nx = x + bag<n>.k", "class P<n>: pass\nbag<n> = P<n>()",
+        "", "", ("bag<n> = P<n>()", "vars(bag<n>).clear()"),
+    ),
     Effect("an element of a global NumPy array", "bag<n>[0] = <v>",
         "bag<n> = np.zeros(2)", "", "", ("bag<n>[0] = 0.0",),
     ),

@@ -5,7 +5,6 @@ from the same part and new children. Kinds of values that Python code can change
 place make an empty shell first and fill it later, so that cycles can be rebuilt.
 """
 
-import sys
 import types
 from collections.abc import Callable, Collection, Iterable, Sequence, Sized
 from typing import Any, NamedTuple, TypeAlias
@@ -350,26 +349,6 @@ def _guard_identity(source: Source, name: str, value: Any) -> Sequence[Expressio
     if not source.is_constant(name, value):
         source.setting(f"id({name})", id(value))
     return ()
-
-
-class SentinelKind(IdentityKind):
-    """An object without contents, compared by `is`, with what its class holds."""
-
-    keyed = tells_class = True
-    is_fixed = False
-
-    def split(self, x: Any) -> Split:
-        return identity_key(x), (type(x),)
-
-    def guard(
-        self, source: Source, name: str, part: Any, n: int
-    ) -> Sequence[Expression]:
-        source.require(f"not getattr({name}, '__dict__', None)")
-        return [*super().guard(source, name, part, n), f"type({name})"]
-
-    def portable(self, part: Any) -> Any:
-        variables = vars(sys.modules[type(part.value).__module__])
-        return sorted(name for name, x in variables.items() if x is part.value)
 
 
 class OfUsersClassKind(ConstantKind):

@@ -5,7 +5,6 @@ import dataclasses
 import enum
 import functools
 import logging
-import sys
 import types
 import weakref
 from collections.abc import Hashable, MappingView
@@ -55,6 +54,7 @@ from ._met import MetKind
 from ._properties import PROPERTY, SPECIAL_PROPERTY
 from ._references import kind_of_reference
 from ._refusals import contents_change, holds_objects, is_of_c, refuse_readers
+from ._sentinels import SENTINEL, is_sentinel
 from ._signatures import SIGNATURE, is_constant_signature
 
 
@@ -91,7 +91,6 @@ MODULE = outside.ModuleKind()
 TEXTUAL = kinds.ConstantKind(lambda x: (type(x), x, repr(x)))  # Decimal: 1.0, 1.00
 TEXT_METHOD = kinds.ConstantKind(lambda x: (typed_key(x.__self__), x.__name__))
 OF_USERS_CLASS = kinds.OfUsersClassKind(typed_key)
-SENTINEL = kinds.SentinelKind()
 MET = MetKind()
 REMEMBERING = remembering.RememberingKind()
 HASHABLE = kinds.HashableKind()
@@ -171,8 +170,8 @@ def kind_of(x: Any) -> kinds.Kind:
         common = isinstance(kind, (objects.ObjectKind, objects.PytreeKind))
         if common or (kind is NAMED_TUPLE and not cls.__dictoffset__):
             _by_class[cls] = kind
-    if isinstance(kind, objects.ObjectKind) and _is_sentinel(x, cls):
-        return SENTINEL
+    if isinstance(kind, objects.ObjectKind) and not builtin_base(cls):
+        return SENTINEL if is_sentinel(x, cls) else kind
     return kind
 
 
@@ -359,14 +358,6 @@ def _clonable(cls: type) -> bool:
     except TypeError:
         return False
     return cls is not object and not is_of_c(cls)
-
-
-def _is_sentinel(x: Any, cls: type) -> bool:
-    """Whether an object without contents is a named constant, compared by `is`."""
-    if own_attributes(x) or objects.slots(cls) or builtin_base(cls):
-        return False
-    module = sys.modules.get(cls.__module__)
-    return module is not None and any(v is x for v in vars(module).values())
 
 
 def _kind_of_opaque(x: Any, cls: type) -> kinds.Kind:

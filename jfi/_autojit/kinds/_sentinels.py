@@ -1,0 +1,52 @@
+"""Objects without contents that a module names: constants, compared by `is`.
+
+Code is passed `MISSING = Missing()` itself: methods of classes, and libraries, compare
+it with theirs. At its first call `state = State()`, which is to be filled, looks the
+same. What a traced body leaves in it is taken back, and the call is taken apart anew:
+objects of its class are opened as others are from then on.
+"""
+
+import sys
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from ..._values import identity_key, own_attributes, slots
+from ._base import Expression, IdentityKind, Source, Split
+
+
+class SentinelKind(IdentityKind):
+    """Compared by `is`, with what its class holds."""
+
+    keyed = tells_class = True
+    is_fixed = False
+
+    def split(self, x: Any) -> Split:
+        return identity_key(x), (type(x),)
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        source.require(f"not getattr({name}, '__dict__', None)")
+        return [*super().guard(source, name, part, n), f"type({name})"]
+
+    def portable(self, part: Any) -> Any:
+        variables = vars(sys.modules[type(part.value).__module__])
+        return sorted(name for name, x in variables.items() if x is part.value)
+
+
+SENTINEL = SentinelKind()
+_filled: weakref.WeakSet[type] = weakref.WeakSet()  # classes whose objects were
+
+
+def is_sentinel(x: Any, cls: type) -> bool:
+    """Whether an object of a class that may have attributes is such a constant."""
+    if own_attributes(x) or slots(cls) or cls in _filled:
+        return False
+    module = sys.modules.get(cls.__module__)
+    return module is not None and any(v is x for v in vars(module).values())
+
+
+def note_filled(cls: type) -> None:
+    """Objects of this class get attributes: they are no sentinels."""
+    _filled.add(cls)
