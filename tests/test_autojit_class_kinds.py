@@ -329,3 +329,21 @@ def test_what_descriptors_of_an_installed_library_remember_is_its_own(
         library.Doubling.k = k  # what is no descriptor is seen, as ever
         for _ in range(2):
             same(call(x), f(x))
+
+
+def test_a_class_may_hold_a_dict_whose_keys_are_attributes():
+    """Asked for an attribute that it has not, it raises a KeyError."""
+
+    class Settings(dict):
+        __getattr__ = dict.__getitem__
+
+    class Model:
+        settings = Settings(rate=2.0)
+
+        @autojit
+        def run(self, x):
+            return x * self.settings.rate
+
+    assert [float(Model().run(x)) for x in (1.0, 2.0, 3.0)] == [2.0, 4.0, 6.0]
+    Model.settings["rate"] = 3.0
+    assert float(Model().run(1.0)) == 3.0

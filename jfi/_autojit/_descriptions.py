@@ -137,7 +137,7 @@ def description_of(
 
 def _methods(cls: type) -> Iterator[tuple[str, str]]:
     for (owner, name), method in class_data(cls).items():
-        code = getattr(method, "__code__", method)
+        code = method.__code__ if isinstance(method, types.FunctionType) else method
         text = f"{type(method).__name__} #{id(code):x}"
         yield f"{owner.__qualname__}.{name}", text
 
