@@ -446,3 +446,18 @@ def test_chunks_of_arguments_that_are_none_or_too_flat():
         BatchError, match=r"in_axes= with 5 for an array of shape \(6, 2"
     ):
         vmap(lambda x: x, in_axes=5, chunk_size=2)(x)
+
+
+def test_a_dict_whose_keys_are_attributes_is_a_setting_or_refused():
+    """Asked for its shape, it raises a KeyError."""
+
+    class Settings(dict):
+        __getattr__ = dict.__getitem__
+
+    settings, x = Settings(rate=2.0), jnp.ones((2, 3))
+    out = vmap_automatically(
+        lambda p: p["x"].sum() * p["s"].rate, {"x": x, "s": settings}
+    )
+    assert out.tolist() == [6.0, 6.0]
+    with pytest.raises(BatchError, match=r"(?s)no array.*problem: Settings.*in dicts"):
+        vmap_automatically(lambda p: p.x.sum(), Settings(x=x))

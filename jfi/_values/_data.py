@@ -209,10 +209,9 @@ def is_differentiable(x: Any) -> bool:
     >>> [is_differentiable(x) for x in (1.0, np.ones(3), 3, True, "tanh", len)]
     [True, True, False, False, False, False]
     """
-    dtype = getattr(x, "dtype", None)
-    if dtype is None or not has_dtype(x):
+    if not has_dtype(x):
         return isinstance(x, (float, complex))
-    return _is_inexact(dtype)
+    return _is_inexact(x.dtype)
 
 
 @functools.cache

@@ -108,7 +108,7 @@ def _leaf(name: str, path: str, value: Any, mark: Mark | None) -> Leaf:
             f"Pass a list or an array instead: list({name})"
         )
         raise BatchError(message)
-    shape = getattr(value, "shape", ())
+    shape = _attribute(value, "shape")
     shape = tuple(shape) if isinstance(shape, tuple) else ()
     leading = shape[0] if shape and is_array(value) else None
     return Leaf(name, path, _type_in_words(value), shape, leading, mark)
@@ -120,5 +120,12 @@ def _dotted(path: Path) -> str:
 
 def _type_in_words(value: Any) -> str:
     name = "Array" if isinstance(value, jax.Array) else type(value).__name__
-    dtype = getattr(value, "dtype", None)
+    dtype = _attribute(value, "dtype")
     return name if dtype is None else f"{name} of {dtype}"
+
+
+def _attribute(value: Any, name: str) -> Any:
+    try:
+        return getattr(value, name, None)
+    except Exception:  # such as a KeyError, of a dict whose keys are its attributes
+        return None
