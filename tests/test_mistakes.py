@@ -510,6 +510,15 @@ FUNCTIONS = [jnp.sin, jnp.cos, jnp.tan]
 # ------------------------------------------------- arguments
 
 
+def test_bytes_of_other_machines():
+    data = {"sky": np.ones(7, np.dtype("f4").newbyteorder("S"))}
+    text = advice(jnp.jit(lambda d: d["sky"]), data, raises=TypeError)
+    assert "d['sky'] is an array of >f4: its bytes are in the order of" in text
+    assert "Write instead: jnp.asarray(d['sky'])" in text
+    text = advice(jnp.vmap(lambda x: x), data["sky"], raises=TypeError)
+    assert "Write instead: jnp.asarray(x)" in text
+
+
 def test_static_arguments():
     f = jnp.jit(lambda x, sizes: x, static_argnames="sizes")
     text = advice(f, X, [1, 2], raises=ValueError)

@@ -21,11 +21,28 @@ def of_setting(error: BaseException) -> str | None:
     if found is None:
         return None
     kind, name = found[1].rpartition(".")[2], found[2]
+    if kind == "ndarray" and (advice := of_bytes(error.__context__, name)):
+        return advice
     root = re.split(r"[.\[]", name)[0]
     return with_line(
         f"jit takes arrays and numbers, and {name} is of the class {kind}.",
         "@{jnp}.autojit, which takes settings and objects as they are; or "
         f"jit(..., static_argnames={root!r}), if it is hashable",
+    )
+
+
+OF_BYTES = r"[dD]type (\S+) is not a valid JAX array type"
+
+
+def of_bytes(error: BaseException | None, name: str = "x") -> str | None:
+    """For an array of NumPy whose numbers are written as other machines write them."""
+    found = re.search(OF_BYTES, str(error))
+    if found is None or found[1][0] not in "<>" or np.dtype(found[1]).isnative:
+        return None
+    return with_line(
+        f"{name} is an array of {found[1]}: its bytes are in the order of another "
+        "machine, as in files of FITS and netCDF.",
+        f"{{jnp}}.asarray({name})",
     )
 
 

@@ -12,7 +12,7 @@ from jax.sharding import Sharding
 
 from .._errors import DefaultsError
 from .._jax_internals import Device, at_top_level
-from .._values import copied_if_numpy
+from .._values import copied_if_numpy, in_native_order
 from ._config import DTypeLike, created_dtype, get_default_dtype, named_dtype
 from ._devices import DeviceLike, named_device
 
@@ -68,6 +68,7 @@ def narrowed(data: Any, dtype: np.dtype[Any] | None, caller: str) -> Any:
         return [narrowed(part, dtype, caller) for part in data]
     if _is_wrapped(data):
         data = np.asarray(data)
+    data = in_native_order(data)
     if not is_narrowed(data):
         return data
     if dtype is not None:  # at once: 32 bits in between would round twice
