@@ -36,9 +36,9 @@ from ._classes import (
 from ._data import (
     NEEDS_VALUE as NEEDS_VALUE,
     copied_if_numpy as copied_if_numpy,
-    in_native_order as in_native_order,
     counts_as_data as counts_as_data,
     has_dtype as has_dtype,
+    in_native_order as in_native_order,
     is_array as is_array,
     is_array_data as is_array_data,
     is_data as is_data,
