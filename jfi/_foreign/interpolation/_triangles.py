@@ -9,7 +9,7 @@ from jax.core import Tracer
 
 from ..._errors import InterpolationError
 from ..._values import why_unknown
-from ._base import Interpolator, Numbers
+from ._base import Interpolator
 
 
 class Triangulation(Interpolator):
