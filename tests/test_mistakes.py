@@ -519,6 +519,14 @@ def test_bytes_of_other_machines():
     assert "Write instead: jnp.asarray(x)" in text
 
 
+@pytest.mark.parametrize("dtype", ["object", "longdouble"])
+def test_arrays_of_a_dtype_that_jax_does_not_have(dtype):
+    data = {"mass": np.ones(7, dtype)}
+    text = advice(jnp.jit(lambda d: d["mass"]), data, raises=TypeError)
+    assert f"d['mass'] is an array of {np.dtype(dtype)}, which JAX does not" in text
+    assert "Write instead: d['mass'].astype(float)" in text
+
+
 def test_static_arguments():
     f = jnp.jit(lambda x, sizes: x, static_argnames="sizes")
     text = advice(f, X, [1, 2], raises=ValueError)

@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from .._values import numbers_of
 from ._wording import array_form, with_line
 
 
@@ -21,7 +22,7 @@ def of_setting(error: BaseException) -> str | None:
     if found is None:
         return None
     kind, name = found[1].rpartition(".")[2], found[2]
-    if kind == "ndarray" and (advice := of_bytes(error.__context__, name)):
+    if kind == "ndarray" and (advice := of_dtype(error.__context__, name)):
         return advice
     root = re.split(r"[.\[]", name)[0]
     return with_line(
@@ -31,18 +32,30 @@ def of_setting(error: BaseException) -> str | None:
     )
 
 
-OF_BYTES = r"[dD]type (\S+) is not a valid JAX array type"
+OF_DTYPE = r"[dD]type (\S+) is not a valid JAX array type"
 
 
-def of_bytes(error: BaseException | None, name: str = "x") -> str | None:
-    """For an array of NumPy whose numbers are written as other machines write them."""
-    found = re.search(OF_BYTES, str(error))
-    if found is None or found[1][0] not in "<>" or np.dtype(found[1]).isnative:
+def of_dtype(error: BaseException | None, name: str = "x") -> str | None:
+    """For an array of NumPy of a dtype that JAX does not have.
+
+    Texts and times are settings: `autojit` takes them.
+    """
+    found = re.search(OF_DTYPE, str(error))
+    try:
+        dtype = np.dtype(found[1] if found else "U")
+    except TypeError:  # half of a record's
         return None
+    if dtype.kind not in "biufcO":
+        return None
+    if not dtype.isnative:
+        return with_line(
+            f"{name} is an array of {dtype.str}: its bytes are in the order of another "
+            "machine, as in files of FITS and netCDF.",
+            f"{{jnp}}.asarray({name})",
+        )
     return with_line(
-        f"{name} is an array of {found[1]}: its bytes are in the order of another "
-        "machine, as in files of FITS and netCDF.",
-        f"{{jnp}}.asarray({name})",
+        f"{name} is an array of {dtype}, which JAX does not have.",
+        numbers_of(dtype, name),
     )
 
 

@@ -51,6 +51,7 @@ from ._data import (
     is_small as is_small,
     is_traced_text as is_traced_text,
     is_tracer as is_tracer,
+    numbers_of as numbers_of,
     odd_array as odd_array,
     why_unknown as why_unknown,
 )

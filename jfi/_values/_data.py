@@ -47,6 +47,17 @@ def is_numeric(dtype: Any) -> bool:
     return dtype.kind in "biufc" or bool(jnp.issubdtype(dtype, np.number))
 
 
+def numbers_of(dtype: np.dtype[Any], name: str = "x") -> str:
+    """The line that makes numbers of an array of a dtype that JAX does not have."""
+    if dtype.names:
+        return f"{name}[{dtype.names[0]!r}]"
+    if dtype.kind == "M":
+        return f"({name} - {name}[0]) / np.timedelta64(1, 's')"
+    if dtype.kind == "m":
+        return f"{name} / np.timedelta64(1, 's')"
+    return f"{name}.astype({'complex' if dtype.kind == 'c' else 'float'})"
+
+
 def is_tracer(x: object) -> TypeGuard[Tracer[Any]]:
     """Whether a value stands for one that is known when compiled code runs."""
     return isinstance(x, Tracer)
