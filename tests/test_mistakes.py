@@ -761,3 +761,10 @@ def test_text_in_the_result_of_a_loop():
         lambda: jnp.checkpoint(lambda x: "a")(1.0),
     ):
         assert "Write instead: return arrays and numbers" in advice(loop)
+
+
+def test_text_in_the_result_of_a_batch():
+    f = lambda x: (2 * x, "text")
+    text = advice(jnp.vmap(f), X, raises=TypeError)
+    assert "Write instead: jnp.auto_vmap(f), which returns settings as they" in text
+    assert jnp.auto_vmap(f)(X)[1] == "text"

@@ -74,6 +74,8 @@ def of_output(error: BaseException) -> str | None:
         ways.append(f"@{{jnp}}.pytree above class {name}: its arrays are data then")
     if re.search("traced for (jit|pjit) ", _first(error)):
         ways.append("@{jnp}.autojit, which returns settings and objects as they are")
+    elif not module and "batched function" in _first(error):
+        ways.append("{jnp}.auto_vmap(f), which returns settings as they are")
     return with_line(
         f"The function returns {_an(name)}, which JAX can't take apart.",
         "; or ".join(ways) or "return arrays and numbers",
