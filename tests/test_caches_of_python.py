@@ -123,6 +123,14 @@ def with_caches():
     return Point
 
 
+T = typing.TypeVar("T")
+
+
+class Pair(typing.NamedTuple, typing.Generic[T]):
+    w: T
+    x: int = 3
+
+
 def pickled(p, x):
     with pytest.raises((pickle.PicklingError, AttributeError)):
         pickle.dumps(p)  # a local class
@@ -139,6 +147,7 @@ CASES = {
     "slots": (lambda p, x: copy.copy(p).w * x, slotted),
     "frozen": (lambda p, x: copy.copy(dataclasses.replace(p, w=x)).w, frozen),
     "named tuple": (lambda p, x: copy.deepcopy(p)._replace(w=x).w, named_tuple),
+    "generic named tuple": (lambda p, x: Pair[float](p.w, 2).w * x, plain),
     "abstract": (
         lambda p, x: copy.copy(p).area() * x * isinstance(p, p.shape),
         abstract,

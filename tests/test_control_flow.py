@@ -784,7 +784,36 @@ def grow(state, _):
     return state, None
 
 
+halved = lambda c: c / 2
+scaled = lambda k, c: k * c
+
+
+class Scaling:
+    def __call__(self, i, c):
+        return 0.5 * c
+
+
+def in_one_line():
+    total = jnp.fori_loop(0, 3, lambda i, c: c / 2, jnp.int32(8))
+    return total + 1
+
+
 REFUSED = [
+    (
+        lambda: jnp.while_loop(lambda c: c > 1, halved, jnp.int32(8)),
+        r"Write instead: halved = lambda c: \(c / 2\)\.astype\('int32'\)\n",
+    ),
+    (in_one_line, r"line \d+: total = .*\nWrite instead: \.\.\.astype\('int32'\)\n"),
+    (
+        lambda: jnp.while_loop(
+            lambda c: c > 1, functools.partial(scaled, 0.5), jnp.int32(8)
+        ),
+        r"^The carry c goes into <lambda>\(\) as int32\[\]",
+    ),
+    (
+        lambda: jnp.fori_loop(0, 3, Scaling(), jnp.int32(8)),
+        r"^The carry c goes into Scaling\(\) as int32\[\]",
+    ),
     (
         lambda: jnp.scan(drift, {"x": X}, length=3),
         r"^The carry state\['x'\] goes into drift\(\) as float32\[3\] and comes out as "

@@ -423,3 +423,24 @@ def test_full_takes_a_tuple():
     for value in (0.5, 4):
         with pytest.raises(TypeError, match=rf"jnp\.full\(\(2, 3\), {value}\)\.$"):
             jnp.full(2, 3, value)
+
+
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [
+        (np.array([1.0, 2.0], object), "x.astype(float)"),
+        (np.array(["1.5", "2"]), "x.astype(float)"),
+        (np.array([1, 2], "clongdouble"), "x.astype(complex)"),
+        (np.array([1, 3], "datetime64[m]"), "(x - x[0]) / np.timedelta64(1, 's')"),
+        (np.array([1, 3], "timedelta64[h]"), "x / np.timedelta64(1, 's')"),
+        (np.array([(1, 2.0)], [("t", "i4"), ("y", "f4")]), "x['t']"),
+    ],
+)
+@pytest.mark.parametrize("create", [jnp.array, jnp.asarray])
+def test_arrays_of_a_dtype_that_jax_does_not_have(create, data, line):
+    text = f"an array of {data.dtype}, which JAX does not have."
+    with pytest.raises(TypeError, match=re.escape(text)) as caught:
+        create(data)
+    assert str(caught.value).endswith(f"Convert it to numbers first: {line}.")
+    with jnp.default_dtype("float64"):
+        assert create(eval(line, {"x": data, "np": np})).size == data.size

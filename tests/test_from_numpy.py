@@ -443,3 +443,15 @@ def test_draws_in_a_host_function_are_refused_in_compiled_code(rng, known):
         with pytest.raises(jnp.RandomError, match=r"noisy\(\) draws.*pass them as an"):
             tool(lambda x: noisy(x) + rng.randn())(x)
     assert rng.get_rng_state()["count"] - before <= 2  # those of the lambda itself
+
+
+@pytest.mark.parametrize("tool", [lambda f: f, jnp.jit, jnp.vmap, jnp.autojit])
+@pytest.mark.parametrize("declared", [None, lambda x: x])
+def test_results_in_the_byte_order_of_another_machine_are_numbers(tool, declared):
+    data = np.arange(3.0, dtype="f4")
+    swapped = data.dtype.newbyteorder("S")
+    fn = tool(jnp.from_numpy(lambda x: (2 * x).astype(swapped), out=declared))
+    for _ in range(2):
+        found = fn(data)
+        assert found.dtype == np.float32
+        np.testing.assert_array_equal(found, 2 * data)

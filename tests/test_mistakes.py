@@ -510,6 +510,23 @@ FUNCTIONS = [jnp.sin, jnp.cos, jnp.tan]
 # ------------------------------------------------- arguments
 
 
+def test_bytes_of_other_machines():
+    data = {"sky": np.ones(7, np.dtype("f4").newbyteorder("S"))}
+    text = advice(jnp.jit(lambda d: d["sky"]), data, raises=TypeError)
+    assert "d['sky'] is an array of >f4: its bytes are in the order of" in text
+    assert "Write instead: jnp.asarray(d['sky'])" in text
+    text = advice(jnp.vmap(lambda x: x), data["sky"], raises=TypeError)
+    assert "Write instead: jnp.asarray(x)" in text
+
+
+@pytest.mark.parametrize("dtype", ["object", "longdouble"])
+def test_arrays_of_a_dtype_that_jax_does_not_have(dtype):
+    data = {"mass": np.ones(7, dtype)}
+    text = advice(jnp.jit(lambda d: d["mass"]), data, raises=TypeError)
+    assert f"d['mass'] is an array of {np.dtype(dtype)}, which JAX does not" in text
+    assert "Write instead: d['mass'].astype(float)" in text
+
+
 def test_static_arguments():
     f = jnp.jit(lambda x, sizes: x, static_argnames="sizes")
     text = advice(f, X, [1, 2], raises=ValueError)
@@ -744,3 +761,10 @@ def test_text_in_the_result_of_a_loop():
         lambda: jnp.checkpoint(lambda x: "a")(1.0),
     ):
         assert "Write instead: return arrays and numbers" in advice(loop)
+
+
+def test_text_in_the_result_of_a_batch():
+    f = lambda x: (2 * x, "text")
+    text = advice(jnp.vmap(f), X, raises=TypeError)
+    assert "Write instead: jnp.auto_vmap(f), which returns settings as they" in text
+    assert jnp.auto_vmap(f)(X)[1] == "text"

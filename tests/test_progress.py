@@ -1,5 +1,6 @@
 """Progress bars of loops: the results do not change, and the reports are few."""
 
+import functools
 from typing import ClassVar
 
 import jax
@@ -102,6 +103,21 @@ def test_fori_loop_of_traced_bounds(bars, steps):
     ours = run(2 + steps)
     check(bars, steps, title="dynamic")
     np.testing.assert_array_equal(ours, jax.lax.fori_loop(2, 2 + steps, body, 1))
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(-100, 100), (0, 127), (100, -99)])
+def test_bounds_of_few_bits_have_all_their_steps(bars, lower, upper):
+    body = lambda i, c: c * 2 % 1001 + i
+    bounds = np.int8(lower), np.int8(upper)
+    run = lambda loop: jax.jit(lambda *n: loop(*n, body, np.int32(1)))(*bounds)
+    ours = run(functools.partial(jnp.fori_loop, progress=True))
+    assert int(ours) == int(run(jax.lax.fori_loop))
+
+
+def test_a_counter_keeps_its_weak_type(bars):
+    run = lambda loop: jax.jit(lambda n: loop(0, n, lambda i, c: c + i, 0))
+    ours = run(functools.partial(jnp.fori_loop, progress=True))(np.int32(3))
+    assert jax.typeof(ours) == jax.typeof(run(jax.lax.fori_loop)(np.int32(3)))
 
 
 def test_a_fori_loop_of_no_steps(bars):

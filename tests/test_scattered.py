@@ -42,6 +42,9 @@ def test_scattered_data_are_interpolated_as_by_scipy(name, rescale):
         x, y = np.moveaxis(PLACES * scale, -1, 0)
         np.testing.assert_array_equal(ours(x, y), ours(PLACES * scale))
         np.testing.assert_array_equal(ours((x, y)), ours(PLACES * scale))
+        columns = tuple((POINTS * scale).T)
+        same = getattr(mine, name)(columns, VALUES, **options)
+        np.testing.assert_array_equal(same(x, y), ours(x, y))
 
 
 @pytest.mark.parametrize("name", BOTH)

@@ -44,6 +44,12 @@ ONCE = {
     "complex weights of a convolution": lambda m: m.convolve1d(
         X * 1j, WEIGHTS[0] * (1 + 2j)
     ),
+    "complex in spite of output": lambda m: m.convolve(
+        X + 1j * X[::-1], WEIGHTS, output=np.float32
+    ),
+    "complex weights in spite of output": lambda m: m.correlate1d(
+        X, [1j, 2.0], output=float
+    ),
     "many weights": lambda m: m.correlate(
         np.outer(np.arange(9.0), np.arange(9.0)) ** 2,
         np.outer(np.arange(9), [2, 7] * 5),
@@ -97,6 +103,7 @@ def test_borders_are_scipys(name):
             close(call(mine, mode=mode, cval=1.5), call(nd, mode=mode, cval=1.5))
 
 
+@pytest.mark.filterwarnings("ignore:promoting specified output:UserWarning")
 @pytest.mark.parametrize("name", ONCE)
 def test_filters_are_scipys(name):
     with jax.enable_x64(True):

@@ -63,12 +63,14 @@ CALLS = {
         PICTURE, lambda p: (p[0] * 0.5 + 0.1, p[1] - p[0] * 0.2), order=2
     ),
     "coefficients": lambda m: m.spline_filter(PICTURE, 4),
+    "complex coefficients": lambda m: m.spline_filter(PICTURE + 1j * PICTURE[::-1]),
     "of many pixels": lambda m: m.spline_filter1d(
         np.outer(np.arange(150.0) ** 2 % 7, [1.0, 2.0]), 5, 0, mode="reflect"
     ),
 }  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore:promoting specified output:UserWarning")
 @pytest.mark.parametrize("name", CALLS)
 def test_images_at_other_places_are_scipys(name):
     with jax.enable_x64(True):

@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from .._values import numbers_of
 from ._wording import array_form, with_line
 
 
@@ -21,11 +22,40 @@ def of_setting(error: BaseException) -> str | None:
     if found is None:
         return None
     kind, name = found[1].rpartition(".")[2], found[2]
+    if kind == "ndarray" and (advice := of_dtype(error.__context__, name)):
+        return advice
     root = re.split(r"[.\[]", name)[0]
     return with_line(
         f"jit takes arrays and numbers, and {name} is of the class {kind}.",
         "@{jnp}.autojit, which takes settings and objects as they are; or "
         f"jit(..., static_argnames={root!r}), if it is hashable",
+    )
+
+
+OF_DTYPE = r"[dD]type (\S+) is not a valid JAX array type"
+
+
+def of_dtype(error: BaseException | None, name: str = "x") -> str | None:
+    """For an array of NumPy of a dtype that JAX does not have.
+
+    Texts and times are settings: `autojit` takes them.
+    """
+    found = re.search(OF_DTYPE, str(error))
+    try:
+        dtype = np.dtype(found[1] if found else "U")
+    except TypeError:  # half of a record's
+        return None
+    if dtype.kind not in "biufcO":
+        return None
+    if not dtype.isnative:
+        return with_line(
+            f"{name} is an array of {dtype.str}: its bytes are in the order of another "
+            "machine, as in files of FITS and netCDF.",
+            f"{{jnp}}.asarray({name})",
+        )
+    return with_line(
+        f"{name} is an array of {dtype}, which JAX does not have.",
+        numbers_of(dtype, name),
     )
 
 
@@ -44,6 +74,8 @@ def of_output(error: BaseException) -> str | None:
         ways.append(f"@{{jnp}}.pytree above class {name}: its arrays are data then")
     if re.search("traced for (jit|pjit) ", _first(error)):
         ways.append("@{jnp}.autojit, which returns settings and objects as they are")
+    elif not module and "batched function" in _first(error):
+        ways.append("{jnp}.auto_vmap(f), which returns settings as they are")
     return with_line(
         f"The function returns {_an(name)}, which JAX can't take apart.",
         "; or ".join(ways) or "return arrays and numbers",

@@ -64,6 +64,7 @@ _MISTAKES = [
     _of_tracing(_errors.NonConcreteBooleanIndexError, "", _sizes.of_mask),
     _of_tracing(_errors.UnexpectedTracerError, "", _leaks.advice_for),
     _of_tracing(TypeError, "^Error interpreting argument", _arguments.of_setting),
+    Mistake(TypeError, _arguments.OF_DTYPE, _arguments.of_dtype),
     _of_tracing(TypeError, _arguments.OF_OUTPUT, _arguments.of_output),
     _of_tracing(ValueError, "^Non-hashable static", _arguments.of_unhashable),
     _of_tracing(ValueError, "^Reverse-mode diff.* lax.while_loop", _loops.of_gradient),

@@ -12,7 +12,7 @@ from jax.sharding import Sharding
 
 from .._errors import DefaultsError
 from .._jax_internals import Device, at_top_level
-from .._values import copied_if_numpy
+from .._values import copied_if_numpy, in_native_order, is_numeric, numbers_of
 from ._config import DTypeLike, created_dtype, get_default_dtype, named_dtype
 from ._devices import DeviceLike, named_device
 
@@ -57,6 +57,7 @@ def narrowed(data: Any, dtype: np.dtype[Any] | None, caller: str) -> Any:
 
     Raises:
         DefaultsError: No dtype is asked for, and 32 bits can't hold the integers.
+        TypeError: No dtype is asked for, and JAX has none for texts, times, objects.
     """
     if isinstance(data, Tracer):
         # One that passes for a value of NumPy in the user's code becomes JAX's array.
@@ -68,6 +69,12 @@ def narrowed(data: Any, dtype: np.dtype[Any] | None, caller: str) -> Any:
         return [narrowed(part, dtype, caller) for part in data]
     if _is_wrapped(data):
         data = np.asarray(data)
+    data = in_native_order(data)
+    if dtype is None and isinstance(data, np.ndarray) and not is_numeric(data.dtype):
+        raise TypeError(
+            f"{caller}() got an array of {data.dtype}, which JAX does not have. "
+            f"Convert it to numbers first: {numbers_of(data.dtype)}."
+        )
     if not is_narrowed(data):
         return data
     if dtype is not None:  # at once: 32 bits in between would round twice

@@ -6,7 +6,7 @@ from typing import Any
 
 from .._jax_internals import at_top_level
 from .._jit._per_function import PerFunction, weakly
-from .._values import is_named, names_to_copy
+from .._values import function_name, is_named, names_to_copy
 from ._shared_programs import (
     MAX_PROGRAMS,
     CaptureReader,
@@ -41,6 +41,7 @@ def renewed(fun: Callable[..., Any]) -> Callable[..., Any]:
     def new(*args: Any, **kwargs: Any) -> Any:
         return fun(*args, **kwargs)
 
+    new.__name__ = function_name(fun)  # a partial and an object have none to copy
     return new
 
 

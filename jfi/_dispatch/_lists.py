@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from .._arrays._conversion import asarray
+from .._values import in_native_order
 
 
 Place = int | str  # of an argument: its position, or its name
@@ -48,6 +49,7 @@ class TakesLists:
     ) -> Any:
         """Call the function, with lists of numbers as arrays if it refuses them."""
         given: dict[Place, Any] = {**dict(enumerate(args)), **named}
+        given = {k: in_native_order(x) for k, x in given.items()}
         given |= {k: _as_array(given[k]) for k in self.refused & given.keys()}
         try:
             return _called(plain, given)

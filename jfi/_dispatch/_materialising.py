@@ -14,7 +14,7 @@ import numpy as np
 
 from .._arrays._conversion import asarray
 from .._errors import MaterialiseError, MaterialiseWarning
-from .._values import user_level
+from .._values import in_native_order, user_level
 from ._custom import (
     DEPTH,
     PASSED_ON,
@@ -160,13 +160,13 @@ def _dense(name: str, x: Any, depth: int = DEPTH) -> Any:
 
 
 def plain_array(name: str, x: Any) -> Any:
-    """The argument of a function that has no rules: no custom array.
+    """The argument of a function that has no rules: no custom array, native bytes.
 
     Args:
         name: The function, or the method: "KDTree.query".
         x: The argument.
     """
-    return x if type(x) in known else _dense(name, x)
+    return in_native_order(x) if type(x) in known else _dense(name, x)
 
 
 def of_plain_arrays(method: Callable[_P, _T]) -> Callable[_P, _T]:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import jax.numpy as jnp
+import numpy as np
 
 from .._advice import hides_frames, hiding_frames, knows_scipy
 from .._arrays._torch_words import explains_words
@@ -86,6 +87,7 @@ def _make(name: str) -> _Wrapped:
         "function": function,
         "known": known,
         "listed": listed,
+        "ndarray": np.ndarray,
         "original": plain,
         "plain": plain,
         "refuse": refuse,

@@ -14,7 +14,8 @@ wrappers are written as text. For `jax.numpy.exp` it reads:
 
 `array` is the class of JAX's arrays, as soon as one was seen. `known` has all types
 that no rule can be for: arrays, tracers, Python's numbers. `type_of` is `type`, which
-is the name of a parameter of some functions. For `jax.numpy.cumsum`,
+is the name of a parameter of some functions. Left out here: an array of NumPy must
+also have the bytes of this machine. For `jax.numpy.cumsum`,
 compiled by JAX, it reads:
 
     def cumsum(a, axis=_, dtype=None, out=None, *, dim=_):
@@ -245,7 +246,9 @@ def _is_known(parameter: Parameter) -> str:
 
 def _is_array(name: str) -> str:
     # The class of arrays first: it spares the look into the set, and a call of `type`.
-    return f"({name}.__class__ is array or type_of({name}) in known)"
+    # NumPy's arrays from other machines must not reach what JAX has compiled.
+    native = f"({name}.__class__ is not ndarray or {name}.dtype.isnative)"
+    return f"({name}.__class__ is array or type_of({name}) in known and {native})"
 
 
 def _look(parameters: list[Parameter]) -> list[str]:

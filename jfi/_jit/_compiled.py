@@ -45,7 +45,7 @@ from .._random.traced import (
     traced_sources,
     tracing,
 )
-from .._values import names_to_copy
+from .._values import function_name, names_to_copy
 from .._values.trees import add_advice
 
 
@@ -316,6 +316,7 @@ def with_signature_of(
     def named(*args: Any, **kwargs: Any) -> Any:
         return run(*args, **kwargs)
 
+    named.__name__ = function_name(fun)  # a partial and an object have none to copy
     try:
         signature = inspect.signature(fun)
     except (TypeError, ValueError):  # some builtins have none

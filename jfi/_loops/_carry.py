@@ -218,7 +218,13 @@ def _cast(line: str, dtype: str) -> str | None:
         return None
     if any(isinstance(target, (ast.Tuple, ast.List)) for target in targets):
         return None
+    holder = value if isinstance(value, ast.Lambda) else None
+    value = holder.body if holder else value
     if isinstance(value, (ast.Tuple, ast.List, ast.Dict)):
         return None
-    left = " = ".join(map(ast.unparse, targets))
-    return f"{left} = ({ast.unparse(value)}).astype({dtype!r})"
+    if any(isinstance(part, ast.Lambda) for part in ast.walk(value)):
+        return None  # y = fori_loop(0, 3, lambda i, c: ..., x): the line of two values
+    cast: ast.expr = ast.Call(ast.Attribute(value, "astype"), [ast.Constant(dtype)], [])
+    if holder:  # f = lambda c: ...
+        cast = ast.Lambda(holder.args, cast)
+    return " = ".join(map(ast.unparse, [*targets, cast]))

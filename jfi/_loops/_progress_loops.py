@@ -58,19 +58,45 @@ def fori_with_progress(
     if isinstance(lower, int) and isinstance(upper, int):
         return _known_steps(lower, upper, body_fun, init_val, unroll, title)
     bar = ProgressBar(title, "fori_loop(progress=True)")
+    lower, total = _first_and_steps(lower, upper)
+    size = jnp.maximum(total // MOST_REPORTS + (total % MOST_REPORTS != 0), 1)
+    parts = total // size + (total % size != 0)
+    none = jnp.zeros_like(total)
+
+    def step(_: Any, state: Any) -> Any:
+        i, carry = state
+        return i + 1, body_fun(i, carry)
+
+    def part(number: Any, state: Any) -> Any:
+        done = number * size
+        here = jnp.minimum(total - done, size)
+        state = lax.fori_loop(none, here, step, state, unroll=unroll)
+        bar.report(done + here, total)
+        return state
+
+    _, carry = lax.fori_loop(none, parts, part, (lower, init_val))
+    return carry
+
+
+def _first_and_steps(lower: Any, upper: Any) -> tuple[jax.Array, jax.Array]:
+    """The first i, of JAX's type, and how many there are.
+
+    The number may be larger than their type holds: there are 200 from -100 to 99. So it
+    is unsigned, where the difference of two wrapped numbers is right.
+    """
     lower, upper = jnp.asarray(lower), jnp.asarray(upper)
-    total = jnp.maximum(upper - lower, 0)
-    size = jnp.maximum(-(-total // MOST_REPORTS), 1)
-    parts = -(-total // size)
+    kind = jnp.result_type(lower, upper)
+    if lower.dtype != kind:  # a cast to its own dtype would take a weak type away
+        lower = lower.astype(kind)
+    if jnp.issubdtype(kind, jnp.integer):
+        steps = _unsigned(upper) - _unsigned(lower)
+    else:  # JAX takes floats
+        steps = _unsigned(jnp.ceil(upper - lower))
+    return lower, jnp.where(upper > lower, steps, 0)
 
-    def part(number: Any, carry: Any) -> Any:
-        first = lower + number * size
-        last = jnp.minimum(first + size, upper)
-        carry = lax.fori_loop(first, last, body_fun, carry, unroll=unroll)
-        bar.report(last - lower, total)
-        return carry
 
-    return lax.fori_loop(0, parts, part, init_val)
+def _unsigned(x: jax.Array) -> jax.Array:
+    return x.astype("uint64" if x.dtype.itemsize == 8 else "uint32")
 
 
 def _known_steps(

@@ -12,7 +12,8 @@ import numpy as np
 
 from .._arrays._config import get_default_dtype
 from .._arrays._placement import narrowed
-from .._values import is_tracer
+from .._errors import DefaultsError
+from .._values import is_tracer, numbers_of
 
 
 P = ParamSpec("P")
@@ -69,14 +70,16 @@ def as_array(value: object, function: str, argument: str = "input") -> jax.Array
             f"{function}() got a {type(value).__name__} for {argument}; it takes an "
             f"array. Convert it first: jnp.asarray({argument})."
         )
-    narrow = narrowed(value, None, function)
     try:
-        return jnp.asarray(narrow)
+        return jnp.asarray(narrowed(value, None, function))
+    except DefaultsError:  # a TypeError, in words of its own
+        raise
     except TypeError as error:
         dtype = getattr(value, "dtype", type(value).__name__)
+        known = dtype if isinstance(dtype, np.dtype) else np.dtype(object)
         raise TypeError(
             f"{function}() got an array of {dtype} for {argument}, which JAX does not "
-            f"have. Convert it to numbers first: {argument}.astype(float)."
+            f"have. Convert it to numbers first: {numbers_of(known, argument)}."
         ) from error
 
 

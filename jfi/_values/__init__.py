@@ -38,6 +38,7 @@ from ._data import (
     copied_if_numpy as copied_if_numpy,
     counts_as_data as counts_as_data,
     has_dtype as has_dtype,
+    in_native_order as in_native_order,
     is_array as is_array,
     is_array_data as is_array_data,
     is_data as is_data,
@@ -50,6 +51,7 @@ from ._data import (
     is_small as is_small,
     is_traced_text as is_traced_text,
     is_tracer as is_tracer,
+    numbers_of as numbers_of,
     odd_array as odd_array,
     why_unknown as why_unknown,
 )

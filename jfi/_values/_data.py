@@ -47,6 +47,17 @@ def is_numeric(dtype: Any) -> bool:
     return dtype.kind in "biufc" or bool(jnp.issubdtype(dtype, np.number))
 
 
+def numbers_of(dtype: np.dtype[Any], name: str = "x") -> str:
+    """The line that makes numbers of an array of a dtype that JAX does not have."""
+    if dtype.names:
+        return f"{name}[{dtype.names[0]!r}]"
+    if dtype.kind == "M":
+        return f"({name} - {name}[0]) / np.timedelta64(1, 's')"
+    if dtype.kind == "m":
+        return f"{name} / np.timedelta64(1, 's')"
+    return f"{name}.astype({'complex' if dtype.kind == 'c' else 'float'})"
+
+
 def is_tracer(x: object) -> TypeGuard[Tracer[Any]]:
     """Whether a value stands for one that is known when compiled code runs."""
     return isinstance(x, Tracer)
@@ -265,15 +276,23 @@ def copied_if_numpy(x: Any) -> Any:
     what the caller writes into it after the call can change the result. `device_put`
     keeps that memory for good (jax-ml/jax#37830), but not that of a few numbers, so a
     test needs a large array to see it.
-
-    And JAX takes the bytes of other machines for its own (0.10.2): `jax.jit` refuses
-    ">f4" at first, but what it has compiled for "<f4" runs on it, and 1.0 is 4.6e-41.
     """
     if not isinstance(x, np.ndarray):
         return x
     if not x.dtype.isnative:
-        return x.astype(x.dtype.newbyteorder("="))
+        return in_native_order(x)
     return np.array(x) if x.nbytes < LARGE else _aligned_copy(x)
+
+
+def in_native_order(x: Any) -> Any:
+    """A NumPy array in the byte order of this machine; all else as it is.
+
+    JAX takes the bytes of other machines for its own (0.10.2): `jax.jit` refuses ">f4"
+    at first, but what it has compiled for "<f4" runs on it, and 1.0 is 4.6e-41.
+    """
+    if not isinstance(x, np.ndarray) or x.dtype.isnative:
+        return x
+    return x.astype(x.dtype.newbyteorder("="))
 
 
 LARGE = 2**22  # bytes of an array, which JAX takes milliseconds to copy

@@ -215,12 +215,18 @@ def remembering(values: Iterable[Any]) -> list[Remembering]:
 
 def needs_watching(fn: Any) -> bool:
     """Whether the result depends on more than its arguments, or may come from JAX."""
-    return not _is_alone(fn.__wrapped__, (), set())
+    return not _is_own_of_python(fn) and not _is_alone(fn.__wrapped__, (), set())
 
 
 def may_trace(fn: Any) -> bool:
     """Whether such a function may compute with JAX, and would remember tracers."""
-    return not _is_alone(fn.__wrapped__, _WITHOUT_JAX, set())
+    alone = _is_own_of_python(fn) or _is_alone(fn.__wrapped__, _WITHOUT_JAX, set())
+    return not alone
+
+
+def _is_own_of_python(fn: Any) -> bool:
+    """Whether Python itself remembers by it, as a `Generic` class its `Class[int]`."""
+    return _is_plain(fn.__wrapped__)
 
 
 _WITHOUT_JAX = (int, float, complex, str, bytes, type(None), np.ndarray, np.generic)

@@ -141,7 +141,7 @@ def checked(
             fits = False
         elif array.dtype != result.dtype:
             as_they_are = False
-            fits &= array.dtype == result.declared
+            fits &= _native(array.dtype) == _native(result.declared)
     if not fits:
         mismatch(name, [describe(a.shape, a.dtype) for a in arrays], results)
     if as_they_are:
@@ -236,8 +236,15 @@ def aligned(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
 
 
 def canonical(dtype: DTypeLike) -> np.dtype[Any]:
-    """The dtype that JAX gives an array of this dtype: 32-bit where x64 is off."""
-    return np.dtype(jax.dtypes.canonicalize_dtype(dtype))
+    """The dtype that JAX gives an array of this dtype: 32-bit where x64 is off.
+
+    Its bytes are in the order of this machine: JAX would take others for native ones.
+    """
+    return _native(np.dtype(jax.dtypes.canonicalize_dtype(dtype)))
+
+
+def _native(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return dtype if dtype.isnative else dtype.newbyteorder("=")
 
 
 def describe(shape: tuple[int, ...], dtype: DTypeLike) -> str:

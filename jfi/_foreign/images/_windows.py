@@ -141,23 +141,25 @@ def working(x: jax.Array, *others: Any) -> Any:
 def output_dtype(name: str, x: jax.Array, output: Any, *others: Any) -> Any:
     """The dtype of the result: that of the image, or the one asked for.
 
+    Nothing imaginary is dropped: as in SciPy, the result is complex all the same.
+
     Args:
         name: The function that the user called, for messages.
         x: The image.
         output: The user's `output=`.
         *others: What makes the result complex if it is: weights, `cval`.
     """
+    is_complex = any(map(jnp.iscomplexobj, (x, *others)))
     if output is None:
-        if any(jnp.iscomplexobj(other) for other in others):
-            return jnp.promote_types(x.dtype, jnp.complex64)
-        return x.dtype
+        return jnp.promote_types(x.dtype, jnp.complex64) if is_complex else x.dtype
     if isinstance(output, (np.ndarray, jax.Array)):
         message = (
             f"{name} got an array as output=, and arrays of JAX are not written "
             f"into. Write: result = {name.removesuffix('()')}(...)"
         )
         raise ImageError(message)
-    return jnp.dtype(jax.dtypes.canonicalize_dtype(output))
+    found = jnp.dtype(jax.dtypes.canonicalize_dtype(output))
+    return jnp.promote_types(found, jnp.complex64) if is_complex else found
 
 
 def cast(values: jax.Array, dtype: Any) -> jax.Array:

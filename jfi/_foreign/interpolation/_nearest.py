@@ -12,6 +12,7 @@ from ._base import Interpolator, Numbers
 from ._interp1d import interp1d
 from ._intervals import fitting
 from ._scattered import CloughTocher2DInterpolator, LinearNDInterpolator
+from ._triangles import together
 
 
 class NearestNDInterpolator(Interpolator):
@@ -50,7 +51,7 @@ class NearestNDInterpolator(Interpolator):
         rescale: bool = False,
         tree_options: dict[str, Any] | None = None,
     ) -> None:
-        points = _together(x)
+        points = together(x)
         values = jnp.asarray(y)
         if points.ndim != 2 or values.shape[:1] != points.shape[:1]:
             message = (
@@ -83,25 +84,13 @@ class NearestNDInterpolator(Interpolator):
             point is within `distance_upper_bound`.
         """
         whole = args[0] if len(args) == 1 else args
-        places = (jnp.asarray(_together(whole)) - self.shift) / self.scale
+        places = (jnp.asarray(together(whole)) - self.shift) / self.scale
         _, index = self.tree.query(places, **query_options)
         n = self.values.shape[0]
         found = self.values[jnp.minimum(index, n - 1)]
         if "distance_upper_bound" not in query_options:
             return found
         return jnp.where(fitting(index < n, found), found, jnp.nan)
-
-
-def _together(points: Any) -> Any:
-    """Coordinates as one array, `(..., d)`; known ones keep their precision."""
-    if isinstance(points, (tuple, list)) and any(np.ndim(p) for p in points[:1]):
-        if isinstance(points, tuple):
-            is_known = not any(isinstance(p, jax.Array) for p in points)
-            xp: Any = np if is_known else jnp
-            return xp.stack(xp.broadcast_arrays(*map(xp.asarray, points)), axis=-1)
-    elif isinstance(points, tuple):  # numbers
-        return jnp.stack(jnp.broadcast_arrays(*map(jnp.asarray, points)), axis=-1)
-    return points if isinstance(points, jax.Array) else np.asarray(points)
 
 
 def griddata(
@@ -139,8 +128,8 @@ def griddata(
     Raises:
         InterpolationError: An unknown method, or points that don't fit it.
     """
-    together = _together(points)
-    ndim = 1 if together.ndim < 2 else together.shape[-1]
+    data = together(points)
+    ndim = 1 if data.ndim < 2 else data.shape[-1]
     if method not in ("nearest", "linear", "cubic") or (method == "cubic" and ndim > 2):
         message = (
             f"griddata() got method={method!r} for {ndim} dimensions. Pass 'nearest', "
@@ -152,15 +141,15 @@ def griddata(
         (places,) = xi if isinstance(xi, tuple) else (xi,)
         kind: Any = method
         line = interp1d(
-            together.ravel(), values, kind, axis=0, bounds_error=False, fill_value=outer
+            data.ravel(), values, kind, axis=0, bounds_error=False, fill_value=outer
         )
         return line(places)
     made: Any
     if method == "nearest":
-        made = NearestNDInterpolator(together, values, rescale=rescale)
+        made = NearestNDInterpolator(data, values, rescale=rescale)
     else:
         smooth = method == "cubic"
         kind = CloughTocher2DInterpolator if smooth else LinearNDInterpolator
-        made = kind(together, values, fill_value=fill_value, rescale=rescale)
+        made = kind(data, values, fill_value=fill_value, rescale=rescale)
     found: jax.Array = made(xi)
     return found

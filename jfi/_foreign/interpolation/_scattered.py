@@ -28,7 +28,8 @@ class LinearNDInterpolator(Interpolator):
         (0.75, [1.0, 1.0])
 
     Args:
-        points: `(n, d)` places of the data, or a `scipy.spatial.Delaunay`.
+        points: `(n, d)` places of the data, a tuple of d arrays, or a
+            `scipy.spatial.Delaunay`.
         values: `(n, ...)` values there.
         fill_value: The value outside all triangles.
         rescale: Whether coordinates are scaled to the same range before.

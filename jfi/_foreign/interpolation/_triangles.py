@@ -9,7 +9,7 @@ from jax.core import Tracer
 
 from ..._errors import InterpolationError
 from ..._values import why_unknown
-from ._base import Interpolator, Numbers
+from ._base import Interpolator
 
 
 class Triangulation(Interpolator):
@@ -49,7 +49,7 @@ class Triangulation(Interpolator):
 
         Args:
             name: What the user called, for messages.
-            points: `(n, d)` points, or a `scipy.spatial.Delaunay`.
+            points: `(n, d)` points, a tuple of d arrays, or a `scipy.spatial.Delaunay`.
             rescale: Whether each coordinate is scaled to the same range.
             dtype: That of the coordinates in JAX.
         """
@@ -131,7 +131,8 @@ class Triangulation(Interpolator):
         return cell, ~outside & ~jnp.isnan(place).any()
 
 
-def _places(name: str, points: Numbers) -> Any:
+def _places(name: str, points: Any) -> Any:
+    points = together(points)
     if isinstance(points, Tracer):
         message = (
             f"{name} got traced points, and SciPy triangulates them, which needs "
@@ -147,6 +148,18 @@ def _places(name: str, points: Numbers) -> Any:
         )
         raise InterpolationError(message)
     return places
+
+
+def together(points: Any) -> Any:
+    """Coordinates as one array, `(..., d)`; known ones keep their precision."""
+    if isinstance(points, (tuple, list)) and any(np.ndim(p) for p in points[:1]):
+        if isinstance(points, tuple):
+            is_known = not any(isinstance(p, jax.Array) for p in points)
+            xp: Any = np if is_known else jnp
+            return xp.stack(xp.broadcast_arrays(*map(xp.asarray, points)), axis=-1)
+    elif isinstance(points, tuple):  # numbers
+        return jnp.stack(jnp.broadcast_arrays(*map(jnp.asarray, points)), axis=-1)
+    return points if isinstance(points, jax.Array) else np.asarray(points)
 
 
 _MOST_STARTS = 100_000
