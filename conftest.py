@@ -54,7 +54,7 @@ os.environ.setdefault("XLA_FLAGS", " ".join(flags))
 import jax  # noqa: E402 - after the flags
 import pytest  # noqa: E402
 from _pytest.doctest import DoctestItem  # noqa: E402
-from quicker_jax import remember_paths, share_contexts  # noqa: E402
+from quicker_jax import remember_paths, remember_programs, share_contexts  # noqa: E402
 
 
 folder = cache_folder()
@@ -68,6 +68,8 @@ if folder is not None:
 
 share_contexts()
 remember_paths()
+if folder is not None:
+    remember_programs()
 
 
 @pytest.fixture(scope="session", autouse=True)
