@@ -50,8 +50,8 @@ flags = [
 if version("jaxlib").startswith("0.10."):
     flags.append("--xla_cpu_use_fusion_emitters=false")
 os.environ.setdefault("XLA_FLAGS", " ".join(flags))
-# Read when NumPy and SciPy are imported. Matrices of tests are small: other threads spin
-# while they wait for the next one, on the core of the other process.
+# Read when NumPy and SciPy are imported. Matrices of tests are small: other threads
+# spin while they wait for the next one, on the core of the other process.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import jax  # noqa: E402 - after the flags

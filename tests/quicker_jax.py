@@ -7,8 +7,10 @@ import functools
 import threading
 
 from jax import config
-from jax._src import compilation_cache  # noqa: TID251 - see remember_programs
-from jax._src import traceback_util  # noqa: TID251 - see remember_paths
+from jax._src import (
+    compilation_cache,
+    traceback_util,
+)
 from jax._src.interpreters import mlir  # noqa: TID251 - see share_contexts
 
 

@@ -34,8 +34,8 @@ def test_each_piece_is_in_use_here(name):
     assert row.without
 
 
-# Of any two pieces, each is in a half that the other is not in. All proofs are made anew
-# for each half: for each piece alone they take long.
+# Of any two pieces, each is in a half that the other is not in. All proofs are made
+# anew for each half: for each piece alone they take long.
 HALVES = [
     {name for k, name in enumerate(NAMES) if (k >> bit) % 2 == side}
     for bit in range((len(NAMES) - 1).bit_length())
