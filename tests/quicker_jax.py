@@ -7,10 +7,7 @@ import functools
 import threading
 
 from jax import config
-from jax._src import (
-    compilation_cache,
-    traceback_util,
-)
+from jax._src import compilation_cache, traceback_util  # noqa: TID251 - see remember_...
 from jax._src.interpreters import mlir  # noqa: TID251 - see share_contexts
 
 
@@ -69,7 +66,7 @@ def remember_programs():
 
     Of the programs that tests ask for, a third were there before: of another function
     with the same code. JAX reads each from the cache of compiled programs, and links
-    it anew. Another folder than this one holds what tests of such folders keep in it.
+    it anew. Folders of tests of this cache, which are others, are left alone.
     """
     read = getattr(compilation_cache, "get_executable_and_time", None)
     write = getattr(compilation_cache, "put_executable_and_time", None)
