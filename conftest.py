@@ -50,11 +50,14 @@ flags = [
 if version("jaxlib").startswith("0.10."):
     flags.append("--xla_cpu_use_fusion_emitters=false")
 os.environ.setdefault("XLA_FLAGS", " ".join(flags))
+# Read when NumPy and SciPy are imported. Matrices of tests are small: other threads
+# spin while they wait for the next one, on the core of the other process.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import jax  # noqa: E402 - after the flags
 import pytest  # noqa: E402
 from _pytest.doctest import DoctestItem  # noqa: E402
-from quicker_jax import remember_paths, share_contexts  # noqa: E402
+from quicker_jax import remember_paths, remember_programs, share_contexts  # noqa: E402
 
 
 folder = cache_folder()
@@ -68,6 +71,8 @@ if folder is not None:
 
 share_contexts()
 remember_paths()
+if folder is not None:
+    remember_programs()
 
 
 @pytest.fixture(scope="session", autouse=True)

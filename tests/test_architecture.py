@@ -38,8 +38,12 @@ def imported(tree, *, top_level=False):
 def attribute_chains(tree):
     """Dotted names that are used, such as `jax._src.core`, with their lines."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute):
-            yield ast.unparse(node), node.lineno
+        names, below = [], node
+        while isinstance(below, ast.Attribute):
+            names.append(below.attr)
+            below = below.value
+        if names and isinstance(below, ast.Name):
+            yield ".".join([below.id, *reversed(names)]), node.lineno
 
 
 def misplaced_imports(path, tree):

@@ -92,36 +92,41 @@ def test_created_numbers_are_weakly_typed_where_those_of_jax_are():
     assert not jnp.array([1.0]).weak_type
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda x: jnp.array(x),
-        lambda x: jnp.array([x, 1.0]),
-        lambda x: jnp.array([[x], [2]]),
-        lambda x: jnp.asarray((x, x)),
-        lambda x: jnp.full(2, x),
-        lambda x: jnp.linspace(0, x, 3),
-        lambda x: jnp.logspace(0, x, 3),
-        lambda x: jnp.geomspace(1, x, 3),
-        lambda x: jnp.zeros_like(x),
-        lambda x: jnp.full_like(x, 3),
-    ],
-)
+MADE_OF_A_NUMBER = {
+    "array": lambda x: jnp.array(x),
+    "array of a list": lambda x: jnp.array([x, 1.0]),
+    "array of lists": lambda x: jnp.array([[x], [2]]),
+    "asarray": lambda x: jnp.asarray((x, x)),
+    "full": lambda x: jnp.full(2, x),
+    "linspace": lambda x: jnp.linspace(0, x, 3),
+    "logspace": lambda x: jnp.logspace(0, x, 3),
+    "geomspace": lambda x: jnp.geomspace(1, x, 3),
+    "zeros_like": lambda x: jnp.zeros_like(x),
+    "full_like": lambda x: jnp.full_like(x, 3),
+}
+
+
 @pytest.mark.parametrize("number", [3.0, 3, 3 + 1j])
 @pytest.mark.parametrize(
     ("x64", "default"),
     [(False, "float32"), (True, "float32"), (True, "bfloat16"), (True, "float64")],
 )
-def test_a_python_number_is_one_under_a_transformation_too(make, number, x64, default):
+def test_a_python_number_is_one_under_a_transformation_too(number, x64, default):
     with jax.enable_x64(x64), jnp.default_dtype(default):
-        plain, traced = make(number), jnp.jit(make)(number)
-        assert plain.dtype == traced.dtype
-        np.testing.assert_allclose(
-            np.asarray(plain, complex), np.asarray(traced, complex), rtol=1e-2
-        )
-        if isinstance(number, float):
-            _, back = jax.vjp(make, number)
-            assert back(plain)[0].shape == ()
+        every = jnp.jit(lambda x: {k: make(x) for k, make in MADE_OF_A_NUMBER.items()})
+        for name, traced in every(number).items():
+            make = MADE_OF_A_NUMBER[name]
+            plain = make(number)
+            assert plain.dtype == traced.dtype, name
+            np.testing.assert_allclose(
+                np.asarray(plain, complex),
+                np.asarray(traced, complex),
+                rtol=1e-2,
+                err_msg=name,
+            )
+            if isinstance(number, float):
+                _, back = jax.vjp(make, number)
+                assert back(plain)[0].shape == ()
 
 
 @pytest.mark.usefixtures("mixed_world")

@@ -145,21 +145,17 @@ def test_derivatives_of_data_are_those_of_plain_jax(backend):
     def loss(data, x):
         return (KDTree(data).query(x, 2, backend=backend)[0] ** 2).sum()
 
-    args = DATA[:6], X[:2]
-    for transform in (
-        lambda f: jax.grad(f, (0, 1)),
-        lambda f: jax.jacfwd(f, (0, 1)),
-        lambda f: jax.hessian(f, (0, 1)),
-    ):
-        wanted = jax.jit(transform(native))(*args)
-        found = jax.jit(transform(loss))(*args)
-        jax.tree.map(
-            lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4),
-            found,
-            wanted,
-        )
+    def every(f):
+        transforms = jax.grad, jax.jacfwd, jax.hessian
+        return jax.jit(lambda *args: [t(f, (0, 1))(*args) for t in transforms])
+
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4),
+        *(every(f)(DATA[:6], X[:2]) for f in (loss, native)),
+    )
     rows = jax.vmap(jax.grad(loss), (0, None))(BATCH, X)
-    each = [jax.grad(native)(jnp.asarray(data), X) for data in BATCH]
+    plain = jax.jit(jax.grad(native))
+    each = [plain(jnp.asarray(data), X) for data in BATCH]
     np.testing.assert_allclose(rows, np.stack(each), rtol=1e-4, atol=1e-4)
 
 
@@ -181,11 +177,10 @@ def test_derivatives_with_respect_to_one_after_the_other(jit):
         lambda f: jax.jacrev(still(f), 1),
     ]
     args = DATA[:6], X[:2]
-    expected = jax.jit(lambda *args: [m(plain)(*args) for m in mixed])(*args)
-    for transform, wanted in zip(mixed, expected, strict=True):
-        find = transform(ours)
-        found = (jax.jit(find) if jit else find)(*args)
-        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+    every = lambda f: lambda *args: [transform(f)(*args) for transform in mixed]
+    found = (jax.jit(every(ours)) if jit else every(ours))(*args)
+    for derivative, wanted in zip(found, jax.jit(every(plain))(*args), strict=True):
+        np.testing.assert_allclose(derivative, wanted, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("p", [1, 2, 3.5, np.inf])
@@ -203,23 +198,24 @@ def test_derivatives_in_a_periodic_box(p, backend, x64):
             return jnp.sort(jnp.abs(away).max(-1))
         return jnp.sort((jnp.abs(away) ** p).sum(-1) ** (1 / p))
 
+    def both(f):
+        modes = jax.jacrev, jax.jacfwd
+        return jax.jit(lambda *args: [mode(f, (0, 1))(*args) for mode in modes])
+
     args = jnp.asarray(data), jnp.asarray(x)
-    for derivative in (jax.jacrev, jax.jacfwd):
-        found = jax.jit(derivative(lengths, (0, 1)))(*args)
-        wanted = jax.jit(derivative(plain, (0, 1)))(*args)
-        jax.tree.map(
-            lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5),
-            found,
-            wanted,
-        )
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5),
+        *(both(f)(*args) for f in (lengths, plain)),
+    )
 
 
 def test_derivatives_of_coincident_and_missing_neighbors_are_zero():
     x = jnp.array([1.0, 2.0])
     for p in (1, 2, 3.5, np.inf):
         find = lambda data, p=p: KDTree(data).query(x, 2, p=p)[0]
-        for derivative in (jax.jacrev, jax.jacfwd):
-            assert not np.any(derivative(find)(x[None]))
+        both = lambda data, f=find: (jax.jacrev(f)(data), jax.jacfwd(f)(data))
+        for found in (both if p == 2 else jax.jit(both))(x[None]):
+            assert not np.any(found)
 
 
 def test_a_gradient_is_a_tree():

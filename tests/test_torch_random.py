@@ -3,6 +3,8 @@
 import jax
 import numpy as np
 import pytest
+from cheap_keys import SEED
+from drawing import cheap_keys  # noqa: F401
 from scipy import stats
 
 import jfi as jnp
@@ -12,6 +14,7 @@ def same(a, b):
     return bool((np.asarray(a) == np.asarray(b)).all())
 
 
+@pytest.mark.usefixtures("cheap_keys")
 @pytest.mark.parametrize("name", ["rand_like", "randn_like"])
 def test_like_another_array(name, x64):
     draw = getattr(jnp, name)
@@ -22,7 +25,7 @@ def test_like_another_array(name, x64):
     assert draw([1.0, 2.0]).dtype == "float32"
     assert draw(2.0).shape == ()
     assert not same(draw(jnp.zeros(9)), draw(jnp.zeros(9)))
-    key = jnp.key(3)
+    key = SEED
     plain = {"rand_like": jnp.rand, "randn_like": jnp.randn}[name]
     assert same(draw(jnp.zeros(9), key=key), plain(9, key=key))
     with pytest.raises(TypeError, match="draws a float"):
@@ -35,16 +38,16 @@ def test_randn_like_of_complex_arrays():
     assert jnp.randn_like(jnp.zeros(2, "complex64")).dtype == "complex64"
 
 
-@pytest.mark.usefixtures("mixed_world")
+@pytest.mark.usefixtures("mixed_world", "cheap_keys")
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_integers_in_a_float_dtype(dtype):
-    order = jnp.randperm(10, dtype=dtype, key=jnp.key(1))
+    order = jnp.randperm(10, dtype=dtype, key=SEED)
     assert order.dtype == dtype
-    assert same(order, jnp.randperm(10, key=jnp.key(1)))
+    assert same(order, jnp.randperm(10, key=SEED))
     for drawn in (
         jnp.randint(2, 5, (200,), dtype=dtype),
         jnp.randint(jnp.array([2, 2]), 5, (100, 2), dtype=dtype),
-        jnp.Generator(0).randint(2, 5, (200,), dtype=dtype),
+        jnp.Generator(SEED).randint(2, 5, (200,), dtype=dtype),
         jnp.jit(lambda: jnp.randint(2, 5, (200,), dtype=dtype))(),
     ):
         assert drawn.dtype == dtype
@@ -63,7 +66,7 @@ def test_integers_that_a_float_dtype_lacks_are_refused():
             draw(3, dtype="complex64")
 
 
-@pytest.mark.usefixtures("mixed_world")
+@pytest.mark.usefixtures("mixed_world", "cheap_keys")
 def test_randint_like():
     for dtype in ("int8", "uint8", "int64", "float32", "bfloat16"):
         drawn = jnp.randint_like(jnp.zeros((5, 40), dtype), 2, 5)
@@ -105,7 +108,7 @@ def test_multinomial_without_replacement_follows_what_is_left():
     assert stats.chisquare(pairs[off], expected[off]).pvalue > 1e-3
 
 
-@pytest.mark.usefixtures("mixed_world")
+@pytest.mark.usefixtures("mixed_world", "cheap_keys")
 def test_multinomial_shapes(torch):
     weights = torch.rand(2, 5).numpy()
     for row in (weights, weights[0]):

@@ -12,6 +12,7 @@ import jax
 import numpy as np
 import pandas as pd
 import pytest
+from drawing import cheap_keys  # noqa: F401
 
 import jfi as jnp
 from jfi._arrays import _conversion, _creation, _ranges
@@ -53,6 +54,7 @@ def rows():
 TABLE = list(rows())
 
 
+@pytest.mark.usefixtures("cheap_keys")
 @pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize(("call", "expected"), TABLE, ids=[call for call, _ in TABLE])
 def test_the_table_of_the_documentation(call, expected, world):
