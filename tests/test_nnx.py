@@ -398,3 +398,29 @@ def test_modules_are_saved_as_dicts(tmp_path):
     nnx.replace_by_pure_dict(state, jfi.load_state(path))
     nnx.update(other, state)
     assert (other.kernel[...] == model.kernel[...]).all()
+
+
+def trained(tool, steps=3):
+    """The losses of steps under `nnx.jit` that a tool calls, and the model."""
+    model = Net()
+    optimizer = nnx.Optimizer(model, optax.adam(1e-2), wrt=nnx.Param)
+
+    @nnx.jit
+    def step(model, optimizer, x, y):
+        value, slope = nnx.value_and_grad(loss)(model, x, y)
+        optimizer.update(model, slope)
+        return value
+
+    run = tool(lambda x: step(model, optimizer, x, Y))
+    return [run(X) for _ in range(steps)], model
+
+
+def test_a_function_of_nnx_jit_is_called_in_compiled_code():
+    close(trained(autojit), trained(lambda f: f))
+
+
+def test_a_function_of_nnx_jit_in_loops_and_batches():
+    double = nnx.jit(lambda x: 2 * x)
+    assert jfi.fori_loop(0, 3, lambda _, x: double(x), 1.0) == 8
+    rows = jfi.vmap_automatically(lambda p: double(p["x"]).sum(), {"x": X})
+    np.testing.assert_allclose(rows, 2 * X.sum(1), rtol=1e-6)

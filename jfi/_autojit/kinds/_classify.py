@@ -289,7 +289,8 @@ def _kind_of_class(x: Any, cls: type) -> kinds.Kind:
     if registered and (of_library or not _clonable(cls)):
         return PYTREE
     # Compiled functions; the interpolators of jax.scipy are objects with arrays.
-    if root in ("jax", "jaxlib") and callable(x) and "scipy" not in cls.__module__:
+    of_jax = root in ("jax", "jaxlib") and "scipy" not in cls.__module__
+    if (of_jax and callable(x)) or flax.is_compiled(cls):
         return HASHABLE
     if isinstance(x, (int, float, complex, str, bytes, tuple, frozenset)):
         return _kind_of_subclass(x, cls)

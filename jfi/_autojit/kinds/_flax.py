@@ -127,6 +127,16 @@ def is_module_state(cls: type) -> bool:
     return cls is _flax("linen.module", "_ModuleInternalState")
 
 
+def is_compiled(cls: type) -> bool:
+    """Whether a class is that of what `nnx.jit` returns.
+
+    Inside, a function under `jax.jit` knows the object by which it is called: it finds
+    no copy.
+    """
+    names = "JitWrapped", "SimpleJitWrapped", "SimpleJitPartialWrapped"
+    return any(cls is _flax("nnx.transforms.compilation", name) for name in names)
+
+
 def is_pytree(cls: type) -> bool:
     """Whether a class is one of nnx's modules, optimizers, streams ..."""
     return _flax("nnx", "Pytree") in cls.__mro__
