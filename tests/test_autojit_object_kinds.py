@@ -4,6 +4,7 @@ import collections
 import dataclasses
 import functools
 import logging
+import threading
 import types
 import weakref
 from typing import NamedTuple
@@ -402,6 +403,16 @@ def test_an_object_that_is_empty_at_first_is_filled(body, state):
     assert [(f(k).tolist(), shown(filled)) for k in np.ones((3, 2), np.float32)] == (
         expected
     )
+
+
+def test_several_threads_fill_an_object_at_once(state):
+    filled, f = state(), autojit(fill)
+    threads = [threading.Thread(target=f, args=(float(k),)) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert float(filled.value) in {2.0 * k for k in range(8)}
 
 
 def test_an_argument_that_is_empty_at_first_is_filled(state):

@@ -30,7 +30,8 @@ class UnopenedAttributes:
 
     def __init__(self, graph: Graph, built: Sequence[Any]) -> None:
         self._before = [
-            (kind, x, dict(own_attributes(x)))
+            # A sentinel was empty: what is there comes from a trace in another thread.
+            (kind, x, {} if kind is SENTINEL else dict(own_attributes(x)))
             for (kind, _, _), x in zip(graph, built, strict=True)
             if _is_unopened(kind, x)
         ]
@@ -55,8 +56,9 @@ class UnopenedAttributes:
                 note_filled(type(x))
             else:
                 found = f"the attribute {next(iter(new))!r} of a {type(x).__name__}"
-            now.clear()
-            now.update(before)
+            for name in new:  # another thread may write others meanwhile
+                now.pop(name, None)
+            now.update({name: before[name] for name in new if name in before})
         return found
 
 

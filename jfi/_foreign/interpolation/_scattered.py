@@ -89,7 +89,8 @@ class CloughTocher2DInterpolator(Interpolator):
         2.1
 
     Args:
-        points: `(n, 2)` places of the data, or a `scipy.spatial.Delaunay`.
+        points: `(n, 2)` places of the data, a tuple of two arrays, or a
+            `scipy.spatial.Delaunay`.
         values: `(n, ...)` values there.
         fill_value: The value outside all triangles.
         tol: How exactly the gradients are found. None: to about the precision of the
