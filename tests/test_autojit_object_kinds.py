@@ -5,14 +5,17 @@ import dataclasses
 import functools
 import logging
 import threading
+import time
 import types
 import weakref
+from pathlib import Path
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from absl.testing import parameterized
 from autojitting import Box, Colour, Counted, Pair, Slotted, same
 
 from jfi import AutoJitError, UncompiledWarning, autojit, scan
@@ -501,3 +504,36 @@ def test_settings_of_a_registered_class_may_be_in_slots():
         after, _ = scan(step, x, None, 2)
         assert after.gain == gain
         assert same(after.w, scaled(step(x, None)[0]))
+
+
+def test_a_test_of_absl_does_not_open_the_test_runner():
+    class Test(parameterized.TestCase):
+        def __init__(self):
+            super().__init__("run")
+            self.rate, self.folders = 2.0, {name: Path(name) for name in "abc"}
+            self._outcome = Box(self.folders)  # pytest's, which leads to all it has
+
+        def check(self, x):
+            step = Counted(lambda x: self.rate * x)
+            results = [step(x), step(x)]
+            self.rate = 3.0
+            assert step.traces == 1
+            return [*results, step(x)]
+
+        def read(self, name):
+            return autojit(lambda x: getattr(self, name) * x)(1.0)
+
+    assert Test().check(jnp.ones(())) == [2, 2, 3]
+    assert Test().read("rate") == 2
+
+
+def test_a_large_dict_of_what_cannot_be_watched_takes_no_time():
+    files = {f"file {k}": Path(str(k)) for k in range(1000)}
+    step = autojit(lambda x, name: x + len(files[name].read_text()))
+    start = time.process_time()
+    with (
+        pytest.warns(UncompiledWarning, match="files"),
+        pytest.raises(FileNotFoundError),
+    ):
+        step(1.0, "file 7")
+    assert time.process_time() - start < 5  # minutes, with one search for each

@@ -124,6 +124,21 @@ def test_what_cannot_be_opened_is_refused_where_the_body_uses_it():
             autojit(uses)(task)
 
 
+def test_what_a_partial_holds_is_refused_where_the_body_calls_it():
+    class Task:
+        def __init__(self):
+            self.w, self.feed = 2.0, functools.partial(next, (i for i in (4.0, 5.0)))
+
+    task = Task()
+    step = autojit(lambda t, x, name: getattr(t, name) * x)  # so that all count
+    assert step(task, 3.0, "w") == 6
+    task.w = 5.0
+    assert (step(task, 3.0, "w"), task.feed()) == (15, 4)
+    with pytest.raises(AutoJitError, match=r"t\.feed\.args\[0\] \(a generator"):
+        autojit(lambda t, name: getattr(t, name)())(task, "feed")
+    assert task.feed() == 5
+
+
 def test_refusals_name_the_place():
     class Model:
         def __init__(self):

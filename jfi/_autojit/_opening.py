@@ -20,7 +20,7 @@ from jax.core import Tracer
 from .._errors import AutoJitError
 from .._jax_internals import has_ended
 from .._values import is_plain_int
-from ._graphs import INPUT, LEAVES, Node, Opened, path_of_node
+from ._graphs import INPUT, LEAVES, Node, Opened, paths
 from ._met import met_among
 from ._modes import KEYS, RETURNED, WITH_DATA, Mode
 from ._reading import LRU_CACHED, NOTHING_ASSUMED, Assumed, Read
@@ -94,20 +94,20 @@ def open_values(
                 walk.run()
                 break
             except RefusedError as error:
-                i = len(walk.nodes)
-                path = path_of_node(walk.nodes, walk.objects, i, names())
-                name = "" if assumed.exact or mode in RETURNED else attribute_in(path)
-                if name and not (read.may_ask(name) or walk.found.may_ask(name)):
+                path = paths(walk.nodes, walk.objects, names())[len(walk.nodes)]
+                name = attribute_in(path, read.unused)  # a partial keeps its `args`
+                exact = assumed.exact or mode in RETURNED or not name
+                if not (exact or read.may_ask(name) or walk.found.may_ask(name)):
                     read = read.leaving_out(read.unused | {name})
                     continue
                 text = str(error).replace("{path}", path)
                 named = read.attributes | walk.found.attributes
                 text += remedy_of_refusal(names()[0], path, named)
                 raise AutoJitError(f"{names()[0]}() {refused} {text}") from None
+        where = paths(walk.nodes, walk.objects, names()) if walk.unwatched else ()
         for i, text in walk.unwatched:
-            path = path_of_node(walk.nodes, walk.objects, i, names())
             what = text.partition(" for {path}")[0].partition(" {path}")[0]
-            walk.found.unseen[f"{path} ({what})"] = None
+            walk.found.unseen[f"{where[i]} ({what})"] = None
         return walk.opened()
 
     again = functools.partial(

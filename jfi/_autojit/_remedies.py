@@ -24,14 +24,14 @@ def remedy_of_growth(function: str, path: str) -> str:
     )
 
 
-def attribute_in(path: str) -> str:
-    """The last attribute in a path, or nothing.
+def attribute_in(path: str, but: Collection[str]) -> str:
+    """The last attribute in a path that is none of some, or nothing.
 
-    >>> attribute_in("task.log['file']"), attribute_in("p['v']")
+    >>> attribute_in("task.log['file'].name", {"name"}), attribute_in("p['v']", ())
     ('log', '')
     """
     found: list[str] = re.findall(r"\.([^\W\d]\w*)", path)
-    return found[-1] if found else ""
+    return next((name for name in reversed(found) if name not in but), "")
 
 
 def remedy_of_refusal(function: str, path: str, read: Collection[str]) -> str:

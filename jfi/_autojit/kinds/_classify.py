@@ -308,13 +308,19 @@ def _kind_of_class(x: Any, cls: type) -> kinds.Kind:
     if flax.is_pytree(cls):
         order = sorted  # as nnx itself does wherever it goes through them
     # Code of a library, which nobody looks at, may read any attribute.
-    whole = registered or is_library(cls) or any(map(is_installed, cls.__mro__))
+    inherits = any(map(is_installed, cls.__mro__)) and not _is_test_case(cls)
+    whole = registered or is_library(cls) or inherits
     kind = objects.object_kind(cls)
     if flax.is_train_state(cls):
         kind = flax.TrainStateKind
     elif flax.is_module_state(cls):
         kind = flax.ModuleStateKind
     return kind(cls, frozen=frozen, base=base, static=static, order=order, whole=whole)
+
+
+def _is_test_case(cls: type) -> bool:
+    """Whether instances are tests: absl's and chex's lead to all of pytest."""
+    return any(base.__module__ == "unittest.case" for base in cls.__mro__)
 
 
 def _is_node(x: Any) -> bool:
