@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import lineax
 import numpy as np
 import pytest
 from absl.testing import parameterized
@@ -346,6 +347,31 @@ def test_sentinels_keep_their_identity():
     assert f(1.0) == 1
     assert f(1.0, PLAIN, Box(1)) == 3
     assert f(1.0, object(), SENTINEL) == 2
+
+
+def test_constants_of_libraries_keep_their_identity(monkeypatch):
+    # lineax compares its tags by identity, and they have a text.
+    tag = lineax.positive_semidefinite_tag
+    asks = Counted(lambda o: (lineax.is_positive_semidefinite(o), tag in o.tags))
+    for k in range(3):
+        a = jnp.eye(2) * k
+        assert asks(lineax.MatrixLinearOperator(a, tag)) == (True, True)
+        assert asks(lineax.MatrixLinearOperator(a)) == (False, False)
+    assert asks.traces == 2
+
+    @autojit
+    def make(a):
+        f = lineax.FunctionLinearOperator(lambda x: a @ x, jax.eval_shape(lambda: a[0]))
+        return lineax.TaggedLinearOperator(f, tag), {"tag": tag}
+
+    made, settings = make(jnp.eye(2))
+    assert lineax.is_positive_semidefinite(made)
+    assert settings["tag"] is tag
+    shows = Counted(lambda tag, x: x * len(tag.string))
+    assert [shows(tag, 1.0), shows(tag, 1.0)] == [25, 25]
+    monkeypatch.setattr(tag, "string", "psd")
+    assert shows(tag, 1.0) == 3
+    assert shows.traces == 2
 
 
 def fill(x):

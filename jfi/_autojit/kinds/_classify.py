@@ -54,7 +54,12 @@ from ._met import MetKind
 from ._properties import PROPERTY, SPECIAL_PROPERTY
 from ._references import kind_of_reference
 from ._refusals import contents_change, holds_objects, is_of_c, refuse_readers
-from ._sentinels import SENTINEL, is_sentinel
+from ._sentinels import (
+    LIBRARY_CONSTANT,
+    SENTINEL,
+    is_library_constant,
+    is_sentinel,
+)
 from ._signatures import SIGNATURE, is_constant_signature
 
 
@@ -171,7 +176,9 @@ def kind_of(x: Any) -> kinds.Kind:
         if common or (kind is NAMED_TUPLE and not cls.__dictoffset__):
             _by_class[cls] = kind
     if isinstance(kind, objects.ObjectKind) and not builtin_base(cls):
-        return SENTINEL if is_sentinel(x, cls) else kind
+        if is_sentinel(x, cls):
+            return SENTINEL
+        return LIBRARY_CONSTANT if is_library_constant(x, cls) else kind
     return kind
 
 
