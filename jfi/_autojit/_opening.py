@@ -250,8 +250,7 @@ class _Walk:
         below: Sequence[Mode] = modes_below(kind, part, len(children), mode, self._read)
         if self._modes and i == 0:
             below = self._modes
-        strict = i in self._arguments or self._strict
-        of_values = kind in _OF_VALUES and not strict
+        of_values = kind in _OF_VALUES and not (i in self._arguments or self._strict)
         own = type(x) if kind.tells_class else None
         numbers: list[int] = []
         for child, below_mode in zip(children, below, strict=True):
@@ -262,7 +261,8 @@ class _Walk:
             held = below_mode is Mode.STATIC and i not in self._arguments
             if held and _has_no_value(child):
                 below_mode = Mode.TRACED  # by a static function, which may hold any
-            if kind is not MET and below_mode is Mode.LOOKED_AT:
+            looked_at = kind is not MET and below_mode is Mode.LOOKED_AT
+            if looked_at and type(child) is not Variables:  # let go: its id comes again
                 self._looked_at.add(id(child))
             numbers.append(self._number(child, below_mode, of_values, outside))
         if i == 0:
