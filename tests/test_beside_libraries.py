@@ -10,6 +10,7 @@ import diffrax
 import equinox as eqx
 import haiku as hk
 import jax
+import jaxtyping
 import numpy as np
 import numpyro
 import optax
@@ -228,6 +229,19 @@ def test_annotations_of_jaxtyping_on_trees_and_rows():
     np.testing.assert_array_equal(last.p, [4.0, 4.0])
     with pytest.raises(TypeError, match="inp=3"):
         jnp.autojit(row)(jnp.ones((2, 3)), jnp.ones(2))
+
+
+def test_trees_of_jaxtyping_in_a_body():
+    # jaxtyping remembers its `PyTree[...]`.
+    @jnp.autojit
+    def known(x):
+        if isinstance(x, jaxtyping.PyTree[jaxtyping.Float[jnp.Array, "n"]]):  # noqa: F821
+            return jnp.sum(x["w"])
+        return -1.0
+
+    assert known({"w": jnp.ones(3)}) == 3
+    assert known({"w": jnp.ones((3, 2))}) == -1
+    assert known.cache_info().traces == 2
 
 
 def test_a_model_of_scikit_learn_on_the_host():
