@@ -989,9 +989,10 @@ class Bijector:
 
     def tree_flatten(self):
         values = (self.scale, self.dims)
-        data = tuple(type(v) is not int for v in values)
-        children = [v if type(v) is not int else None for v in values]
-        return children, (tuple(v if type(v) is int else None for v in values), data)
+        data = tuple(type(v) not in (int, tuple) for v in values)
+        children = [v if d else None for v, d in zip(values, data, strict=True)]
+        static = tuple(None if d else v for v, d in zip(values, data, strict=True))
+        return children, (static, data)
 
     @classmethod
     def tree_unflatten(cls, static, children):
@@ -1005,10 +1006,10 @@ class Bijector:
 
 def test_whole_numbers_that_a_class_takes_for_static_stay_so_in_a_carry():
     def step(c, x):
-        summed = jnp.sum(c.scale, axis=tuple(range(c.dims)))
-        return Bijector(c.scale + x, c.dims), summed
+        axes = c.dims if isinstance(c.dims, tuple) else tuple(range(c.dims))
+        return Bijector(c.scale + x, c.dims), jnp.sum(c.scale, axis=axes)
 
-    for dims in (1, 0):
+    for dims in (1, 0, (0,)):
         first = Bijector(jnp.ones(2), dims)
         last, sums = jnp.scan(step, first, jnp.arange(3.0))
         expected, plain = lax.scan(step, first, jnp.arange(3.0))

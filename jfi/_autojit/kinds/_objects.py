@@ -333,7 +333,8 @@ def static_names(x: Any) -> frozenset[str]:
         data = _flattened_names(type(x), attributes)
     reaching = _reaching_names(x, attributes)
     # distrax asks each value, and takes a mark for data, and an int for static.
-    left_out = {n for n in data - reaching if type(attributes[n]) in (bool, int)}
+    whole = lambda n: {*map(type, _with_contents(attributes[n]))} <= {bool, int, tuple}
+    left_out = set(filter(whole, data - reaching))
     return frozenset(attributes.keys() - ((data - left_out) or reaching))
 
 
