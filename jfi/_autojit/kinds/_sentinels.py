@@ -38,8 +38,7 @@ class SentinelKind(IdentityKind):
         return [*super().guard(source, name, part, n), f"type({name})"]
 
     def portable(self, part: Any) -> Any:
-        variables = vars(sys.modules[type(part.value).__module__])
-        return sorted(name for name, x in variables.items() if x is part.value)
+        return constant_names(part.value)
 
 
 class LibraryConstantKind(SentinelKind):
@@ -80,6 +79,12 @@ def is_library_constant(x: Any, cls: type) -> bool:
     if is_user_module(cls.__module__) or any(own_equality(cls)):
         return False
     return _is_named(x, cls)
+
+
+def constant_names(x: Any) -> list[str]:
+    """The names of a constant in the module of its class, sorted."""
+    variables = vars(sys.modules[type(x).__module__])
+    return sorted(name for name, value in variables.items() if value is x)
 
 
 def _is_named(x: Any, cls: type) -> bool:
