@@ -25,7 +25,9 @@ def update(old, new):
         for name in list(vars(old)):
             if not hasattr(new, name):
                 delattr(old, name)
-            elif not update(getattr(old, name), getattr(new, name)):
+            elif hasattr(old, name) and not update(
+                getattr(old, name), getattr(new, name)
+            ):
                 with contextlib.suppress(AttributeError, TypeError):
                     setattr(old, name, getattr(new, name))
         for x in gc.get_referrers(old):
