@@ -96,7 +96,9 @@ def open_values(
             except RefusedError as error:
                 i = len(walk.nodes)
                 path = path_of_node(walk.nodes, walk.objects, i, names())
-                name = "" if assumed.exact or mode in RETURNED else attribute_in(path)
+                name = attribute_in(path, read.unused)
+                if assumed.exact or mode in RETURNED:
+                    name = ""
                 if name and not (read.may_ask(name) or walk.found.may_ask(name)):
                     read = read.leaving_out(read.unused | {name})
                     continue
