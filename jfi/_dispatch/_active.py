@@ -1,7 +1,7 @@
 """What jfi's functions call that no argument leads to: for `autojit` to watch.
 
 That is rules for classes of libraries, and what `override` has put in the place of
-functions. They are the variables of a module that is there as long as there are any,
+functions. They are the variables of a module that is there from the first of them on,
 so that `autojit` takes them for what a function of the user's reads.
 """
 
@@ -26,23 +26,27 @@ def add_active(name: str, rule: Any) -> str:
     """
     variables = vars(_module)
     with _lock:
-        while name in variables:
+        while variables.get(name) is not None:
             name += "'"
-        variables[name] = rule
-        sys.modules[ACTIVE_RULES] = _module
+        _put(name, rule)
     return name
 
 
 def replace_active(name: str, rule: Any) -> None:
     """Note another function, in the place of one of this name."""
     with _lock:
-        vars(_module)[name] = rule
-        sys.modules[ACTIVE_RULES] = _module
+        _put(name, rule)
 
 
 def remove_active(name: str) -> None:
-    """Forget a function: jfi calls it no longer."""
+    """Forget a function: jfi calls it no longer.
+
+    The name stays, and the module: another thread may be about to look there.
+    """
     with _lock:
-        del vars(_module)[name]
-        if all(other.startswith("__") for other in vars(_module)):
-            sys.modules.pop(ACTIVE_RULES, None)
+        _put(name, None)
+
+
+def _put(name: str, rule: Any) -> None:
+    vars(_module)[name] = rule
+    sys.modules[ACTIVE_RULES] = _module
