@@ -181,3 +181,15 @@ def test_methods_may_lose_a_decorator(session):
             assert Model().g(X).tolist() == [k] * 2
             assert Model().both(X).tolist() == [3 * k] * 2
     assert inspect.signature(Model.f).parameters["n"].default == 6
+
+
+@pytest.mark.filterwarnings("error")
+def test_attributes_may_go():
+    class Model:
+        @jfi.autojit
+        def f(self, x):
+            return 2 * x
+
+    del Model.f._repr_html_
+    gc.collect()
+    assert Model().f(2.0) == 4

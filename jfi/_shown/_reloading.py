@@ -68,7 +68,7 @@ def _follow(old: "weakref.ref[types.FunctionType]", attribute: str) -> None:
     if new is None:
         if not is_of_tool(function.__code__):
             _run_plain(function, attribute)
-    elif new.__code__ is function.__code__:
+    elif new is not function and new.__code__ is function.__code__:
         _give_variables(function, new)
         # The attributes are those of both now: they go when both get others.
         _when_gone(function, new.__dict__, attribute)
