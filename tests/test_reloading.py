@@ -111,6 +111,23 @@ def test_decorators_may_come_and_go(session, before, after):
         repr(f)
 
 
+@pytest.mark.parametrize("tool", TOOLS)
+def test_functions_that_are_patched_follow(session, tool):
+    module = session.edit(FUNCTION.format(k=1, tool=tool))
+    f = module.f
+    assert f(X).tolist() == [2, 2]
+    for k, now in ((2, tool), (3, ""), (4, tool), (5, tool)):
+        module.K = k
+        for decorator in ("", now):  # as IPython does, also with the file
+            text = FUNCTION.format(k=k, tool=decorator).replace(f"K = {k}", "")
+            names = {}
+            exec(compile(text, f.__code__.co_filename, "exec"), vars(module), names)
+            for name in ATTRIBUTES:
+                with contextlib.suppress(AttributeError, TypeError, ValueError):
+                    setattr(f, name, getattr(names["f"], name))
+        assert [f(X).tolist() for _ in range(3)] == [[2 * k] * 2] * 3
+
+
 CLASS = """
 class Model:
     def __init__(self):

@@ -13,8 +13,8 @@ attributes that it got, and becomes that one.
 """
 
 import contextlib
+import copy
 import functools
-import os
 import sys
 import types
 import weakref
@@ -22,16 +22,19 @@ from collections.abc import Mapping
 from typing import Any
 
 
-_OWN_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-
 # By the id of their attributes. Those of a `ShownFunction` are those of the function
 # inside.
 _functions: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 
+# By their ids. No file tells them: editors compile the user's with that of the old one.
+_codes: weakref.WeakValueDictionary[int, types.CodeType] = weakref.WeakValueDictionary()
+
+
 def remember(function: Any) -> None:
     """Let old functions that get the attributes of this one become it."""
     _functions[id(function.__dict__)] = function
+    _codes[id(function.__code__)] = function.__code__
 
 
 def owner_of(attributes: object) -> Any:
@@ -70,8 +73,10 @@ def _follow(old: "weakref.ref[types.FunctionType]", attribute: str) -> None:
             _run_plain(function, attribute)
     elif new is not function and new.__code__ is function.__code__:
         _give_variables(function, new)
-        # The attributes are those of both now: they go when both get others.
-        _when_gone(function, new.__dict__, attribute)
+        # Attributes of its own: those of both would not go when one gets others.
+        mine = copy.copy(new.__dict__[attribute])
+        function.__dict__ = {**new.__dict__, attribute: mine}
+        follow_in_class(function, attribute)
 
 
 def _give_variables(function: types.FunctionType, new: types.FunctionType) -> None:
@@ -87,8 +92,9 @@ def _run_plain(function: types.FunctionType, attribute: str) -> None:
     It has lost its decorator, and its own global variables are not those of a module.
     """
     module = sys.modules.get(function.__module__)
-    if module is None:
-        return
+    own = sys.modules.get(str(function.__globals__.get("__name__")))
+    if module is None or (own and vars(own) is function.__globals__):
+        return  # a closure: its global variables are those of all of its tool
     plain = types.FunctionType(
         function.__code__, vars(module), function.__name__, function.__defaults__
     )
@@ -117,8 +123,7 @@ class _Undecorated:
 
 def is_of_tool(code: types.CodeType) -> bool:
     """Whether this is the code of what a tool returns."""
-    file = code.co_filename
-    return file.startswith("<autojit") or os.path.abspath(file).startswith(_OWN_FOLDER)
+    return _codes.get(id(code)) is code
 
 
 def with_code(wrapped: Any, code: types.CodeType) -> types.FunctionType:
