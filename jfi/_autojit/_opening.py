@@ -94,9 +94,9 @@ def open_values(
                 walk.run()
                 break
             except RefusedError as error:
-                i = len(walk.nodes)
-                path = path_of_node(walk.nodes, walk.objects, i, names())
-                name = "" if assumed.exact or mode in RETURNED else attribute_in(path)
+                path = path_of_node(walk.nodes, walk.objects, len(walk.nodes), names())
+                fixed = assumed.exact or mode in RETURNED
+                name = "" if fixed else attribute_in(path, read.unused)
                 if name and not (read.may_ask(name) or walk.found.may_ask(name)):
                     read = read.leaving_out(read.unused | {name})
                     continue
