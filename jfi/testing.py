@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.tree_util import DictKey
 
 from ._advice import hiding_frames
 from ._advice._missing_names import explained
 from ._errors import ComparisonError
 from ._foreign.jaxify import jaxify
-from ._values import path_name
+from ._values import is_key, path_name
 
 
 @hiding_frames
@@ -64,7 +65,13 @@ def compare(
     Raises:
         ComparisonError: They differ. The text says where: in which variant, at which
             place of the result, by which numbers.
+        ValueError: `grad` is none of those above.
     """
+    if grad not in (True, False, "forward", "reverse"):
+        raise ValueError(
+            f"compare() got grad={grad!r}. Write grad=True, False, "
+            '"forward" or "reverse".'
+        )
     function = jaxify(obj, **options) if converted is None else converted
     original = _original(obj, function) if reference is None else reference
     if not callable(function) or not callable(original):
@@ -75,7 +82,9 @@ def compare(
         raise ComparisonError(message)
     check = _Comparison(function, original, args, rtol, atol)
     expected = check.expected(args)
-    check.values("eager", function(*args), expected)
+    found = function(*args)
+    check.values("eager", found, expected)
+    check.keys(found)
     if jit:
         check.values("jit", jax.jit(function)(*args), expected)
     if vmap:
@@ -100,11 +109,26 @@ class _Comparison:
         self._rtol, self._atol = rtol, atol
         self._leaves, self._tree = jax.tree.flatten(tuple(args))
         self._floats = [k for k, x in enumerate(self._leaves) if _has_rounding(x)]
+        self._paths: list[Any] = []  # of the original's results
 
     def expected(self, args: Sequence[Any]) -> list[Any]:
         """The leaves of the original's result, as NumPy arrays."""
         found = self._original(*jax.tree.map(_numpy, tuple(args)))
-        return [np.asarray(leaf) for leaf in jax.tree.leaves(found)]
+        leaves = jax.tree_util.tree_leaves_with_path(found)
+        self._paths = [path for path, _ in leaves]
+        return [np.asarray(leaf) for _, leaf in leaves]
+
+    def keys(self, found: Any) -> None:
+        """Compare the keys of dicts; lists and tuples are taken for each other."""
+        paths = [path for path, _ in jax.tree_util.tree_leaves_with_path(found)]
+        for path, there in zip(paths, self._paths, strict=True):
+            for key, other in zip(path, there, strict=False):
+                both = isinstance(key, DictKey) and isinstance(other, DictKey)
+                if both and key != other:
+                    raise ComparisonError(
+                        f"compare(): {path_name('result', path)} is "
+                        f"{path_name('result', there)} in the original."
+                    )
 
     def with_floats(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """The arguments with other floats."""
@@ -141,7 +165,9 @@ class _Comparison:
 
     def _numbers(self, place: str, got: Any, want: Any, factor: float) -> None:
         exact = _kind_of_numbers(want) not in "fc"
-        precision = 0.0 if exact else factor * max(_precision(got), _precision(want))
+        of_values = factor == 1
+        least = max(_precision(x, of_values=of_values) for x in (got, want))
+        precision = 0.0 if exact else factor * least
         if got.dtype == jnp.bfloat16:
             got = got.astype(np.float32)
         largest = np.max(np.abs(want), initial=0, where=np.isfinite(want))
@@ -190,13 +216,17 @@ class _Comparison:
         slopes = self._differences(directions)
         if not slopes:
             return
+        finite = [np.isfinite(slope) for slope in slopes]
+        slopes = [_where(*pair) for pair in zip(finite, slopes, strict=True)]
         if "forward" in modes:
             _, tangents = jax.jvp(function, points, list(map(jnp.asarray, directions)))
+            tangents = [_where(*pair) for pair in zip(finite, tangents, strict=True)]
             self.values("forward derivative", tangents, slopes, factor=_LOOSER)
         if "reverse" not in modes:
             return
         out, transposed = jax.vjp(function, *points)
         weights = [_random_like(random, x) for x in out]
+        weights = [_where(*pair) for pair in zip(finite, weights, strict=True)]
         cotangents = transposed([jnp.asarray(w) for w in weights])
         reverse = sum(
             (jnp.sum(c * d) for c, d in zip(cotangents, directions, strict=True)),
@@ -213,8 +243,10 @@ class _Comparison:
     def _differences(self, directions: Sequence[Any]) -> list[Any]:
         """Central differences of the original's inexact results."""
         points = [_numpy(self._leaves[k]) for k in self._floats]
-        precision = max(float(np.finfo(x.dtype).eps) for x in points)
-        largest = max(float(np.max(np.abs(x), initial=1.0)) for x in points)
+        precision = max(map(_eps, points))
+        largest = max(
+            float(np.max(np.abs(x), initial=1.0, where=np.isfinite(x))) for x in points
+        )
         step = precision ** (1 / 3) * largest
         ends = [
             self.expected(
@@ -227,11 +259,12 @@ class _Comparison:
             )
             for sign in (1, -1)
         ]
-        return [
-            (high - low) / (2 * step)
-            for high, low in zip(*ends, strict=True)
-            if _has_rounding(high)
-        ]
+        with np.errstate(invalid="ignore"):  # infinite ones
+            return [
+                (high - low) / (2 * step)
+                for high, low in zip(*ends, strict=True)
+                if _has_rounding(high)
+            ]
 
 
 _LOOSER = 30.0  # derivatives, and differences of them, to values
@@ -260,9 +293,15 @@ def _of_torch(torch: Any, function: Any, args: Sequence[Any]) -> Any:
 
 
 def _numpy(x: Any) -> Any:
-    """A number or an array as NumPy's; other things as they are."""
+    """A number or an array as NumPy's, a copy; other things as they are."""
+    is_number = hasattr(x, "dtype") or isinstance(x, (float, complex))
+    return np.array(x) if is_number and not is_key(x) else x
+
+
+def _where(mask: Any, x: Any) -> Any:
+    """An array of JAX or NumPy with zeros where a mask has False."""
     return (
-        np.asarray(x) if hasattr(x, "dtype") or isinstance(x, (float, complex)) else x
+        x if mask.all() else (jnp if isinstance(x, jax.Array) else np).where(mask, x, 0)
     )
 
 
@@ -276,10 +315,15 @@ def _kind_of_numbers(x: Any) -> str:
     return "f" if x.dtype == jnp.bfloat16 else "i" if kind == "u" else kind
 
 
-def _precision(x: Any) -> float:
+def _precision(x: Any, *, of_values: bool) -> float:
     if _kind_of_numbers(x) not in "fc":
         return 0.0
-    return 200 * float(jnp.finfo(x.dtype).eps)  # type: ignore[no-untyped-call]
+    # Central differences lose a third of the digits: in float32 as much as this is.
+    return max(200 * _eps(x), 0 if of_values else _eps(x) ** (2 / 3))
+
+
+def _eps(x: Any) -> float:
+    return float(jnp.finfo(x.dtype).eps)  # type: ignore[no-untyped-call]
 
 
 def _random_like(random: np.random.Generator, x: Any) -> Any:

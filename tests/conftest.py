@@ -1,5 +1,9 @@
 """What every test starts from: the same seed, the defaults of a fresh import."""
 
+import os
+import re
+import zlib
+from collections import defaultdict
 from pathlib import Path
 
 import jax
@@ -55,6 +59,33 @@ def x64(request):
     """Run the test with 64-bit types allowed and not."""
     with jax.enable_x64(request.param):
         yield request.param
+
+
+LARGE_GRID = 6  # cases
+IN_A_WORLD = re.compile(r"\bx(64|32)\b")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Each case of a large grid runs in one of the two worlds of `x64`.
+
+    One half in each, without a pattern. JFI_EACH_WORLD=1 runs each case in both, as
+    .ci/run does: a thousand tests more, most of them comparisons with PyTorch.
+    """
+    if os.environ.get("JFI_EACH_WORLD"):
+        return
+    grids = defaultdict(lambda: defaultdict(list))
+    for item in items:
+        if IN_A_WORLD.search(item.name):
+            case = IN_A_WORLD.sub("", item.name)
+            grids[item.parent.nodeid, item.originalname][case].append(item)
+    left_out = set()
+    for grid in grids.values():
+        in_both = [case for case, tests in grid.items() if len(tests) == 2]
+        if len(in_both) >= LARGE_GRID:
+            in_both.sort(key=lambda case: zlib.crc32(case.encode()))
+            left_out |= {grid[case][i % 2] for i, case in enumerate(in_both)}
+    config.hook.pytest_deselected(items=list(left_out))
+    items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(params=["layouts", "opened"])

@@ -1,4 +1,4 @@
-"""Scripts before and after an edit: tables for `test_persistent_edits.py`.
+"""Scripts before and after an edit: tables for `programs/test_persistent_edits.py`.
 
 Each script defines `f`, and the arguments of its call as `args` if it is not `(2.0,)`.
 Two scripts in `EDITED` give different results; those in `UNTOUCHED` do the same.

@@ -354,6 +354,27 @@ def test_six_instances_that_write_share_a_program():
     assert alive() is None
 
 
+@pytest.mark.parametrize(
+    "write",
+    ["vars(self)['w'] = x", "vars(self)['new'] = x", "vars(self).update(new=x)",
+     "del vars(self)['w']", "setattr(vars(self)['part'], 'w', x)"],
+)  # fmt: skip
+def test_attributes_written_by_vars(write):
+    names = {"jnp": jnp, "types": types}
+    code = f"def step(self, x):\n    {write}\n    return x"
+    exec(code, names)
+    for step in (names["step"], autojit(names["step"])):
+        box = types.SimpleNamespace(w=1.0, part=types.SimpleNamespace(w=2.0))
+        for x in (3.0, 4.0):
+            if not hasattr(box, "w"):
+                box.w = 1.0
+            step(box, x)
+        found = state(box)
+        if step is names["step"]:
+            expected = found
+    assert found == expected
+
+
 def test_what_is_not_written_stays_the_same_object():
     box = types.SimpleNamespace(
         a=np.ones(2), b=1.0, c=[1.0], d="text", e=jnp.ones(2), f=0.0

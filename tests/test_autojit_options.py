@@ -556,8 +556,8 @@ def test_dispatch_is_asynchronous():
             x = x @ x / 1000
         return x
 
-    x = jnp.ones((1500, 1500))
-    for _ in range(3):
+    x = jnp.ones((1200, 1200))
+    for _ in range(2):
         slow(x, 6).block_until_ready()
     import time
 

@@ -2,6 +2,7 @@
 
 import functools
 import io
+import multiprocessing
 import queue
 import sqlite3
 import threading
@@ -137,6 +138,24 @@ def test_what_a_partial_holds_is_refused_where_the_body_calls_it():
     with pytest.raises(AutoJitError, match=r"t\.feed\.args\[0\] \(a generator"):
         autojit(lambda t, name: getattr(t, name)())(task, "feed")
     assert task.feed() == 5
+
+
+def test_methods_of_what_cannot_be_opened_are_left_out_as_well():
+    class Task:
+        def __init__(self):
+            self.w, self.write = 2.0, io.StringIO().write
+            self.queue = multiprocessing.Queue()
+
+        def __getattr__(self, name):  # so that all attributes count
+            raise AttributeError(name)
+
+    task = Task()
+    for x in (3.0, 4.0):
+        assert autojit(lambda t, x: t.w * x)(task, x) == 2 * x
+    has_queue = autojit(lambda t, x: x if t.queue is None else t.w * x)
+    assert has_queue(task, 3.0) == 6
+    with pytest.raises(AutoJitError, match=r"t\.write"):
+        autojit(lambda t, x: (t.write("text"), x))(task, 3.0)
 
 
 def test_refusals_name_the_place():

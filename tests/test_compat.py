@@ -124,7 +124,7 @@ def test_the_report_tells_what_a_missing_piece_costs():
 README = f"""
 import sys
 sys.path.append({str(ROOT / "tests")!r})
-from test_docs import ROOT, run_page
+from documented import ROOT, run_page
 run_page((ROOT / "README.md").read_text(), "README.md")
 print("every block ran")
 """

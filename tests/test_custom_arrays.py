@@ -694,6 +694,52 @@ def test_a_rule_is_part_of_a_persistent_program(tmp_path):
         assert found == str([scale, scale, scale + 1, 1.0, scale, 1.0])
 
 
+RULES_THAT_READ = """
+import jfi as jnp
+from jax.experimental.sparse import BCOO
+scale, config, matrix = 2.0, {"k": 1.0}, BCOO.fromdense(jnp.eye(2))
+def inner(x):
+    return x.data.sum() * config["k"]
+jnp.register_function(BCOO, "trace", lambda x: inner(x) * scale)
+def mine(x):
+    return scale * x
+tools = [jnp.autojit, jnp.persistent, lambda f: f]
+traces = [tool(lambda x: jnp.trace(x) + 0.0) for tool in tools]
+sines = [tool(lambda x: jnp.sin(x) + 0.0) for tool in tools]
+def step(c, x):
+    return c + jnp.trace(matrix), None
+def show():
+    for _ in range(3):
+        with jnp.override(jnp.sin, mine):
+            inside = [float(f(1.0)) for f in sines]
+        rows = jnp.vmap_automatically(lambda x: x + jnp.trace(matrix), jnp.zeros(3))
+        loop = jnp.scan(step, 0.0, jnp.ones(2))[0]
+    traced = [float(f(matrix)) for f in traces]
+    assert len({*traced}) == 1 == len({*inside}), (traced, inside)
+    assert float(sines[0](0.0)) == 0
+    print(traced[0], inside[0], float(rows[0]), float(loop))
+show()
+scale = 3.0
+show()
+config["k"] = 2.0
+show()
+def inner(x):
+    return 1.0
+show()
+with jnp.override(jnp.sin, mine):
+    print([float(f(1.0)) for f in sines])
+    scale = 5.0
+    print([float(f(1.0)) for f in sines])
+"""
+
+
+def test_what_rules_and_new_functions_read_is_seen_when_it_changes():
+    assert output_of(RULES_THAT_READ).splitlines() == [
+        "4.0 2.0 4.0 8.0", "6.0 3.0 6.0 12.0", "12.0 3.0 12.0 24.0", "3.0 3.0 3.0 6.0",
+        "[3.0, 3.0, 3.0]", "[5.0, 5.0, 5.0]",
+    ]  # fmt: skip
+
+
 def test_functions_are_made_once_for_all_threads():
     names = ["hypot", "logaddexp2", "linalg.eigvals", "fft.rfft2"]
     code = f"""

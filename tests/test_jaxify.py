@@ -246,6 +246,64 @@ def test_compare_in_one_direction():
         checked(f, X, grad="reverse")
 
 
+def test_compare_keeps_arrays_that_the_original_writes_into():
+    def added(x):
+        x += 1
+        return x
+
+    x = np.ones(3)
+    compare(added, x, converted=lambda x: jnp.asarray(x) + 1)
+    assert (x == 1).all()
+    with pytest.raises(ComparisonError, match="eager"):
+        compare(added, x, converted=lambda x: jnp.asarray(x) + 2)
+
+
+def test_compare_sees_other_keys():
+    def other(x):
+        return {"a": 2 * jnp.asarray(x), "c": [jnp.sum(x)]}
+
+    with pytest.raises(
+        ComparisonError, match=r"result\['c'\]\[0\].*result\['b'\]\[0\]"
+    ):
+        checked(other, X)
+    compare(lambda x: (x, x), X, converted=lambda x: [jnp.asarray(x)] * 2)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_compare_takes_derivatives_in_both_worlds(dtype):
+    def wrong(x):
+        x = jnp.asarray(x)
+        return jnp.sin(x) + 1e-2 * (x - jax.lax.stop_gradient(x))
+
+    with jfi.default_dtype(dtype):
+        compare(np.sin, X, converted=jnp.sin)
+        with pytest.raises(ComparisonError, match="forward derivative"):
+            compare(np.sin, X, converted=wrong)
+
+
+def test_compare_leaves_out_derivatives_where_the_original_is_not_finite():
+    def positive(x):
+        return np.where(x > 0, x, 0.0)
+
+    def converted(x):
+        return jnp.where(jnp.asarray(x) > 0, x, 0.0)
+
+    compare(positive, np.array([np.nan, 1.0, -np.inf]), converted=converted)
+    compare(lambda x: x, np.array([np.inf, 1.0]), converted=jnp.asarray)
+    wrong = lambda x: jnp.where(jnp.asarray(x) > 0, jax.lax.stop_gradient(x), 0.0)
+    with pytest.raises(ComparisonError, match="forward derivative"):
+        compare(positive, np.array([np.nan, 1.0]), converted=wrong)
+
+
+def test_compare_takes_bfloat16():
+    compare(lambda x: x * 2, jnp.ones(3, "bfloat16"), converted=lambda x: x * 2)
+
+
+def test_compare_refuses_other_modes():
+    with pytest.raises(ValueError, match='Write grad=True, False, "forward" or'):
+        checked(lambda x: {"a": 2 * x, "b": [x.sum()]}, X, grad="backward")
+
+
 def test_compare_needs_something_to_call():
     with pytest.raises(ComparisonError, match="can't be called"):
         compare(X)

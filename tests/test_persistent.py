@@ -2,10 +2,8 @@
 
 import functools
 import inspect
-import json
 import pickle
 import threading
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -22,47 +20,14 @@ def own_folders(tmp_path, monkeypatch):
     monkeypatch.setenv("JFI_SERVER_DIR", str(tmp_path / "none"))
 
 
-def twice(script, tmp_path, then=None, **env):
-    """What a script prints in a first process and in a second one, that has `then`."""
-    env = {**env, "JFI_CACHE_DIR": str(tmp_path / "cache")}
-    env["JFI_SERVER_DIR"] = str(tmp_path / "none")
-    return [
-        output_of(script, env={**env, **own}, timeout=300)
-        for own in ({"PYTHONHASHSEED": "1"}, {"PYTHONHASHSEED": "2", **(then or {})})
-    ]
+def twice(script, tmp_path):
+    """What a script prints in a first process, and in the next one."""
+    folders = {"JFI_CACHE_DIR": str(tmp_path / "cache")}
+    folders["JFI_SERVER_DIR"] = str(tmp_path / "none")
+    return [output_of(script, env=folders) for _ in range(2)]
 
 
 # ---- the next process ----
-
-CASES = (Path(__file__).parent / "persistent_cases.py").read_text()
-
-
-@pytest.mark.parametrize(
-    "dtype", ["float32", pytest.param("float64", marks=pytest.mark.programs)]
-)
-def test_the_next_process_traces_and_compiles_nothing(tmp_path, dtype):
-    env = {"JFI_DTYPE": dtype}
-    cold, warm = map(
-        json.loads, twice(CASES, tmp_path, then={"JFI_COMPARED": ""}, **env)
-    )
-    for name, (persistent, autojit, _) in cold[0].items():
-        assert persistent == autojit, name
-    for name, (persistent, _, traces) in warm[0].items():
-        assert persistent == cold[0][name][0], name
-        assert traces == 0 or "Error: " in persistent[0][0], name
-    (hits, misses, refused), (found, again, _) = cold[1:], warm[1:]
-    assert misses > 80
-    assert found >= hits + misses
-    assert (again, refused) == (0, {})
-
-
-def test_results_are_the_same_where_jax_hides_what_a_program_is(tmp_path):
-    env = {"JFI_CACHE_DIR": str(tmp_path), "JFI_WITHOUT": "all"}
-    found = json.loads(output_of(CASES, env=env, timeout=300))
-    for name, (persistent, autojit, traces) in found[0].items():
-        assert persistent == autojit, name
-        assert traces == 1 or "Error: " in persistent[0][0] or "passed" in name, name
-
 
 # What only tracing does happens at each start: none of these is kept.
 EFFECTS = """

@@ -259,6 +259,21 @@ class Ordinary:
         self.w = jnp.ones(2)
 
 
+def test_objects_that_hide_their_attributes_are_settings(tmp_path):
+    np.savez(tmp_path / "data.npz", x=np.ones(2))
+
+    @jnp.pytree
+    class Reading:
+        def __init__(self, file):
+            self.w, self.file = jnp.ones(2), file
+
+    with np.load(tmp_path / "data.npz") as file:
+        model = Reading(file)
+        assert len(jax.tree.leaves(model)) == 1
+        double = jax.tree.map(lambda x: 2 * x, model)
+        assert (double.w.tolist(), double.file) == ([2, 2], file)
+
+
 def test_hidden_data_are_refused():
     with pytest.raises(jnp.TreeError, match=r"Point.n holds .* above class Ordinary"):
         jax.tree.leaves(Point(jnp.ones(2), Ordinary()))

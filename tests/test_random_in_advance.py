@@ -1,7 +1,7 @@
 """Draws made in advance are those made singly.
 
-To the last bit, as XLA compiles them for users: `test_some_to_the_last_bit` runs some
-of these tests so. Less work for XLA, as in the other tests, gives other last bits.
+To the last bit, as XLA compiles them for users: programs/test_last_bits.py runs
+some of these tests so. Less work for XLA, as in the other tests, gives other last bits.
 """
 
 import contextlib
@@ -9,8 +9,6 @@ import functools
 import itertools
 import os
 import random
-import subprocess
-import sys
 import threading
 
 import jax
@@ -144,7 +142,7 @@ def scan_of_5():
     return lax.scan(lambda c, _: (c, jfi.randn(3)), 0, length=5)[1]
 
 
-@pytest.mark.skipif(not AS_FOR_USERS, reason="runs below, to the last bit")
+@pytest.mark.skipif(not AS_FOR_USERS, reason="runs in programs/test_last_bits.py")
 def test_in_threads():
     start = threading.Barrier(4)
     seen = [[] for _ in range(4)]
@@ -206,35 +204,3 @@ def test_settings_change_in_between(change, kind):
     np.testing.assert_array_equal(inside, alone)
     start = jfi.get_rng_state()["count"]
     assert_equal(draw(), singly(draw, start))
-
-
-TO_THE_LAST_BIT = [
-    *(
-        f"test_draws_in_advance_are_single_draws[{kind}]"
-        for kind in ("randn", "randn float64", "randn bfloat16", "rand", "normal")
-    ),
-    "test_what_xla_computes_otherwise_in_batches[exponential-None]",
-    "test_what_xla_computes_otherwise_in_batches[exponential-float16]",
-    "test_what_xla_computes_otherwise_in_batches[cauchy-None]",
-    "test_interleaved_kinds[2]",  # the other kinds are integers
-    "test_a_new_seed_or_state_in_between",
-    "test_other_draws_take_their_numbers_out",
-    "test_in_threads",
-    "test_settings_change_in_between[randn-matmul]",
-]
-
-
-@pytest.mark.skipif(AS_FOR_USERS, reason="all tests run so")
-def test_some_to_the_last_bit():
-    """Slow: programs that draw take XLA long, when it leaves nothing out."""
-    names = [f"{__file__}::{name}" for name in TO_THE_LAST_BIT]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-n0", "-p", "no:cacheprovider", *names],
-        env={**os.environ, "XLA_FLAGS": ""},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{len(TO_THE_LAST_BIT)} passed" in done.stdout

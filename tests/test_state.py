@@ -165,6 +165,14 @@ def test_random_numbers_go_on(path):
     assert draws(*jnp.load_state(path, generators())) == expected
 
 
+def test_a_generator_of_the_system_has_no_state(path):
+    jnp.save_state(path, {"rng": random.SystemRandom(), "w": 1.0})
+    like = {"rng": random.SystemRandom(), "w": 0.0}
+    found = jnp.load_state(path, like)
+    assert found["w"] == 1
+    assert 0 <= found["rng"].random() < 1
+
+
 def test_random_numbers_are_left_alone_if_asked(path):
     jnp.manual_seed(0)
     jnp.save_state(path, 0, random=False)
@@ -396,7 +404,7 @@ def advance(state):
 
 reference, partial = start(), 0
 jnp.save_state(path, start(), random=False)
-for kill in range(100):
+for kill in range(30):
     pid = os.fork()
     if pid == 0:
         state = jnp.load_state(path, like=start())
@@ -415,7 +423,7 @@ for kill in range(100):
     partial += len(os.listdir(folder)) - 1
     assert len(os.listdir(folder)) <= 2
 jnp.save_state(path, state, random=False)
-print(state["step"] > 0, partial > 9, os.listdir(folder))
+print(state["step"] > 0, partial > 2, os.listdir(folder))
 """
 
 

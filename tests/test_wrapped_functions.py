@@ -4,6 +4,7 @@ import functools
 import inspect
 import os
 import pickle
+import re
 import warnings
 from functools import partial
 
@@ -100,6 +101,7 @@ CALLS = {
 }
 EAGER = ["result_type", "trim_zeros", "item", "to_numpy"]
 NOT_ON_CPU = ["nn.scaled_matmul"]
+HIDES = re.compile("custom|callback")  # functions, of which a jaxpr has only the names
 #: Calls in several spellings: each is to be the program of jax.numpy in this spelling.
 SPELLINGS = [
     ("clip", (X,), {"min": 1.0, "max": 2.0}), ("clip", (X, 1.0), {}),
@@ -162,8 +164,10 @@ def test_the_program_is_that_of_jax(name):
     ours = found(jnp, name)
     call = call_of(name, ours.__wrapped__)
     one, other = call(ours), call(ours.__wrapped__)
-    assert str(one.jaxpr) == str(other.jaxpr)
-    if name not in NOT_ON_CPU:
+    text = str(one.jaxpr)
+    assert text == str(other.jaxpr)
+    # Elsewhere the text of the program has all that it does.
+    if HIDES.search(text) and name not in NOT_ON_CPU:
         assert one.lower().as_text() == other.lower().as_text()
 
 

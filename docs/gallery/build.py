@@ -5,7 +5,7 @@
     python docs/gallery/build.py --text     # of the scripts as they are, nothing is run
 
 Each page has the script, what it prints, its picture, and the same in plain JAX. Commit
-what this writes; `tests/test_gallery.py` sees a page that is older than its scripts.
+what this writes; `tests/programs/test_gallery.py` sees a page that is older than its scripts.
 """
 
 import ast

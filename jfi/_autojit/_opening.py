@@ -95,9 +95,9 @@ def open_values(
                 break
             except RefusedError as error:
                 path = paths(walk.nodes, walk.objects, names())[len(walk.nodes)]
-                name = attribute_in(path, read.unused)  # a partial keeps its `args`
-                exact = assumed.exact or mode in RETURNED or not name
-                if not (exact or read.may_ask(name) or walk.found.may_ask(name)):
+                fixed = assumed.exact or mode in RETURNED
+                name = "" if fixed else attribute_in(path, read.unused)
+                if name and not (read.may_ask(name) or walk.found.may_ask(name)):
                     read = read.leaving_out(read.unused | {name})
                     continue
                 text = str(error).replace("{path}", path)

@@ -14,6 +14,7 @@ import types
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Union, get_args, get_origin
 
+from .._dispatch._active import ACTIVE_RULES
 from .._values import (
     Handlers,
     References,
@@ -216,6 +217,8 @@ class Read:
     def variables(self, module: Mapping[str, Any], mode: Mode) -> list[str]:
         """The global variables of a module that are read."""
         names = self._variables.get((id(module), mode), set())
+        if module is sys.modules:
+            names = names | {ACTIVE_RULES}
         return sorted(names.difference(self.effects_in(module)))
 
     def written(
@@ -383,7 +386,7 @@ class Read:
         # `__getattr__` answers for what is not there.
         asked = known.attributes | {"__getattr__"}
         names = (asked & vars(module).keys()) | known.made_up(vars(module), _PART)
-        if id(module) in known.listed:
+        if id(module) in known.listed or module.__name__ == ACTIVE_RULES:
             names |= {name for name in vars(module) if not name.startswith("__")}
         self._variables.setdefault((id(vars(module)), mode), set()).update(names)
         self.unseen.update(dict.fromkeys(self._lost()))

@@ -24,14 +24,21 @@ def remedy_of_growth(function: str, path: str) -> str:
     )
 
 
-def attribute_in(path: str, but: Collection[str]) -> str:
-    """The last attribute in a path that is none of some, or nothing.
+def attribute_in(path: str, left_out: Collection[str] = ()) -> str:
+    """The last attribute in a path, or nothing.
 
-    >>> attribute_in("task.log['file'].name", {"name"}), attribute_in("p['v']", ())
+    Args:
+        path: How a value is reached.
+        left_out: Attributes that don't count. A value that is reached all the same is
+            none of an object's own, as the `__self__` of a method in an attribute.
+
+    >>> attribute_in("task.log['file']"), attribute_in("p['v']")
     ('log', '')
+    >>> attribute_in("task.write.__self__", {"__self__"})
+    'write'
     """
     found: list[str] = re.findall(r"\.([^\W\d]\w*)", path)
-    return next((name for name in reversed(found) if name not in but), "")
+    return next((name for name in reversed(found) if name not in left_out), "")
 
 
 def remedy_of_refusal(function: str, path: str, read: Collection[str]) -> str:

@@ -27,6 +27,7 @@ from ._ahead import Lowered, eval_shape, lower, trace
 from ._calls import Calls, Parameter
 from ._history import Explanation
 from ._messages import refuse_uncompilable
+from ._reloading import calls_of, connect
 from .kinds._attributes import AutojitMark, is_autojitted
 from .kinds._classify import register_kind
 from .kinds._functions import EmptyKind
@@ -253,21 +254,11 @@ def _connect(wrapper: types.FunctionType, calls: Calls) -> types.FunctionType:
     wrapper.__dict__[AutojitMark.ATTRIBUTE] = AutojitMark(
         wrapper.__code__, template, _Filler(calls.given), frozenset(names)
     )
-    wrapper.__globals__["__jfi_reconnect"] = _reconnect
+    wrapper.__globals__["__jfi_reconnect"] = connect
     wrapper.__globals__["__jfi_hide_frames"] = hide_frames
     wrapper.__globals__[_WRAPPER] = WeakIdentity(wrapper)
-    _reconnect(wrapper, token)
+    connect(wrapper, token)
     return wrapper
-
-
-def _reconnect(wrapper: types.FunctionType, token: int) -> None:
-    """Let a wrapper run the calls that its attributes know of.
-
-    Editors that reload a module give the functions that live on the code and the
-    attributes of the new ones: the token in the code then is not that in the globals.
-    """
-    method: _Method = wrapper.__dict__[cache_info.__name__]
-    wrapper.__globals__.update(__jfi_calls=method.calls, __jfi_token=token)
 
 
 def _defaults_of(fn: Callable[..., Any]) -> tuple[int, set[str]]:
@@ -304,7 +295,11 @@ def _source(name: str, parameters: Sequence[Parameter]) -> tuple[str, dict[str, 
     arguments = ", ".join(parameter.name for parameter in parameters)
     source = f"""\
 def {name}({", ".join(signature)}):
-    if __jfi_token != {_TOKEN!r}: __jfi_reconnect({_WRAPPER}(), {_TOKEN!r})
+    try:
+        if __jfi_token != {_TOKEN!r}: __jfi_reconnect({_WRAPPER}(), {_TOKEN!r})
+    except NameError:
+        from {calls_of.__module__} import calls_of
+        return calls_of({_TOKEN!r}).run({arguments})
     try:
         try:
             __jfi_recognise = __jfi_calls.recognise

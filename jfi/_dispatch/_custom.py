@@ -63,6 +63,11 @@ def make_rules(cls: type) -> dict[str, Any]:
     return rules
 
 
+def is_beside(cls: type) -> bool:
+    """Whether the rules of a class are kept beside it: it is a library's."""
+    return cls in _rules_beside
+
+
 def rules_beside() -> list[tuple[str, str, Any]]:
     """All rules for classes of libraries: the class, the function, the rule."""
     found = [

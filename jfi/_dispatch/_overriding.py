@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 from .._values import identity_key
+from ._active import add_active, remove_active
 from ._calls import Function
 from ._namespace import OPERATIONS
 from ._retracing import settings
@@ -62,12 +63,14 @@ def override(
     name = function.name
     made = new(before.get(name, function.names["original"])) if wrap else new
     token = _news.set({**before, name: made})
+    noted = add_active(f"override of {name}", made)
     _enter(function)
     try:
         with settings(override=(name, identity_key(new), wrap)):
             yield
     finally:
         _leave(function)
+        remove_active(noted)
         _news.reset(token)
 
 

@@ -10,8 +10,10 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
+from .._values import full_name
+from ._active import replace_active
 from ._calls import Function
-from ._custom import make_rules, rules_for
+from ._custom import is_beside, make_rules, rules_for
 from ._materialising import densified
 from ._names import PLACES, TORCH, functions_of, is_wrapped, qualified
 from ._namespace import OPERATIONS, functions, wrapped
@@ -74,6 +76,8 @@ def register_function(
         return lambda later: register_function(cls, fn, later, wrap=wrap)
     new = _callable(rule)(_rule_before(cls, function)) if wrap else rule
     make_rules(cls)[function.rule] = _callable(new)
+    if is_beside(cls):
+        replace_active(f"{full_name(cls)} {function.rule}", new)
     rule_changes(cls, function.rule)
     return rule
 

@@ -1,7 +1,8 @@
 """How what jfi returns is shown, in a terminal and in notebooks.
 
 `_functions` are the functions that tools return, which say how often they compiled;
-`_tables` are tables and lists of facts, as text and as HTML.
+`_reloading` lets them follow when their module is read again; `_tables` are tables and
+lists of facts, as text and as HTML.
 """
 
 from ._functions import (

@@ -28,6 +28,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from .._values import function_name, is_named, line_label
+from ._reloading import follow_in_class, is_of_tool, owner_of, remember, with_code
 from ._tables import html_facts
 
 
@@ -48,6 +49,7 @@ def shown(function: F, describe: "str | Callable[[], ToolFacts]") -> F:
         if isinstance(describe, str):
             describe = functools.partial(ToolFacts, describe, wrapped)
         setattr(function, HTML, Page(describe))
+        follow_in_class(cast("Any", function), HTML)
         return function
     return cast("F", ShownFunction(function, describe))
 
@@ -147,13 +149,32 @@ class ShownFunction(functools.partial[Any], metaclass=_Here):
     ) -> "ShownFunction":
         self = functools.partial.__new__(cls, function)
         object.__setattr__(self, "_jfi_describe", describe)
+        remember(self)
         return self
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._jfi_function, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        setattr(self._jfi_function, name, value)
+        is_reloaded = name in ("__code__", "__dict__")
+        if not (is_reloaded and self._jfi_become(name, value)):
+            setattr(self._jfi_function, name, value)
+
+    def _jfi_become(self, name: str, value: Any) -> bool:
+        # Become the function whose code or attributes a reloading editor gives.
+        if name == "__dict__":
+            new = owner_of(value)
+            if type(new) is not ShownFunction:
+                return False
+            inside, describe = attrgetter("_jfi_function", "_jfi_describe")(new)
+        elif is_of_tool(value):
+            return True  # its attributes say the rest
+        else:
+            inside = with_code(inspect.unwrap(self._jfi_function), value)
+            describe = functools.partial(ToolFacts, "function", inside)
+        state = inside, (), cast("dict[str, Any]", {}), {"_jfi_describe": describe}
+        cast("Any", functools.partial).__setstate__(self, state)
+        return True
 
     def __delattr__(self, name: str) -> None:
         delattr(self._jfi_function, name)

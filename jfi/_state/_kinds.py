@@ -47,7 +47,7 @@ _CODE = (
     type, types.FunctionType, types.BuiltinFunctionType, types.MethodType,
     types.ModuleType, np.ufunc, jax.custom_jvp, jax.custom_vjp, logging.Logger,
     type(threading.Lock()), type(threading.RLock()), type(jax.jit(abs)),
-    type(functools.cache(abs)),
+    type(functools.cache(abs)), random.SystemRandom,
 )  # fmt: skip
 
 
@@ -96,6 +96,8 @@ def dict_base(x: dict[Any, Any]) -> type[dict[Any, Any]]:
 
 def stateful(x: object) -> Stateful | None:
     """How a random generator is saved; None for all else."""
+    if isinstance(x, random.SystemRandom):  # it stands nowhere
+        return None
     found = (way for cls, way in _STATEFUL.items() if isinstance(x, cls))
     return next(found, None)
 

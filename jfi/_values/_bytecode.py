@@ -176,7 +176,7 @@ def _assigned(steps: Sequence[dis.Instruction]) -> Iterator[tuple[str, ...]]:
             continue
         if step.opname in {"STORE_ATTR", "DELETE_ATTR"} and chain:
             yield (*chain, step.argval)
-        if step.opname == "CALL" and before == ("vars",):
+        if step.opname == "CALL" and before == ("vars",) and chain:
             before, chain = (), (*chain, "__dict__")
             continue
         if step.opname == "LOAD_CONST" and isinstance(step.argval, str) and chain:

@@ -25,7 +25,13 @@ def own_attributes(x: object) -> dict[str, Any]:
     `getattr(x, "__dict__")` may be that of what `x` holds: some classes hand on what
     they don't have themselves, such as the variables of flax.
     """
-    return x.__dict__ if type(x).__dictoffset__ else {}
+    if not type(x).__dictoffset__:
+        return {}
+    try:
+        return x.__dict__
+    except AttributeError:  # a class that answers for all names, as NumPy's `npz.f`
+        found: dict[str, Any] = object.__getattribute__(x, "__dict__")
+        return found
 
 
 def slots(cls: type) -> dict[str, types.MemberDescriptorType]:

@@ -12,6 +12,7 @@ import types
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..._dispatch._active import ACTIVE_RULES
 from ..._values import (
     KeyedValue,
     identity_key,
@@ -121,7 +122,7 @@ class VariablesKind(Kind):
             )
         if constant.value is sys.modules:
             for name in absent:
-                if not is_installed_module(name):
+                if name != ACTIVE_RULES and not is_installed_module(name):
                     raise UnportableError(
                         f"it imports {name} inside it: import it at the top of the file"
                     )

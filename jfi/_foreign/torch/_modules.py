@@ -185,8 +185,12 @@ class TorchModule:
     def __reduce__(self) -> tuple[Any, ...]:
         return _new, (self.params, self.buffers, self._form)
 
-    def tree_flatten_with_keys(self) -> tuple[Any, SkeletonInMode]:
+    def tree_flatten(self) -> tuple[Any, SkeletonInMode]:
         """For JAX: the dicts of arrays, and what is no array."""
+        return (self.params, self.buffers), self._form
+
+    def tree_flatten_with_keys(self) -> tuple[Any, SkeletonInMode]:
+        """The same, and what the dicts are called."""
         key = jax.tree_util.GetAttrKey
         children = (key("params"), self.params), (key("buffers"), self.buffers)
         return children, self._form
@@ -197,8 +201,8 @@ class TorchModule:
     ) -> "TorchModule":
         """For JAX: a module of other leaves, which may be anything."""
         module = object.__new__(cls)
-        module.params, module.buffers = children
-        module._form = form
+        params, buffers = children
+        vars(module).update(params=params, buffers=buffers, _form=form)
         return module
 
 

@@ -8,7 +8,7 @@ from subprocesses import run_python
 
 
 # In one process: what all scripts give is there once.
-pytestmark = [pytest.mark.programs, pytest.mark.xdist_group("edited scripts")]
+pytestmark = pytest.mark.xdist_group("edited scripts")
 
 # Each script is a module of its own, as a script that was imported. What it gives is
 # compared with what its plain function gives in the same process.

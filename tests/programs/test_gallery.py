@@ -13,16 +13,13 @@ import numpy as np
 import pytest
 
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SCRIPTS, PAGES = ROOT / "examples" / "gallery", ROOT / "docs" / "gallery"
 NAMES = [
     path.stem
     for path in sorted(SCRIPTS.glob("*.py"))
     if not path.stem.endswith("_plain")
 ]
-
-
-programs = pytest.mark.programs  # not in the default run, see pyproject.toml
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +46,6 @@ def both(name, monkeypatch):
     return [run(n, monkeypatch) for n in (name, f"{name}_plain")]
 
 
-@programs
 def test_the_vae_learns_digits(monkeypatch):
     ours, plain = both("vae", monkeypatch)
     for found in (ours, plain):
@@ -57,7 +53,6 @@ def test_the_vae_learns_digits(monkeypatch):
     assert ours["test loss"] == pytest.approx(plain["test loss"], abs=0.5)
 
 
-@programs
 def test_ppo_balances_the_cart_pole(monkeypatch):
     for found in both("ppo", monkeypatch):
         assert found["lengths"][0] < 40
@@ -65,7 +60,6 @@ def test_ppo_balances_the_cart_pole(monkeypatch):
         assert found["balanced"].mean() > 150
 
 
-@programs
 def test_the_robots_reach_their_goals_and_hit_no_pillar(monkeypatch):
     ours, plain = both("mpc", monkeypatch)
     for found in (ours, plain):
@@ -75,7 +69,6 @@ def test_the_robots_reach_their_goals_and_hit_no_pillar(monkeypatch):
     assert np.median(apart) < 1e-3  # close calls may go another way
 
 
-@programs
 def test_the_gaussian_process_is_that_of_scikit_learn(monkeypatch):
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
@@ -97,14 +90,12 @@ def test_the_gaussian_process_is_that_of_scikit_learn(monkeypatch):
     assert float(-process.loss(ours["h"])) - constant == pytest.approx(best, abs=0.02)
 
 
-@programs
 def test_the_neural_ode_predicts_what_it_has_not_seen(monkeypatch):
     for found in both("neural_ode", monkeypatch):
         assert found["losses"][-1] < 0.3 * found["losses"][0]
         assert found["error"] < 0.25
 
 
-@programs
 def test_the_chains_agree_about_the_eight_schools(monkeypatch):
     for found in both("mcmc", monkeypatch):
         assert found["mu"].mean() == pytest.approx(4.4, abs=0.4)  # Stan's
@@ -113,7 +104,6 @@ def test_the_chains_agree_about_the_eight_schools(monkeypatch):
         assert np.unique(found["mu"][:, -1]).size > 100  # each has its own numbers
 
 
-@programs
 def test_the_scan_is_turned_back(monkeypatch):
     ours, plain = both("registration", monkeypatch)
     for found in (ours, plain):
@@ -122,7 +112,6 @@ def test_the_scan_is_turned_back(monkeypatch):
 
 
 @pytest.mark.skipif(not find_spec("torch"), reason="PyTorch is not installed")
-@programs
 def test_a_loss_of_pytorch_cleans_digits(monkeypatch):
     for found in both("torch_loss", monkeypatch):
         assert found["noisy"] == pytest.approx(0.6, abs=0.02)

@@ -1,7 +1,7 @@
 """Random scripts give with jfi's tools what they give with plain Python's.
 
-Some in each run; `JFI_FUZZ=2000 python -m pytest -n0 tests/test_fuzz.py` runs as many
-of each kind. `python -m fuzzing`, from this folder, shows more of what they find.
+Some in each run; `JFI_FUZZ=2000 python -m pytest -n0 tests/programs/test_fuzz.py` runs
+as many of each kind. `python -m fuzzing`, from `tests`, shows more of what they find.
 """
 
 import collections

@@ -14,7 +14,7 @@ from subprocesses import PYTHON, environment
 NEEDS_TORCH = {"torch_in_jax"}
 EXAMPLES = [
     path
-    for path in sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
+    for path in sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
     if path.stem not in NEEDS_TORCH or find_spec("torch")
 ]
 EXAMPLES_BY_NAME = {path.stem: path for path in EXAMPLES}
@@ -42,7 +42,6 @@ def run(request, tmp_path_factory):
     return request.param.stem, start(request.param, folder), folder
 
 
-@pytest.mark.programs
 def test_example(run):
     name, output, folder = run
     assert output

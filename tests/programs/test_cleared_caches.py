@@ -6,7 +6,7 @@ from pathlib import Path
 from subprocesses import output_of
 
 
-FILE = Path(__file__).with_name("cleared_caches.py")
+FILE = Path(__file__).parents[1] / "cleared_caches.py"
 
 
 def test_what_jax_forgets_is_compiled_again():

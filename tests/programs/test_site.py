@@ -1,8 +1,7 @@
 """The site as readers have it: built strictly, looked at in a browser if one is here.
 
 It is served below /jfi/, as a page of a project is. JFI_SITE names a site that is built
-already; without it this file builds one. `pytest -m programs` runs it: most users don't
-build the site.
+already; without it this file builds one.
 """
 
 import functools
@@ -20,9 +19,7 @@ import pytest
 from browsing import CHROMIUM, Browser
 
 
-pytestmark = pytest.mark.programs
-
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 BASE = "/jfi/"
 OUTSIDE = re.compile(r"^(https?:)?//")
 OF_STYLES = re.compile(r"""(?:url\(|@import )["']?([^"')]+)""")
