@@ -3,6 +3,7 @@
 The script runs as text: its data are globals and its functions stand at top level.
 """
 
+import importlib
 import sys
 import types
 import warnings
@@ -199,3 +200,28 @@ def test_what_both_captured():
     with pytest.warns(jfi.UncompiledWarning, match="changes a dict"):  # for good
         assert float(f(Model(), 1.0)) == 30.0
     assert (mode, stack) == ({"on": False}, [])
+
+
+@pytest.mark.parametrize("depth", [2, 12])
+def test_a_class_whose_code_and_modules_are_deep(depth, tmp_path, monkeypatch):
+    def write(name, lines):
+        (tmp_path / f"deep{depth}_{name}.py").write_text("\n".join(lines))
+
+    calls = [f"def h{i}(x): return h{i + 1}(x) + STATE[0]" for i in range(depth)]
+    last, layer = f"def h{depth}(x): return x", "class Layer:"
+    method = "    def __call__(self, x): return h0(x)"
+    write("layers", ["STATE = [1.0]", *calls, last, layer, method])
+    for i in range(depth):
+        name = f"deep{depth}_step{i + 1}"
+        step = f"def step(x): return {name}.step(x) + RATE"
+        write(f"step{i}", [f"import {name}", "RATE = 2.0", step])
+    write(f"step{depth}", ["def step(x): return x"])
+    monkeypatch.syspath_prepend(tmp_path)
+    layers, first = (
+        importlib.import_module(f"deep{depth}_{name}") for name in ("layers", "step0")
+    )
+    layer = layers.Layer()
+    step = jfi.autojit(lambda x: layer(x) + first.step(x))  # it never ended
+    assert step(1.0) == 2 + 3 * depth
+    first.RATE, layers.STATE[0] = 3.0, 2.0
+    assert step(1.0) == 3 + 4 * depth

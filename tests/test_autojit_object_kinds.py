@@ -5,14 +5,18 @@ import dataclasses
 import functools
 import logging
 import threading
+import time
 import types
 import weakref
+from pathlib import Path
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import lineax
 import numpy as np
 import pytest
+from absl.testing import parameterized
 from autojitting import Box, Colour, Counted, Pair, Slotted, same
 
 from jfi import AutoJitError, UncompiledWarning, autojit, scan
@@ -345,6 +349,31 @@ def test_sentinels_keep_their_identity():
     assert f(1.0, object(), SENTINEL) == 2
 
 
+def test_constants_of_libraries_keep_their_identity(monkeypatch):
+    # lineax compares its tags by identity, and they have a text.
+    tag = lineax.positive_semidefinite_tag
+    asks = Counted(lambda o: (lineax.is_positive_semidefinite(o), tag in o.tags))
+    for k in range(3):
+        a = jnp.eye(2) * k
+        assert asks(lineax.MatrixLinearOperator(a, tag)) == (True, True)
+        assert asks(lineax.MatrixLinearOperator(a)) == (False, False)
+    assert asks.traces == 2
+
+    @autojit
+    def make(a):
+        f = lineax.FunctionLinearOperator(lambda x: a @ x, jax.eval_shape(lambda: a[0]))
+        return lineax.TaggedLinearOperator(f, tag), {"tag": tag}
+
+    made, settings = make(jnp.eye(2))
+    assert lineax.is_positive_semidefinite(made)
+    assert settings["tag"] is tag
+    shows = Counted(lambda tag, x: x * len(tag.string))
+    assert [shows(tag, 1.0), shows(tag, 1.0)] == [25, 25]
+    monkeypatch.setattr(tag, "string", "psd")
+    assert shows(tag, 1.0) == 3
+    assert shows.traces == 2
+
+
 def fill(x):
     STATE.value = x * 2  # noqa: F821 - see state
     return x
@@ -501,3 +530,36 @@ def test_settings_of_a_registered_class_may_be_in_slots():
         after, _ = scan(step, x, None, 2)
         assert after.gain == gain
         assert same(after.w, scaled(step(x, None)[0]))
+
+
+def test_a_test_of_absl_does_not_open_the_test_runner():
+    class Test(parameterized.TestCase):
+        def __init__(self):
+            super().__init__("run")
+            self.rate, self.folders = 2.0, {name: Path(name) for name in "abc"}
+            self._outcome = Box(self.folders)  # pytest's, which leads to all it has
+
+        def check(self, x):
+            step = Counted(lambda x: self.rate * x)
+            results = [step(x), step(x)]
+            self.rate = 3.0
+            assert step.traces == 1
+            return [*results, step(x)]
+
+        def read(self, name):
+            return autojit(lambda x: getattr(self, name) * x)(1.0)
+
+    assert Test().check(jnp.ones(())) == [2, 2, 3]
+    assert Test().read("rate") == 2
+
+
+def test_a_large_dict_of_what_cannot_be_watched_takes_no_time():
+    files = {f"file {k}": Path(str(k)) for k in range(1000)}
+    step = autojit(lambda x, name: x + len(files[name].read_text()))
+    start = time.process_time()
+    with (
+        pytest.warns(UncompiledWarning, match="files"),
+        pytest.raises(FileNotFoundError),
+    ):
+        step(1.0, "file 7")
+    assert time.process_time() - start < 5  # minutes, with one search for each

@@ -978,3 +978,44 @@ def test_arguments_of_the_wrong_kind_are_named(call, message):
     for run in (call, jax.jit(lambda: call())):
         with pytest.raises(LoopError, match=message):
             run()
+
+
+@jax.tree_util.register_pytree_node_class
+class Bijector:
+    """Flattens as distrax's: by the class of each value, where a mark is data."""
+
+    def __init__(self, scale, dims):
+        self.scale, self.dims = scale, dims
+
+    def tree_flatten(self):
+        values = (self.scale, self.dims)
+        data = tuple(type(v) not in (int, tuple) for v in values)
+        children = [v if d else None for v, d in zip(values, data, strict=True)]
+        static = tuple(None if d else v for v, d in zip(values, data, strict=True))
+        return children, (static, data)
+
+    @classmethod
+    def tree_unflatten(cls, static, children):
+        made = object.__new__(cls)
+        made.scale, made.dims = (
+            child if is_data else value
+            for child, value, is_data in zip(children, *static, strict=True)
+        )
+        return made
+
+
+def test_whole_numbers_that_a_class_takes_for_static_stay_so_in_a_carry():
+    def step(c, x):
+        axes = c.dims if isinstance(c.dims, tuple) else tuple(range(c.dims))
+        return Bijector(c.scale + x, c.dims), jnp.sum(c.scale, axis=axes)
+
+    for dims in (1, 0, (0,)):
+        first = Bijector(jnp.ones(2), dims)
+        last, sums = jnp.scan(step, first, jnp.arange(3.0))
+        expected, plain = lax.scan(step, first, jnp.arange(3.0))
+        assert jax.tree.structure(last) == jax.tree.structure(expected)
+        np.testing.assert_array_equal(sums, plain)
+    data = Bijector(jnp.ones(2), jnp.asarray(1))
+    step = lambda c, x: (Bijector(c.scale, c.dims + x), None)
+    last, _ = jnp.scan(step, data, jnp.asarray([1, 2]))
+    assert last.dims == 4

@@ -361,3 +361,19 @@ def test_a_float_that_is_not_filtered_is_data():
         model = Scaled(jnp.ones(2), gain)
         close(fn(model, jnp.ones(2)), model(jnp.ones(2)))
     assert fn.cache_info().traces == 1
+
+
+@pytest.mark.parametrize("tool", [jfi.jit, autojit])
+def test_errors_of_error_if_are_those_of_plain_python(tool):
+    def halve(x):
+        return eqx.error_if(x / 2, x < 0, "x must not be negative")
+
+    compiled = tool(halve)
+    for _ in range(2):
+        assert compiled(jnp.asarray(2.0)) == 1
+        for fn in (halve, compiled):
+            with pytest.raises(eqx.EquinoxRuntimeError, match="x must not be negative"):
+                fn(jnp.asarray(-1.0))
+    with pytest.raises(eqx.EquinoxRuntimeError) as info:
+        compiled(jnp.asarray(-1.0))
+    assert "filter_jit" not in str(info.value)  # which is not what to write here

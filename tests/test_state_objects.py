@@ -10,6 +10,7 @@ import threading
 from typing import NamedTuple
 
 import jax
+import lineax
 import numpy as np
 import pytest
 
@@ -174,3 +175,16 @@ def test_constants_without_like_say_what_to_write(path):
     )
     with pytest.raises(jnp.StateError, match=message):
         jnp.load_state(path)
+
+
+def test_constants_of_libraries_come_from_the_state_passed_as_like(path):
+    # lineax compares its tags by identity.
+    make = lambda *tags: lineax.MatrixLinearOperator(jnp.eye(2), tags)
+    tags = lineax.positive_semidefinite_tag, lineax.unit_diagonal_tag
+    found = loaded(path, {"op": make(*tags)}, {"op": make(*tags)})["op"]
+    assert lineax.is_positive_semidefinite(found)
+    assert found.tags == frozenset(tags)
+    assert loaded(path, list(tags), list(tags))[0] is tags[0]
+    message = "positive_semidefinite_tag in the file, and there is .*unit_diagonal_tag"
+    with pytest.raises(jnp.StateError, match=message):
+        loaded(path, list(tags), [*tags[::-1]])

@@ -20,7 +20,7 @@ from jax.core import Tracer
 from .._errors import AutoJitError
 from .._jax_internals import has_ended
 from .._values import is_plain_int
-from ._graphs import INPUT, LEAVES, Node, Opened, path_of_node
+from ._graphs import INPUT, LEAVES, Node, Opened, paths
 from ._met import met_among
 from ._modes import KEYS, RETURNED, WITH_DATA, Mode
 from ._reading import LRU_CACHED, NOTHING_ASSUMED, Assumed, Read
@@ -94,7 +94,7 @@ def open_values(
                 walk.run()
                 break
             except RefusedError as error:
-                path = path_of_node(walk.nodes, walk.objects, len(walk.nodes), names())
+                path = paths(walk.nodes, walk.objects, names())[len(walk.nodes)]
                 fixed = assumed.exact or mode in RETURNED
                 name = "" if fixed else attribute_in(path, read.unused)
                 if name and not (read.may_ask(name) or walk.found.may_ask(name)):
@@ -104,10 +104,10 @@ def open_values(
                 named = read.attributes | walk.found.attributes
                 text += remedy_of_refusal(names()[0], path, named)
                 raise AutoJitError(f"{names()[0]}() {refused} {text}") from None
+        where = paths(walk.nodes, walk.objects, names()) if walk.unwatched else ()
         for i, text in walk.unwatched:
-            path = path_of_node(walk.nodes, walk.objects, i, names())
             what = text.partition(" for {path}")[0].partition(" {path}")[0]
-            walk.found.unseen[f"{path} ({what})"] = None
+            walk.found.unseen[f"{where[i]} ({what})"] = None
         return walk.opened()
 
     again = functools.partial(
@@ -250,8 +250,7 @@ class _Walk:
         below: Sequence[Mode] = modes_below(kind, part, len(children), mode, self._read)
         if self._modes and i == 0:
             below = self._modes
-        strict = i in self._arguments or self._strict
-        of_values = kind in _OF_VALUES and not strict
+        of_values = kind in _OF_VALUES and not (i in self._arguments or self._strict)
         own = type(x) if kind.tells_class else None
         numbers: list[int] = []
         for child, below_mode in zip(children, below, strict=True):
@@ -262,7 +261,8 @@ class _Walk:
             held = below_mode is Mode.STATIC and i not in self._arguments
             if held and _has_no_value(child):
                 below_mode = Mode.TRACED  # by a static function, which may hold any
-            if kind is not MET and below_mode is Mode.LOOKED_AT:
+            looked_at = kind is not MET and below_mode is Mode.LOOKED_AT
+            if looked_at and type(child) is not Variables:  # let go: its id comes again
                 self._looked_at.add(id(child))
             numbers.append(self._number(child, below_mode, of_values, outside))
         if i == 0:

@@ -30,6 +30,7 @@ from ._effects import (
     inner_jaxprs as inner_jaxprs,
     is_primitive as is_primitive,
     is_ref as is_ref,
+    may_raise_for_equinox as may_raise_for_equinox,
     names_of_axes as names_of_axes,
     rules_in as rules_in,
 )

@@ -1,6 +1,7 @@
 """What a jaxpr does beside computing: the Refs it uses, the axes that it names."""
 
 import inspect
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -53,6 +54,14 @@ def callbacks_of(jaxpr: Any) -> Iterator[Any]:
     """The parameters of what calls back in a jaxpr: the functions are among them."""
     for equation in _calls(jaxpr):
         yield from equation.params.values()
+
+
+def may_raise_for_equinox(jaxpr: Any) -> bool:
+    """Whether a jaxpr has errors of `equinox.error_if`, which are host calls."""
+    if "equinox" not in sys.modules:
+        return False
+    functions = map(called_back, _calls(jaxpr))
+    return any(getattr(f, "__module__", "") == "equinox._errors" for f in functions)
 
 
 def rules_in(jaxpr: Any) -> Iterator[Any]:

@@ -2,7 +2,8 @@
 
 XLA raises `jax.errors.JaxRuntimeError`, or ValueError for a program that ran in the
 background, with a text that has the type and the message of the exception, and forgets
-the exception. Here it is kept, under a number that the text has.
+the exception. Here it is kept, under a number that the text has. Exceptions of equinox
+are made of the text, as its own `filter_jit` does.
 
 A program that ran in the background raises where its results are read, out of reach for
 what called it. So calls of programs with host functions wait for their results.
@@ -12,6 +13,7 @@ import collections
 import contextlib
 import itertools
 import re
+import sys
 import threading
 import traceback
 from collections.abc import Generator
@@ -52,9 +54,19 @@ def original(error: BaseException) -> BaseException | None:
         return None
     found = _MARK.findall(str(error))
     if not found:
-        return None
+        return _of_equinox(str(error))
     with _lock:
         return _kept.pop(int(found[-1]), None)
+
+
+_EQUINOX = re.compile(r"\b_EquinoxRuntimeError: (.*?)\s*\n-{20}\n", re.DOTALL)
+
+
+def _of_equinox(text: str) -> BaseException | None:
+    """What `equinox.error_if` and diffrax raise without compilation; or None."""
+    found = _EQUINOX.search(text)
+    cls = getattr(sys.modules.get("equinox"), "EquinoxRuntimeError", None)
+    return cls(found[1]) if found and cls is not None else None
 
 
 _here = threading.local()

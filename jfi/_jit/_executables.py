@@ -18,6 +18,7 @@ from .._jax_internals import (
     compares_code,
     has_rules,
     host_calls,
+    may_raise_for_equinox,
     raise_original,
     setting,
     wait_for,
@@ -98,6 +99,7 @@ class Jitted:
         if not compares_code() or not at_top_level() or setting("jax_disable_jit"):
             return own.jitted(*args)
         traced = own.jitted.trace(*args)  # a call finds this
+        self._awaits |= may_raise_for_equinox(traced.jaxpr.jaxpr)
         key = self._key(traced.jaxpr, args)
         found = own if key is None else _same_as(own, key)
         if found is not own:

@@ -24,6 +24,7 @@ import jax
 import numpy as np
 
 from .._autojit.kinds._objects import EMPTY_BASES
+from .._autojit.kinds._sentinels import constant_names, is_library_constant
 from .._errors import StateError
 from .._random._generator_objects import OwnStream
 from .._values import full_name
@@ -109,14 +110,16 @@ def printed(x: object) -> str:
 
 
 def is_code(x: object) -> bool:
-    """Whether a value is code or a means of the process, and no data."""
+    """Whether a value is code, a means of the process or a library's, and no data."""
     named = callable(x) and not _is_python_class(type(x)) and hasattr(x, "__name__")
-    return isinstance(x, _CODE) or named
+    return isinstance(x, _CODE) or named or is_library_constant(x, type(x))
 
 
 def name_of(x: object) -> str:
     """The name of a class or of code, with its module."""
     if not hasattr(x, "__qualname__"):
+        if is_library_constant(x, type(x)):  # a tag of lineax
+            return f"{type(x).__module__}.{constant_names(x)[0]}"
         named = getattr(x, "__name__", "")
         return f"{full_name(type(x))} {named}".rstrip()
     return full_name(x)

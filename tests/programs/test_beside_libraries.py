@@ -16,6 +16,7 @@ import optax
 import pandas as pd
 import pytest
 from flax import linen, nnx
+from jaxtyping import PyTree
 
 import jfi as jnp
 
@@ -228,6 +229,19 @@ def test_annotations_of_jaxtyping_on_trees_and_rows():
     np.testing.assert_array_equal(last.p, [4.0, 4.0])
     with pytest.raises(TypeError, match="inp=3"):
         jnp.autojit(row)(jnp.ones((2, 3)), jnp.ones(2))
+
+
+def test_trees_of_jaxtyping_in_a_body():
+    # jaxtyping remembers its `PyTree[...]`.
+    class Loss:
+        @jnp.autojit
+        def known(self, x):
+            return isinstance(x, PyTree[jnp.Array]) and x["w"] * 2
+
+    loss = Loss()
+    assert loss.known({"w": jnp.ones(())}) == 2
+    assert loss.known({"w": jnp.ones(())}) == 2
+    assert Loss.known.cache_info().traces == 1
 
 
 def test_a_model_of_scikit_learn_on_the_host():

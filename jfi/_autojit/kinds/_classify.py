@@ -54,7 +54,12 @@ from ._met import MetKind
 from ._properties import PROPERTY, SPECIAL_PROPERTY
 from ._references import kind_of_reference
 from ._refusals import contents_change, holds_objects, is_of_c, refuse_readers
-from ._sentinels import SENTINEL, is_sentinel
+from ._sentinels import (
+    LIBRARY_CONSTANT,
+    SENTINEL,
+    is_library_constant,
+    is_sentinel,
+)
 from ._signatures import SIGNATURE, is_constant_signature
 
 
@@ -171,7 +176,9 @@ def kind_of(x: Any) -> kinds.Kind:
         if common or (kind is NAMED_TUPLE and not cls.__dictoffset__):
             _by_class[cls] = kind
     if isinstance(kind, objects.ObjectKind) and not builtin_base(cls):
-        return SENTINEL if is_sentinel(x, cls) else kind
+        if is_sentinel(x, cls):
+            return SENTINEL
+        return LIBRARY_CONSTANT if is_library_constant(x, cls) else kind
     return kind
 
 
@@ -308,13 +315,19 @@ def _kind_of_class(x: Any, cls: type) -> kinds.Kind:
     if flax.is_pytree(cls):
         order = sorted  # as nnx itself does wherever it goes through them
     # Code of a library, which nobody looks at, may read any attribute.
-    whole = registered or is_library(cls) or any(map(is_installed, cls.__mro__))
+    inherits = any(map(is_installed, cls.__mro__)) and not _is_test_case(cls)
+    whole = registered or is_library(cls) or inherits
     kind = objects.object_kind(cls)
     if flax.is_train_state(cls):
         kind = flax.TrainStateKind
     elif flax.is_module_state(cls):
         kind = flax.ModuleStateKind
     return kind(cls, frozen=frozen, base=base, static=static, order=order, whole=whole)
+
+
+def _is_test_case(cls: type) -> bool:
+    """Whether instances are tests: absl's and chex's lead to all of pytest."""
+    return any(base.__module__ == "unittest.case" for base in cls.__mro__)
 
 
 def _is_node(x: Any) -> bool:

@@ -1,6 +1,7 @@
 """How builtin containers are taken apart and put together again."""
 
 import collections
+import functools
 import operator
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -286,12 +287,13 @@ class DictKind(Kind):
         return Watches(dicts=(x,)) if type(x) is dict else None
 
 
-def in_order(keys: Sequence[str]) -> list[int]:
+@functools.lru_cache(maxsize=64)  # asked for each key of a dict, for its path
+def in_order(keys: tuple[str, ...]) -> list[int]:
     """The positions of keys in the order of the keys."""
     return sorted(range(len(keys)), key=keys.__getitem__)
 
 
-def as_given(keys: Sequence[str], children: Sequence[Any]) -> list[Any]:
+def as_given(keys: tuple[str, ...], children: Sequence[Any]) -> list[Any]:
     """Children that are in the order of their keys, in the order of the dict."""
     values = dict(zip(in_order(keys), children, strict=True))
     return [values[k] for k in range(len(keys))]

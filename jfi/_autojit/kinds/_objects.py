@@ -331,7 +331,11 @@ def static_names(x: Any) -> frozenset[str]:
     data: set[str] = set()
     with contextlib.suppress(Exception):  # its class does more than to list attributes
         data = _flattened_names(type(x), attributes)
-    return frozenset(attributes.keys() - (data or _reaching_names(x, attributes)))
+    reaching = _reaching_names(x, attributes)
+    # distrax asks each value, and takes a mark for data, and an int for static.
+    whole = lambda n: {*map(type, _with_contents(attributes[n]))} <= {bool, int, tuple}
+    left_out = set(filter(whole, data - reaching))
+    return frozenset(attributes.keys() - ((data - left_out) or reaching))
 
 
 def _reaching_names(x: Any, attributes: Mapping[str, Any]) -> set[str]:

@@ -85,10 +85,12 @@ def _is_iterator_in_python(cls: type) -> bool:
 
 def contents_change(cls: type) -> RefusedError:
     """What is raised for an object of a library that can be written unseen."""
+    remedy = "Pass the arrays and settings that you need of it instead."
+    if any(hasattr(cls, name) for name in ("__array__", "__dlpack__", "__setitem__")):
+        remedy = "Pass an array instead: {path} = jnp.asarray({path})"
     return RefusedError(
         f"a {cls.__module__.partition('.')[0]} {cls.__name__} for {{path}}, "
-        "whose contents can change unseen.\n"
-        "Pass an array instead: {path} = jnp.asarray({path})"
+        f"whose contents can change unseen.\n{remedy}"
     )
 
 

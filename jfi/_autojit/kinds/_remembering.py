@@ -215,7 +215,16 @@ def remembering(values: Iterable[Any]) -> list[Remembering]:
 
 def needs_watching(fn: Any) -> bool:
     """Whether the result depends on more than its arguments, or may come from JAX."""
-    return not _is_own_of_python(fn) and not _is_alone(fn.__wrapped__, (), set())
+    if _is_own_of_python(fn) or _makes_types(fn.__wrapped__):
+        return False
+    return not _is_alone(fn.__wrapped__, (), set())
+
+
+def _makes_types(fn: Any) -> bool:
+    """Whether a library remembers its `Class[...]`, as jaxtyping its `PyTree[...]`."""
+    if not isinstance(fn, types.FunctionType) or is_user_function(fn):
+        return False
+    return fn.__name__ in ("__getitem__", "__class_getitem__")
 
 
 def may_trace(fn: Any) -> bool:
