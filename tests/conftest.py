@@ -62,28 +62,29 @@ def x64(request):
 
 
 LARGE_GRID = 6  # cases
-IN_A_WORLD = re.compile(r"\bx(64|32)\b")
+WAYS = re.compile(r"\b(x64|x32|layouts|opened)\b")
 
 
 def pytest_collection_modifyitems(config, items):
-    """Each case of a large grid runs in one of the two worlds of `x64`.
+    """Each case of a large grid runs in one world of `x64`, and one `way` of calling.
 
-    One half in each, without a pattern. JFI_EACH_WORLD=1 runs each case in both, as
-    .ci/run does: a thousand tests more, most of them comparisons with PyTorch.
+    Another case in another one, without a pattern. JFI_EACH_WAY=1 runs each case in
+    all, as .ci/run does: a thousand tests more, most of them comparisons with PyTorch.
     """
-    if os.environ.get("JFI_EACH_WORLD"):
+    if os.environ.get("JFI_EACH_WAY"):
         return
     grids = defaultdict(lambda: defaultdict(list))
     for item in items:
-        if IN_A_WORLD.search(item.name):
-            case = IN_A_WORLD.sub("", item.name)
-            grids[item.parent.nodeid, item.originalname][case].append(item)
+        if WAYS.search(item.name):
+            grid = grids[item.parent.nodeid, item.originalname]
+            grid[WAYS.sub("", item.name)].append(item)
     left_out = set()
     for grid in grids.values():
-        in_both = [case for case, tests in grid.items() if len(tests) == 2]
-        if len(in_both) >= LARGE_GRID:
-            in_both.sort(key=lambda case: zlib.crc32(case.encode()))
-            left_out |= {grid[case][i % 2] for i, case in enumerate(in_both)}
+        cases = [case for case, tests in grid.items() if len(tests) > 1]
+        if len(cases) >= LARGE_GRID:
+            cases.sort(key=lambda case: zlib.crc32(case.encode()))
+            for i, case in enumerate(cases):
+                left_out |= {*grid[case]} - {grid[case][i % len(grid[case])]}
     config.hook.pytest_deselected(items=list(left_out))
     items[:] = [item for item in items if item not in left_out]
 

@@ -9,7 +9,7 @@ import pytest
 from jfi_server.control import ask
 from jfi_server.errors import ServerLost
 
-from .conftest import ONES, later, runs, wait_until, works
+from ..conftest import ONES, later, runs, wait_until, works
 
 
 CALL = """

@@ -22,7 +22,7 @@ from jfi_server.errors import NotKept, ServerLost
 from jfi_server.transport import LARGEST_FRAME
 from jfi_server.watch import shorten
 
-from .conftest import ONES, later, runs, wait_until, works
+from ..conftest import ONES, later, runs, wait_until, works
 
 
 def raw(servers):
