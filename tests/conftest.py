@@ -61,7 +61,7 @@ def x64(request):
         yield request.param
 
 
-LARGE_GRID = 6  # cases
+LARGE_GRID = 4  # cases
 WAYS = re.compile(r"\b(x64|x32|layouts|opened)\b")
 
 

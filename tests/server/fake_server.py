@@ -23,7 +23,7 @@ def forever(arrays):
 
 
 def slowly(arrays):
-    time.sleep(1)
+    time.sleep(0.6)
     return arrays
 
 

@@ -158,11 +158,11 @@ def test_a_new_server_loads_what_the_last_one_had(servers):
 
 
 def test_an_idle_server_leaves(servers):
-    process = servers.start(idle_timeout=0.8)
+    process = servers.start(idle_timeout=0.4)
     client = servers.client()
     client.run("slowly", [ONES])  # longer than the timeout, and not idle
     assert process.wait(30) == 0
-    assert "no call for 0.8 s" in servers.log()
+    assert "no call for 0.4 s" in servers.log()
     assert servers.status() is None
     with pytest.raises(ServerLost):
         client.run("double", [ONES])
@@ -223,7 +223,7 @@ def test_calls_run_beside_each_other(client):
     client.run("double", [ONES])
     thread = threading.Thread(target=client.run, args=("slowly", [ONES]))
     thread.start()
-    for _ in range(20):
+    for _ in range(10):
         client.run("double", [ONES])
     assert thread.is_alive()
     thread.join()
