@@ -1,14 +1,11 @@
 """What every test starts from: the same seed, the defaults of a fresh import."""
 
-import os
-import re
-import zlib
-from collections import defaultdict
 from pathlib import Path
 
 import jax
 import pytest
 from hypothesis import settings
+from sampling import sampled
 
 import jfi
 from jfi._arrays import _config
@@ -61,32 +58,12 @@ def x64(request):
         yield request.param
 
 
-LARGE_GRID = 4  # cases
-WAYS = re.compile(r"\b(x64|x32|layouts|opened)\b")
-
-
+@pytest.hookimpl(trylast=True)  # after `-k`, which may name a case
 def pytest_collection_modifyitems(config, items):
-    """Each case of a large grid runs in one world of `x64`, and one `way` of calling.
-
-    Another case in another one, without a pattern. JFI_EACH_WAY=1 runs each case in
-    all, as .ci/run does: a thousand tests more, most of them comparisons with PyTorch.
-    """
-    if os.environ.get("JFI_EACH_WAY"):
-        return
-    grids = defaultdict(lambda: defaultdict(list))
-    for item in items:
-        if WAYS.search(item.name):
-            grid = grids[item.parent.nodeid, item.originalname]
-            grid[WAYS.sub("", item.name)].append(item)
-    left_out = set()
-    for grid in grids.values():
-        cases = [case for case, tests in grid.items() if len(tests) > 1]
-        if len(cases) >= LARGE_GRID:
-            cases.sort(key=lambda case: zlib.crc32(case.encode()))
-            for i, case in enumerate(cases):
-                left_out |= {*grid[case]} - {grid[case][i % len(grid[case])]}
-    config.hook.pytest_deselected(items=list(left_out))
-    items[:] = [item for item in items if item not in left_out]
+    """A sample of each large test."""
+    kept = sampled(items)
+    config.hook.pytest_deselected(items=[*{*items} - {*kept}])
+    items[:] = kept
 
 
 @pytest.fixture(params=["layouts", "opened"])
