@@ -9,13 +9,13 @@ import zlib
 from collections import defaultdict
 
 
-ALL = 16  # cases of a test, up to which all run
+ALL = 12  # cases of a test, up to which all run
 # What a case runs under: one of these takes the place of another one.
 WAYS = re.compile(r"\b(x64|x32|layouts|opened)\b")
 
 
 def sampled(items):
-    """Half of the cases of each test, but `ALL` of them at least.
+    """A third of the cases of each test, but `ALL` of them at least.
 
     Each of a test's arguments comes in one of the two worlds of dtypes, and in one way
     of calling, before any comes in another one.
@@ -28,7 +28,7 @@ def sampled(items):
             tests[item.parent.nodeid, item.originalname].append(item)
     left_out = set()
     for cases in tests.values():
-        left_out |= set(_in_order(cases)[max(ALL, len(cases) // 2) :])
+        left_out |= set(_in_order(cases)[max(ALL, len(cases) // 3) :])
     return [item for item in items if item not in left_out]
 
 
