@@ -288,9 +288,9 @@ class DictKind(Kind):
 
 
 @functools.lru_cache(maxsize=64)  # asked for each key of a dict, for its path
-def in_order(keys: tuple[str, ...]) -> list[int]:
+def in_order(keys: tuple[str, ...]) -> tuple[int, ...]:
     """The positions of keys in the order of the keys."""
-    return sorted(range(len(keys)), key=keys.__getitem__)
+    return tuple(sorted(range(len(keys)), key=keys.__getitem__))
 
 
 def as_given(keys: tuple[str, ...], children: Sequence[Any]) -> list[Any]:
