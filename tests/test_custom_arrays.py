@@ -740,6 +740,32 @@ def test_what_rules_and_new_functions_read_is_seen_when_it_changes():
     ]  # fmt: skip
 
 
+FIRST_RULE = """
+import jax, jfi as jnp
+scale, block, waiting = 2.0, jnp.override("sin", lambda x: scale * x), []
+def enter(*_, **__):
+    if waiting:
+        waiting.pop().__enter__()
+jax.monitoring.register_event_duration_secs_listener(enter)
+f = jnp.autojit(lambda x: jnp.sin(x))
+for n in range(1, CALLS):
+    assert f(jnp.zeros(n)).sum() == 0
+last = jnp.zeros(CALLS)
+waiting.append(block)
+f(last)  # the rule comes when this call has traced
+assert not waiting
+ours = [float(f(jnp.ones(1))[0]) for _ in range(4)]
+scale = 3.0
+print(ours, float(f(jnp.ones(1))[0]))
+"""
+
+
+@pytest.mark.parametrize("calls", [2, 3, 4])
+def test_the_first_rule_comes_while_a_call_runs(calls):
+    found = output_of(FIRST_RULE.replace("CALLS", str(calls)))
+    assert found == "[2.0, 2.0, 2.0, 2.0] 3.0"
+
+
 def test_functions_are_made_once_for_all_threads():
     names = ["hypot", "logaddexp2", "linalg.eigvals", "fft.rfft2"]
     code = f"""

@@ -67,6 +67,9 @@ class Calls:
             leaves others to `run`.
     """
 
+    # What each call asks for stands in no dict.
+    __slots__ = ("__dict__", "__weakref__", "recognise")
+
     def __init__(
         self,
         fn: Callable[..., Any],
@@ -251,9 +254,8 @@ class Calls:
         return given.frozen(frozen) if frozen else given
 
     def _open(self, args: Sequence[Any], *, abstract: bool = False) -> Opened:
-        modes = self._modes
-        if abstract:
-            modes = [Mode.ABSTRACT if m is Mode.TRACED else m for m in modes]
+        traced = Mode.ABSTRACT if abstract else Mode.TRACED
+        modes = [traced if m is Mode.TRACED else m for m in self._modes]
         fn = self.fn
         root = Body(fn) if isinstance(fn, types.FunctionType) else fn
         values = (root, *args, Variables(sys.modules))
@@ -338,13 +340,12 @@ class Calls:
         due = calls & (calls - 1) == 0
         if calls < CALLS_TO_LEARN or not due or len(opened.graph) > MAX_NODES:
             return
-        parameters = [f"a{k}" for k in range(len(self.parameters))]
-        written = write_down(opened, parameters)
-        found = self._layouts.get(written)
+        written = write_down(opened, [f"a{k}" for k in range(len(self.parameters))])
+        found, settings = self._layouts.get(written), written.settings
         self.recognise = self._layouts.recognise
         if found is not None:
-            found.put(written.settings, run)
-            program.places.append((WeakLayout(found), written.settings))
+            found.put(settings, run)
+            program.places.append((WeakLayout(found), settings))
 
     def _names(self) -> list[str]:
         """What the user calls the function and the arguments."""

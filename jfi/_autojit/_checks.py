@@ -1,5 +1,6 @@
 """What the code that recognises calls may call itself (see `_layouts`)."""
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -49,6 +50,16 @@ def integer(x: Any) -> Any:
     return x
 
 
+def with_these(
+    run: Callable[..., Any] | None, *leaves: Any
+) -> Callable[..., Any] | None:
+    """A program that runs with these leaves, whatever it is called with.
+
+    The leaves of most calls need no conversion: they ask nothing a second time.
+    """
+    return None if run is None else lambda *_: run(*leaves)
+
+
 # What the text of all layouts may name.
 NAMES: dict[str, Any] = {
     "__name__": __name__,
@@ -56,6 +67,7 @@ NAMES: dict[str, Any] = {
     "array_of_jax": array_of_jax,
     "number": number,
     "integer": integer,
+    "with_these": with_these,
     "is_kind": is_kind,
     "number_key": number_key,
     "contents_key": contents_key,

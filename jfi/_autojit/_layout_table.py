@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 
+from .._dispatch._active import are_active, before_first
 from ._checks import NAMES
 from ._layouts import NO_SETTINGS, Written
 from ._outcomes import Outcome
@@ -52,6 +53,10 @@ class Layout:
         self._programs.clear()
         self._only[0] = None
 
+    def close(self) -> None:
+        """Hand all calls on, whatever is put from now on."""
+        self._names |= {"programs": {}, "only": [None]}
+
     def put(self, settings: Hashable, run: Callable[..., Any] | None) -> None:
         """Run calls with these settings by a function; None: hand them on."""
         if settings is NO_SETTINGS:
@@ -93,10 +98,14 @@ class Layouts:
         self._layouts: dict[Hashable, Layout] = {}  # the oldest first
         self._lock = threading.Lock()
         self.recognise: Callable[..., Any] = otherwise
+        with _lock:
+            _all.add(self)
 
     def get(self, written: Written) -> Layout | None:
         """The layout for a form, made if there is none; None: not yet."""
         with self._lock:
+            if are_active() and not written.has_rules:
+                return None
             known = self._layouts.get(written.form)
             if known is not None:
                 return known
@@ -114,15 +123,31 @@ class Layouts:
             for layout in kept.values():
                 layout.empty()
             return False
-        self.recognise = self._otherwise
+        first = self._otherwise
         for layout in kept.values():
-            layout.hand_on_to(self.recognise)
-            self.recognise = layout.recognise
+            layout.hand_on_to(first)
+            first = layout.recognise
         self._layouts = kept
+        self.recognise = first
         return True
 
     def clear(self) -> None:
         """Forget all of them."""
         with self._lock:
+            for layout in self._layouts.values():
+                layout.close()  # who has it may still call it
             self._layouts.clear()
             self.recognise = self._otherwise
+
+
+_all: weakref.WeakSet[Layouts] = weakref.WeakSet()
+_lock = threading.Lock()
+
+
+@before_first
+def _forget_all() -> None:
+    """Forget the layouts of calls that no rule could reach: they don't look for one."""
+    with _lock:
+        known = tuple(_all)
+    for layouts in known:
+        layouts.clear()

@@ -8,7 +8,7 @@ kind of value writes its own checks (`Kind.guard`); what they let pass has this 
 A function of `source` reads like this:
 
     def recognise(a0, a1, a2):  # self, x, mode
-        run = unusual = None
+        run = None
         try:
             while True:  # left by `break` when the call is of another form
                 if not (type(a0) is c2): break  # Model
@@ -18,14 +18,14 @@ A function of `source` reads like this:
                 if not (type(v6) is int): break
                 if not (type(a2) is str): break
                 if not (a1 is not v5): break
-                if not (type(a1) is Array and type(v5) is Array): unusual = ...
-                run = programs[(v6, a2,)]
-                break
-        except Exception: pass
-        if run is None: return otherwise(a0, a1, a2)
-        out = run(a1, v5) if unusual is None else run(*unusual)
-        if out.__class__ is not Outcome: return out
-        return out.deliver((...))
+                if type(a1) is Array and type(v5) is Array: run = programs[(v6, a2,)]
+                else: run = with_these(programs[(v6, a2,)], array(a1), array(v5))
+                out = run(a1, v5)
+                if out.__class__ is not Outcome: return out
+                return out.deliver((...))
+        except Exception:
+            if run is not None: raise  # it is no error of a check
+        return otherwise(a0, a1, a2)
 
 An error in a check (an attribute that is gone, a key without a hash) says that the call
 is of another form: `otherwise` opens it, and raises what is to be raised.
@@ -36,6 +36,7 @@ import re
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from .._dispatch._active import ACTIVE_RULES
 from .._jit._per_function import weakly
 from .._values import KeyedValue
 from ._checks import NAMES
@@ -64,12 +65,14 @@ class Written(NamedTuple):
         constants: What the text calls `c0`, `c1`, ...
         settings: The key of the settings of this very graph.
         form: Equal for graphs that differ in their settings alone.
+        has_rules: Whether there were rules for jfi's functions (see `_active`).
     """
 
     source: str
     constants: tuple[Any, ...]
     settings: Hashable
     form: Hashable
+    has_rules: bool = False
 
 
 def write_down(opened: Opened, parameters: Sequence[str]) -> Written:
@@ -94,7 +97,8 @@ def write_down(opened: Opened, parameters: Sequence[str]) -> Written:
     source.require_distinct(rest)
     if still:
         source.look_up(still)
-    return source.finish(parameters)
+    _, modules, *_ = opened.graph[roots[-1]][1]
+    return source.finish(parameters)._replace(has_rules=ACTIVE_RULES in modules)
 
 
 class _Source(Source):
@@ -124,7 +128,7 @@ class _Source(Source):
             source.names[root] = f"v{root}"
         source.write(still.nodes)
         distinct = source.require_distinct(still.nodes)
-        text, constants, key, form = source.finish_part(still, distinct)
+        text, constants, key, form, _ = source.finish_part(still, distinct)
         names = {**NAMES, "StillPart": StillPart}
         names |= {f"c{k}": value for k, value in enumerate(constants)}
         exec(compile(text, "<autojit part>", "exec"), names)
@@ -311,23 +315,23 @@ class _Source(Source):
         found = sorted(self._leaves)
         leaves = ", ".join(name for _, name, _, _ in found)
         usual = " and ".join(f"type({x}) is {cls}" for _, x, _, cls in found if cls)
-        converted = "".join(f"{convert}({name}), " for _, name, convert, _ in found)
+        converted = ", ".join(f"{convert}({name})" for _, name, convert, _ in found)
         settings, values = self._key()
         program = f"programs[{settings}]" if self._settings else "only[0]"
         lines = [
             f"def recognise({arguments}):",
-            "    run = unusual = None",
+            "    run = None",
             "    try:",
             "        while True:",
             *(f"            {line}" for line in self._lines),
-            f"            if not ({usual or True}): unusual = ({converted})",
-            f"            run = {program}",
-            "            break",
-            "    except Exception: pass",
-            f"    if run is None: return otherwise({arguments})",
-            f"    out = run({leaves}) if unusual is None else run(*unusual)",
-            "    if out.__class__ is not Outcome: return out",
-            f"    return out.deliver(({objects}))",
+            f"            if {usual or True}: run = {program}",
+            f"            else: run = with_these({program}, {converted})",
+            f"            out = run({leaves})",
+            "            if out.__class__ is not Outcome: return out",
+            f"            return out.deliver(({objects}))",
+            "    except Exception:",
+            "        if run is not None: raise",
+            f"    return otherwise({arguments})",
         ]
         source = "\n".join(lines)
         constants = tuple(value for _, value in self._constants.values())

@@ -27,7 +27,7 @@ from ._ahead import Lowered, eval_shape, lower, trace
 from ._calls import Calls, Parameter
 from ._history import Explanation
 from ._messages import refuse_uncompilable
-from ._reloading import calls_of, connect
+from ._reloading import connect, reconnect
 from .kinds._attributes import AutojitMark, is_autojitted
 from .kinds._classify import register_kind
 from .kinds._functions import EmptyKind
@@ -234,9 +234,11 @@ def wrap(calls: Calls) -> types.FunctionType:
 def _connect(wrapper: types.FunctionType, calls: Calls) -> types.FunctionType:
     """Let a wrapper, whose code calls nobody yet, run these calls."""
     template = wrapper.__code__
-    token = next(_tokens)
-    constants = (token if c == _TOKEN else c for c in template.co_consts)
-    wrapper.__code__ = template.replace(co_consts=tuple(constants))
+    token = f"{_TOKEN}_{next(_numbers)}"
+    wrapper.__code__ = template.replace(
+        co_consts=tuple(token if c == _TOKEN else c for c in template.co_consts),
+        co_names=tuple(token if name == _TOKEN else name for name in template.co_names),
+    )
     # The attributes of a callable object are its state, not a function's marks.
     plain = isinstance(calls.fn, types.FunctionType)
     attributes = ("__dict__",) if plain else ()
@@ -254,8 +256,6 @@ def _connect(wrapper: types.FunctionType, calls: Calls) -> types.FunctionType:
     wrapper.__dict__[AutojitMark.ATTRIBUTE] = AutojitMark(
         wrapper.__code__, template, _Filler(calls.given), frozenset(names)
     )
-    wrapper.__globals__["__jfi_reconnect"] = connect
-    wrapper.__globals__["__jfi_hide_frames"] = hide_frames
     wrapper.__globals__[_WRAPPER] = WeakIdentity(wrapper)
     connect(wrapper, token)
     return wrapper
@@ -266,9 +266,11 @@ def _defaults_of(fn: Callable[..., Any]) -> tuple[int, set[str]]:
     return len(fn.__defaults__ or ()), set(fn.__kwdefaults__ or ())
 
 
-_TOKEN = "__jfi_token__"  # what stands for the number of the wrapper in its code
-_tokens = itertools.count()
-_WRAPPER = "__jfi_wrapper"  # the global variable in which it finds itself
+# The global variable in which a wrapper finds its calls. Each wrapper has a name of its
+# own in its code, the token: so code that came from another one is noticed.
+_TOKEN = "__jfi_calls"
+_WRAPPER = "__jfi_wrapper"  # that in which it finds itself
+_numbers = itertools.count()
 
 
 def _source(name: str, parameters: Sequence[Parameter]) -> tuple[str, dict[str, Any]]:
@@ -296,18 +298,19 @@ def _source(name: str, parameters: Sequence[Parameter]) -> tuple[str, dict[str, 
     source = f"""\
 def {name}({", ".join(signature)}):
     try:
-        if __jfi_token != {_TOKEN!r}: __jfi_reconnect({_WRAPPER}(), {_TOKEN!r})
-    except NameError:
-        from {calls_of.__module__} import calls_of
-        return calls_of({_TOKEN!r}).run({arguments})
-    try:
         try:
-            __jfi_recognise = __jfi_calls.recognise
+            __jfi_recognise = {_TOKEN}.recognise
             return __jfi_recognise({arguments})
         except BaseException as __jfi_error:
-            if not __jfi_calls.retries(__jfi_error): raise
-        return __jfi_calls.run({arguments})
+            try: __jfi_own = {_TOKEN}
+            except NameError:
+                from {reconnect.__module__} import reconnect as __jfi_reconnect
+                __jfi_own = __jfi_reconnect({_TOKEN!r}, lambda: {_WRAPPER}())
+            else:
+                if not __jfi_own.retries(__jfi_error): raise
+        return __jfi_own.run({arguments})
     except Exception as __jfi_error:
+        from {hide_frames.__module__} import hide_frames as __jfi_hide_frames
         __jfi_hide_frames(__jfi_error)
         raise
 """

@@ -8,6 +8,7 @@ so that `autojit` takes them for what a function of the user's reads.
 import sys
 import threading
 import types
+from collections.abc import Callable
 from typing import Any
 
 
@@ -16,6 +17,18 @@ ACTIVE_RULES = "jfi_active_rules"
 
 _module = types.ModuleType(ACTIVE_RULES, __doc__)
 _lock = threading.Lock()
+_at_first: list[Callable[[], None]] = []
+
+
+def before_first(act: Callable[[], None]) -> Callable[[], None]:
+    """Decorate what is to run when the first rule is there, before it is called."""
+    _at_first.append(act)
+    return act
+
+
+def are_active() -> bool:
+    """Whether there ever was a rule."""
+    return ACTIVE_RULES in sys.modules
 
 
 def add_active(name: str, rule: Any) -> str:
@@ -49,4 +62,7 @@ def remove_active(name: str) -> None:
 
 def _put(name: str, rule: Any) -> None:
     vars(_module)[name] = rule
-    sys.modules[ACTIVE_RULES] = _module
+    if not are_active():
+        sys.modules[ACTIVE_RULES] = _module
+        for act in _at_first:
+            act()

@@ -166,7 +166,8 @@ class VariablesKind(Kind):
             source.require(f"{check}()")
         module = source.constant(variables)
         for k in absent:
-            if k not in own:
+            # Layouts go when the first rule comes: most programs never have one.
+            if k not in own and k != ACTIVE_RULES:
                 source.require(f"{k!r} not in {module}")
         return [
             source.constant(same[k]) if k in same else f"{module}[{k!r}]"
