@@ -5,6 +5,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ._packages import require
 
@@ -42,21 +43,24 @@ class ProgressBar:
         """
 
         @jax.custom_batching.custom_vmap
-        def report(done: Any, total: Any) -> tuple[()]:
+        def report(steps: Any) -> tuple[()]:
             ProgressBar.traced += 1
-            jax.debug.callback(self.move, done, total)
+            jax.debug.callback(self._move_to, steps)
             return ()
 
         @report.def_vmap
-        def of_batch(size: int, batched: Any, done: Any, total: Any) -> Any:
-            report(jnp.max(done), jnp.max(total))
+        def of_batch(size: int, batched: Any, steps: Any) -> Any:
+            report(jnp.max(steps, axis=0))
             return (), ()
 
-        report(jnp.asarray(done), jnp.asarray(total))
+        # One array: each that Python gets takes as long as all the rest of a report.
+        report(jnp.stack([done, total]))
 
-    def move(self, done: Any, total: Any) -> None:
+    def _move_to(self, steps: Any) -> None:
+        self.move(*np.asarray(steps).tolist())
+
+    def move(self, done: int, total: int) -> None:
         """Say in Python how many steps are done; as of `report`."""
-        done, total = int(done), int(total)
         with self._lock:
             if self._bar is None or done < self._bar.n:
                 self._close()
