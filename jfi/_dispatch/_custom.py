@@ -31,6 +31,8 @@ known: set[type] = {
     *(c for c in np.sctypeDict.values()),
 }  # fmt: skip
 all_known: Callable[[Iterable[type]], bool] = known.issuperset
+#: The same but for NumPy's arrays: of those, the order of the bytes counts, too.
+known_beside_numpy: set[type] = known - {np.ndarray}
 listed = frozenset((list, tuple))
 
 #: What solvers pass on to the user's functions, and don't look at.
@@ -171,6 +173,7 @@ def customs_of_call(args: Iterable[Any], named: Mapping[str, Any]) -> list[Any]:
 def _learn(value: Any) -> None:
     cls = type(value)
     known.add(cls)
+    known_beside_numpy.add(cls)
     if not (issubclass(cls, Tracer) or is_key(value)):
         for names in wrappers:
             names["array"] = cls

@@ -15,14 +15,14 @@ import numpy as np
 from .._advice import hides_frames, hiding_frames, knows_scipy
 from .._arrays._torch_words import explains_words
 from ._calls import Function, as_called, by_values
-from ._custom import all_known, known, listed, wrappers
+from ._custom import all_known, known_beside_numpy, listed, wrappers
+from ._data_parameters import with_data_told
 from ._meanings import MEANINGS
 from ._names import PLACES, TORCH, module_of, own_functions, rule_name
 from ._ufunc_methods import METHODS, method_for_all
 from ._words import both, refuse, several
 from ._written import (
     NOT_GIVEN,
-    with_data_told,
     written,
     written_for_any,
     written_for_ufunc,
@@ -85,7 +85,7 @@ def _make(name: str) -> _Wrapped:
         "both": both,
         "by_values": by_values,
         "function": function,
-        "known": known,
+        "known": known_beside_numpy,
         "listed": listed,
         "ndarray": np.ndarray,
         "original": plain,

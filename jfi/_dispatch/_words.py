@@ -56,7 +56,8 @@ DIVISORS = ("ddof", "correction")
 def both(name: str, word: str, target: str) -> NoReturn:
     """Refuse two spellings of one parameter."""
     raise TypeError(
-        f"{name}() got both {word} and {target}, which mean the same. Pass one of them."
+        f"{name}() got both {word} and {target}, which mean the same. "
+        f"Pass one of them, by its name."
     )
 
 
