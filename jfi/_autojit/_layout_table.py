@@ -141,7 +141,7 @@ class Layouts:
 
 
 _all: weakref.WeakSet[Layouts] = weakref.WeakSet()
-_lock = threading.Lock()
+_lock = threading.RLock()  # what is collected meanwhile may bring a rule
 
 
 @before_first

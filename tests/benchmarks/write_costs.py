@@ -59,12 +59,13 @@ def measured(name: str) -> list[dict[str, Any]]:
     """The tables that a benchmark keeps."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "tables")
-        # Its exit code says whether a limit was missed; the table shows that.
-        subprocess.run(
+        # Its exit code says whether a limit was missed; the table shows that, too.
+        done = subprocess.run(
             [sys.executable, HERE / f"{name}.py"],
             env={**os.environ, "JFI_TABLES": str(path)},
             check=False,
         )
+        print(f"{name}: exit code {done.returncode}")
         if not path.exists():
             sys.exit(f"{name} has measured nothing.")
         return [json.loads(line) for line in path.read_text().splitlines()]
