@@ -9,13 +9,21 @@ By hand, settings are static arguments of what is jitted, since vmap takes none;
 gets the same dict as jfi.
 """
 
+import time
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import equinox
 import jax
 import jax.numpy as jnp
-from harness import Case, ratios, report
+from harness import (
+    OF_PROCESSES,
+    Case,
+    measure_for_medians,
+    medians,
+    ratios,
+    report,
+)
 
 import jfi
 
@@ -122,11 +130,37 @@ def next_to_nothing() -> list[Case]:
     ]
 
 
-if __name__ == "__main__":
-    results: list[tuple[Case, dict[str, float]]] = []
-    for row in [*arrays_alone(), *with_settings(), *next_to_nothing()]:
+def rows() -> list[Case]:
+    """Each row of the table."""
+    return [*arrays_alone(), *with_settings(), *next_to_nothing()]
+
+
+def until_done(run: Callable[[], object], calls: int) -> float:
+    """Seconds of one call, until all of them are done.
+
+    JAX computes while Python goes on: what is left would fall to the next way.
+    """
+    start = time.perf_counter()
+    for _ in range(calls):
+        out = run()
+    jax.block_until_ready(out)
+    return (time.perf_counter() - start) / calls
+
+
+def measured() -> dict[str, dict[str, float]]:
+    """The ratios of each row, in this process."""
+    found = {}
+    for row in rows():
         for way in (row.ours, row.base, *row.others.values()):
             for _ in range(8):  # the first calls compile, and learn the form
                 way()
-        results.append((row, ratios(row, rounds=100, calls=50)))
-    report("batches without in_axes, to jit(vmap(f, in_axes)) by hand", results)
+        found[row.name] = ratios(row, rounds=60, calls=50, measure=until_done)
+    return found
+
+
+if __name__ == "__main__":
+    measure_for_medians(measured)
+    # XLA's code takes some 10 % more or less in each process, for jfi and by hand.
+    found = medians(__file__)
+    title = f"batches without in_axes, to jit(vmap(f, in_axes)) by hand {OF_PROCESSES}"
+    report(title, [(row, found[row.name]) for row in rows()])

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax.numpy
-from harness import PROCESSES, Case, measure_for_medians, medians, ratios, report
+from harness import OF_PROCESSES, Case, measure_for_medians, medians, ratios, report
 
 import jfi as jnp
 
@@ -230,6 +230,7 @@ def measured() -> dict[str, dict[str, float]]:
 
 if __name__ == "__main__":
     measure_for_medians(measured)
-    title = f"Eager calls (medians of {PROCESSES} processes, 201 rounds in each)"
     found = medians(__file__)
-    report(title, [(case, found[case.name]) for case in cases()])
+    report(
+        f"Eager calls {OF_PROCESSES}", [(case, found[case.name]) for case in cases()]
+    )

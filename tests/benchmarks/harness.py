@@ -64,6 +64,7 @@ def ratios(
 
 
 PROCESSES = 5
+OF_PROCESSES = f"(medians of {PROCESSES} processes)"
 _MEASURES = "JFI_MEASURES"  # set in the processes of `medians`
 
 
