@@ -269,6 +269,38 @@ def test_what_a_jitted_helper_captured_counts_when_it_is_traced(tmp_path):
     assert [out.splitlines() for out in plain] == [["[2. 2.]", "[2. 2. 2.]"]] * 2
 
 
+# How many functions are under autojit before those of a program is no part of it.
+AUTOJITTED = """
+import jax
+import jfi
+others = [jfi.autojit(lambda x: x) for _ in range(OTHERS)]
+@jfi.autojit
+def double(x, k=2): return x * k
+@jfi.autojit(static="scale")
+def scaled(x, scale=3.0): return x * scale
+@jax.jit
+def helper(x): return double(x) + 1
+by_jit = jax.jit(scaled)
+@jfi.persistent
+def f(x): return helper(x)
+@jfi.persistent
+def g(x): return by_jit(x)
+print(f(1.0), g(1.0), jfi.cache_report().misses)
+"""
+
+
+def test_programs_with_autojitted_functions_are_found_whatever_else_is_one(tmp_path):
+    found = [
+        twice(AUTOJITTED.replace("OTHERS", others).replace("* k", how), tmp_path)
+        for others, how in (("0", "* k"), ("3", "* k"), ("5", "+ k"))
+    ]
+    assert [out.split() for pair in found for out in pair] == [
+        ["3.0", "3.0", "2"], ["3.0", "3.0", "0"],
+        ["3.0", "3.0", "0"], ["3.0", "3.0", "0"],
+        ["4.0", "3.0", "1"], ["4.0", "3.0", "0"],
+    ]  # fmt: skip
+
+
 def test_a_library_of_another_version_is_another_program(tmp_path):
     library = tmp_path / "site-packages" / "jfi_case_library"
     library.mkdir(parents=True)

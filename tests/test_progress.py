@@ -105,6 +105,14 @@ def test_fori_loop_of_traced_bounds(bars, steps):
     np.testing.assert_array_equal(ours, jax.lax.fori_loop(2, 2 + steps, body, 1))
 
 
+def test_traced_bounds_where_dtypes_are_not_promoted(bars):
+    def count(steps):
+        return jnp.fori_loop(0, steps, lambda i, c: c + 1, 0, progress=True)
+
+    with jax.numpy_dtype_promotion("strict"):
+        assert jax.jit(count)(50) == 50
+
+
 @pytest.mark.parametrize(("lower", "upper"), [(-100, 100), (0, 127), (100, -99)])
 def test_bounds_of_few_bits_have_all_their_steps(bars, lower, upper):
     body = lambda i, c: c * 2 % 1001 + i

@@ -59,8 +59,9 @@ def fori_with_progress(
         return _known_steps(lower, upper, body_fun, init_val, unroll, title)
     bar = ProgressBar(title, "fori_loop(progress=True)")
     lower, total = _first_and_steps(lower, upper)
-    size = jnp.maximum(total // MOST_REPORTS + (total % MOST_REPORTS != 0), 1)
-    parts = total // size + (total % size != 0)
+    # No sums of a bool and an int, which strict promotion of dtypes refuses.
+    size = jnp.maximum(total // MOST_REPORTS + jnp.sign(total % MOST_REPORTS), 1)
+    parts = total // size + jnp.sign(total % size)
     none = jnp.zeros_like(total)
 
     def step(_: Any, state: Any) -> Any:

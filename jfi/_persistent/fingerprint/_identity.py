@@ -12,13 +12,14 @@ import dataclasses
 import functools
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from enum import Enum
 from typing import Any
 
 import jax
 
 from ..._autojit._reading import LRU_CACHED
+from ..._autojit.kinds._attributes import AutojitMark, is_autojitted
 from ..._errors import FingerprintError
 from ..._jax_internals import (
     Device,
@@ -136,7 +137,9 @@ class ProgramWalk(Walk):
             ) from error
 
     def first_meeting(self, value: Any) -> None:
-        if isinstance(value, types.FunctionType) and not is_jitted(value):
+        if is_autojitted(value):
+            self.autojitted(value)
+        elif isinstance(value, types.FunctionType) and not is_jitted(value):
             self.function(value)
         elif isinstance(value, type):
             self.cls(value)
@@ -161,9 +164,8 @@ class ProgramWalk(Walk):
         self.shared.append(fn)
         self.put("function", code_digest(fn.__code__))
         self.items("defaults", fn.__defaults__, fn.__kwdefaults__)
-        for name, cell in zip(
-            fn.__code__.co_freevars, fn.__closure__ or (), strict=True
-        ):
+        cells = zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True)
+        for name, cell in cells:
             with self.at(name):
                 self.add(cell)
         if by_user:
@@ -172,11 +174,20 @@ class ProgramWalk(Walk):
             self.library(module, fn.__code__.co_qualname)
         self.attributes_of(fn)
 
-    def attributes_of(self, fn: types.FunctionType) -> None:
+    def autojitted(self, fn: Any) -> None:
+        # Its own code has a number that counts such functions in this process.
+        mark: AutojitMark = fn.__dict__[AutojitMark.ATTRIBUTE]
+        self.shared.append(fn)
+        defaults = fn.__defaults__, fn.__kwdefaults__
+        self.items("autojit", fn.__wrapped__, mark.fill.options, *defaults)
+        self.attributes_of(fn, mark.attributes)
+
+    def attributes_of(self, fn: Any, left_out: Collection[str] = ()) -> None:
         wrapped = fn.__dict__.get("__wrapped__")
         for name, value in sorted(fn.__dict__.items()):
             # functools.wraps has copied the attributes of what it wraps.
-            if name == "__wrapped__" or getattr(wrapped, name, fn) is not value:
+            own = name == "__wrapped__" or getattr(wrapped, name, fn) is not value
+            if own and name not in left_out:
                 self.put("attribute", name)
                 with self.at(f".{name}"):
                     self.add(value)
