@@ -6,6 +6,7 @@ The scripts run as text: their data are globals and their functions stand at top
 import enum
 import importlib
 import operator
+import os
 import sys
 import threading
 import types
@@ -996,3 +997,18 @@ def test_modules_of_packages(tool, tmp_path, monkeypatch):
     finally:
         for name in [n for n in sys.modules if n.startswith("beside_")]:
             del sys.modules[name]
+
+
+def test_an_error_of_uncompiled_code_is_its_own(monkeypatch):
+    monkeypatch.setenv("SCRIPT_N", "many")
+
+    @jfi.autojit
+    def f(x):
+        return x * int(os.environ["SCRIPT_N"])
+
+    with (
+        pytest.warns(jfi.UncompiledWarning),
+        pytest.raises(ValueError, match="many") as found,
+    ):
+        f(1.0)
+    assert found.value.__context__ is None

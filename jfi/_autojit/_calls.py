@@ -7,7 +7,7 @@ import sys
 import threading
 import types
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from .._jax_internals import setting
 from .._jit._executables import OtherArraysError
@@ -116,8 +116,7 @@ class Calls:
     @property
     def fn(self) -> Callable[..., Any]:
         """The plain function."""
-        fn: Callable[..., Any] = self._find_fn()
-        return fn
+        return cast("Callable[..., Any]", self._find_fn())
 
     def share(self) -> None:
         """Let several wrappers use them: whoever calls keeps the function alive."""
@@ -162,15 +161,17 @@ class Calls:
         """
         if setting("jax_disable_jit"):
             return self.call_plainly((self.fn, *args))
-        try:
-            opened, program, out = self.perform(args, _run)
-        except LateRulesError:  # what is around it compiles it, or nothing does
-            return self.call_plainly((self.fn, *args))
+        performed = None
+        try:  # a late rule: what is around it compiles it, or nothing does
+            with contextlib.suppress(LateRulesError):
+                performed = self.perform(args, _run)
         except UnwatchedError as error:
             if not self.options.uncompiled:
                 raise
             warn_once(self.history, error)
+        if performed is None:
             return self.call_plainly((self.fn, *args))
+        opened, program, out = performed
         self._learn(opened, program)
         warn_of_copies(self.history, opened, self._names)
         return out.deliver(opened.objects) if isinstance(out, Outcome) else out
@@ -258,9 +259,8 @@ class Calls:
         modes = [traced if m is Mode.TRACED else m for m in self._modes]
         fn = self.fn
         root = Body(fn) if isinstance(fn, types.FunctionType) else fn
-        values = (root, *args, Variables(sys.modules))
         opened = open_values(
-            values,
+            (root, *args, Variables(sys.modules)),
             self._names,
             modes=modes,
             spread=self._spread,

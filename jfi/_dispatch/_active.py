@@ -16,7 +16,7 @@ from typing import Any
 ACTIVE_RULES = "jfi_active_rules"
 
 _module = types.ModuleType(ACTIVE_RULES, __doc__)
-_lock = threading.Lock()
+_lock = threading.RLock()  # what is collected meanwhile may bring a rule
 _at_first: list[Callable[[], None]] = []
 
 
