@@ -285,7 +285,8 @@ by_jit = jax.jit(scaled)
 def f(x): return helper(x)
 @jfi.persistent
 def g(x): return by_jit(x)
-print(f(1.0), g(1.0), jfi.cache_report().misses)
+both = jfi.persistent(scaled)
+print(f(1.0), g(1.0), both(1.0), both(1.0, 5.0), jfi.cache_report().misses)
 """
 
 
@@ -295,9 +296,9 @@ def test_programs_with_autojitted_functions_are_found_whatever_else_is_one(tmp_p
         for others, how in (("0", "* k"), ("3", "* k"), ("5", "+ k"))
     ]
     assert [out.split() for pair in found for out in pair] == [
-        ["3.0", "3.0", "2"], ["3.0", "3.0", "0"],
-        ["3.0", "3.0", "0"], ["3.0", "3.0", "0"],
-        ["4.0", "3.0", "1"], ["4.0", "3.0", "0"],
+        ["3.0", "3.0", "3.0", "5.0", "4"], ["3.0", "3.0", "3.0", "5.0", "0"],
+        ["3.0", "3.0", "3.0", "5.0", "0"], ["3.0", "3.0", "3.0", "5.0", "0"],
+        ["4.0", "3.0", "3.0", "5.0", "1"], ["4.0", "3.0", "3.0", "5.0", "0"],
     ]  # fmt: skip
 
 

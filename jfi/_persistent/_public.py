@@ -14,6 +14,7 @@ from .._autojit import Calls
 from .._autojit._keeping import keep_everything
 from .._autojit._messages import refuse_uncompilable
 from .._autojit._wrapper import wrap
+from .._autojit.kinds._attributes import AutojitMark, is_autojitted
 from .._autojit.kinds._wrappers import is_wrapper, mark_wrapper
 from .._errors import AutoJitError, LocalFallbackWarning
 from .._jax_internals import use_jax_cache
@@ -105,11 +106,24 @@ def persistent(
             "Write @jfi.persistent above a function, or persistent(fn)."
         )
     refuse_uncompilable(fn)
-    calls = Calls(fn, {}, keeper=ModeKeeper(mode, timeout))
+    inside, given = _without_autojit(fn)
+    calls = Calls(inside, given, keeper=ModeKeeper(mode, timeout))
     return _wrapped(fn, wrap(calls), returns)
 
 
 persistent_call = persistent
+_OF_ARGUMENTS = {"static", "traced", "frozen", "unused", "warn_after", "max_traces"}
+
+
+def _without_autojit(fn: Any) -> tuple[Any, dict[str, Any]]:
+    """The function that `autojit` compiles, and its options, to be compiled once.
+
+    With options about devices or memory it is left as it is.
+    """
+    if not is_autojitted(fn):
+        return fn, {}
+    given: dict[str, Any] = fn.__dict__[AutojitMark.ATTRIBUTE].fill.options
+    return (fn.__wrapped__, given) if given.keys() <= _OF_ARGUMENTS else (fn, {})
 
 
 def _wrapped(
