@@ -8,6 +8,13 @@ researchers have. This file is the table of contents.
 import sys as _sys
 import typing as _typing
 
+from ._optional._packages import without_collections as _without_collections
+
+
+with _without_collections():  # which costs more than these imports
+    from . import _numpy_names as _numpy_names, _random as _random
+    from ._transforms import _public as _public
+
 # All of jax.numpy, and what jfi has in its place. Python and pyright keep the last
 # definition of a name, mypy the first.
 from ._numpy_names import *  # isort: split

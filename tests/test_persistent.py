@@ -691,3 +691,37 @@ def test_importing_jfi_imports_nothing_of_the_server():
         "print([m for m in ('rpyc', 'jfi_server') if m in sys.modules])"
     )
     assert output_of(code, fresh=True) == "[]"
+
+
+COLLECTIONS = """
+import gc, sys
+import jfi
+import numpy as np
+scale = {str(k): float(k) for k in range(300)}
+
+@jfi.persistent
+def scaled(x):
+    return x * sum(scale.values())
+
+found = []
+def note(phase, info):
+    frame = sys._getframe(1)
+    while frame := frame.f_back:
+        found.append(frame.f_globals["__name__"])
+
+gc.callbacks.append(note)
+if not ENABLED:
+    gc.disable()
+gc.set_threshold(1)
+y = scaled(np.ones(3))
+gc.set_threshold(700)
+in_jfi = any("fingerprint" in name for name in found)
+print(jfi.cache_report().hits, gc.isenabled(), in_jfi)
+"""
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_a_program_is_found_without_a_look_for_garbage(tmp_path, enabled):
+    """It would look through all that the script has made by then."""
+    _, found = twice(COLLECTIONS.replace("ENABLED", str(enabled)), tmp_path)
+    assert found == f"1 {enabled} False"

@@ -286,7 +286,8 @@ except jfi.MissingDependencyError as error:
 
 
 COLLECTIONS = """
-import gc, sys, jfi
+import gc, sys, jax.numpy
+ROOMS
 rooms, found = set(sys.modules), []
 gc.callbacks.append(lambda phase, info: found.append(info))
 if ENABLED:
@@ -294,15 +295,24 @@ if ENABLED:
 else:
     gc.disable()
 gc.set_threshold(1)
-jfi.persistent
+IMPORT
 gc.set_threshold(700)
 loaded = set(sys.modules) - rooms
-print(len(loaded) > 20, len(found) < 20, gc.isenabled())
+print(len(loaded) > 20, gc.isenabled(), len(found))
 """
 
 
 @pytest.mark.parametrize("enabled", [True, False])
-def test_an_import_on_first_use_collects_no_garbage(enabled):
-    """A collection would look through all that JAX has made: 25 to 40 ms."""
-    found = output_of(COLLECTIONS.replace("ENABLED", str(enabled)))
-    assert found == f"True True {enabled}"
+@pytest.mark.parametrize(
+    ("rooms", "needed", "most"),
+    [("", "import jfi", 5000), ("import jfi", "jfi.persistent", 20)],
+)
+def test_an_import_collects_no_garbage(enabled, rooms, needed, most):
+    """A collection would look through all that JAX has made: 25 to 50 ms.
+
+    Python collects while it finds jfi itself, and 60,000 times in all that jfi imports.
+    """
+    script = COLLECTIONS.replace("ROOMS", rooms).replace("IMPORT", needed)
+    found = output_of(script.replace("ENABLED", str(enabled))).split()
+    assert found[:2] == ["True", str(enabled)]
+    assert int(found[2]) < most

@@ -55,7 +55,7 @@ def attach(
             return otherwise(name)
         home = homes[name]
         if isinstance(home, str):
-            with _without_collections():
+            with without_collections():
                 defining = importlib.import_module(f".{home}", package)
             value = defining if home == name else getattr(defining, name)
         else:
@@ -70,11 +70,11 @@ def attach(
 
 
 @contextlib.contextmanager
-def _without_collections() -> Generator[None]:
-    """Let Python look for no garbage: an import makes none.
+def without_collections() -> Generator[None]:
+    """Let Python look for no garbage in what makes none, such as an import.
 
-    It makes so many objects that Python would look through all that there are, those of
-    JAX, too: 25 to 40 ms, of a script that a server lets start in less than a second.
+    An import makes so many objects that Python would look through all that there are,
+    those of JAX, too: 25 to 50 ms, of a script that starts in less than a second.
     """
     was_enabled = gc.isenabled()
     gc.disable()

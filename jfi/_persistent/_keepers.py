@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 
 from .._autojit._keeping import ProgramOrigin, keeper_of_all
 from .._autojit.kinds._base import UnportableError
+from .._optional._packages import without_collections
 from ._description import Describing
 from ._kept import KeptProgram
 from ._places import ProgramPlaces, Server
@@ -27,6 +28,7 @@ class StoreKeeper:
     ) -> None:
         self.places = ProgramPlaces(Store(folder), server, announces=announces)
 
+    @without_collections()
     def keep(self, place: ProgramOrigin) -> KeptProgram | None:
         """What compiles the program of a place; None if it can't be kept."""
         try:

@@ -25,6 +25,7 @@ from .._jax_internals import (
 )
 from .._jit._compiled import TracedBody
 from .._jit._executables import Jitted
+from .._optional._packages import without_collections
 from .._random._streams import current
 from .._random.traced import FoundDraws, source_of
 from ._asked_for import AskedFor, asked_for, form_of, kind_of_key
@@ -184,33 +185,32 @@ class KeptJitted:
         self._programs, self._last = {}, (None, self._local)
 
     def _find(self, args: tuple[Any, ...], leaves: Sequence[Any]) -> Any:
-        kept, places = self._kept, self._kept.places
-        asked = asked_for(leaves)
-        if isinstance(asked, str):
-            places.not_kept(kept.name, asked)
+        with without_collections():
+            program = self._asked(leaves)
+            found = program and self._look_up(program)
+        if program is None:
             return self._local
-        try:
-            description = kept.description()
-        except UnportableError as error:
-            places.not_kept(kept.name, str(error))
-            return self._local
-        streams = _numbers_of(self._body.streams, description)
-        if streams is None:
-            places.not_kept(kept.name, _STREAM)
-            return self._local
-        try:
-            rules = fingerprint_of_rules()
-        except FingerprintError as error:
-            places.not_kept(kept.name, str(error))
-            return self._local
-        digest = description.digest + rules
-        key = asked.key(digest, streams, self._options)
-        program = _Program(key, asked, description)
-        found = self._look_up(program)
         if found is None:
-            with places.store.claim(key):
+            with self._kept.places.store.claim(program.key):
                 found = self._look_up(program) or self._compile(program, args)
         return found
+
+    def _asked(self, leaves: Sequence[Any]) -> "_Program | None":
+        """The program for such arrays; None if it can't be kept, and the report why."""
+        kept, asked = self._kept, asked_for(leaves)
+        try:
+            if isinstance(asked, str):
+                raise UnportableError(asked)
+            description = kept.description()
+            streams = _numbers_of(self._body.streams, description)
+            if streams is None:
+                raise UnportableError(_STREAM)
+            digest = description.digest + fingerprint_of_rules()
+        except (UnportableError, FingerprintError) as error:
+            kept.places.not_kept(kept.name, str(error))
+            return None
+        key = asked.key(digest, streams, self._options)
+        return _Program(key, asked, description)
 
     def _look_up(self, program: "_Program") -> Callable[..., Any] | None:
         key, asked, description = program
