@@ -259,6 +259,11 @@ def test_other_calls_are_refused_by_python_or_jax():
         lambda: jnp.add(X),
         lambda: jnp.matmul(X, X, precsion=1),
         lambda: jnp.clip(X, 1, 2, 3),
+        lambda: jnp.clip(X, 1, min=2),
+        lambda: jnp.clip(arr=X),
+        lambda: jnp.allclose(X),
+        lambda: jnp.allclose(X, rtol=1.0),
+        lambda: jnp.allclose(X, X, tol=1.0),
         lambda: jnp.exp("text"),
         lambda: jnp.exp(["text"]),
         lambda: jnp.exp({"a": 1.0}),
@@ -266,6 +271,41 @@ def test_other_calls_are_refused_by_python_or_jax():
     ):
         with pytest.raises(TypeError):
             call()
+    with pytest.raises(ValueError, match="No input"):
+        jnp.clip(min=0, max=1)
+
+
+# Calls that mean the same, and others that leave one argument out.
+BY_NAME = [
+    ("clip", [((X, 0, 1), {}), ((X,), {"min": 0, "max": 1}), ((X, 0), {"max": 1})]),
+    ("clip", [((X, None, 1), {}), ((X,), {"max": 1}), ((X,), {"max": 1, "min": None})]),
+    ("allclose", [((X, X, 1e-5, 0.1), {}), ((X, X), {"atol": 0.1})]),
+    ("allclose", [((X, X, 0.1), {}), ((X,), {"b": X, "rtol": 0.1})]),
+    ("nan_to_num", [((X, True, 1.0), {}), ((X,), {"nan": 1.0}), ((), {"x": X})]),
+    ("trace", [((X, 0, 1, 0), {}), ((X,), {"axis2": 0, "axis1": 1})]),
+    ("cov", [((X, None, False), {}), ((X,), {"rowvar": False})]),
+]
+
+
+@pytest.mark.parametrize(("name", "calls"), BY_NAME)
+def test_arguments_by_name_are_those_by_position(name, calls):
+    ours, theirs = getattr(jnp, name), getattr(jax.numpy, name)
+    for args, named in calls:
+        np.testing.assert_array_equal(ours(*args, **named), theirs(*args, **named))
+        compiled = jax.jit(partial(ours, *args, **named))
+        np.testing.assert_array_equal(compiled(), theirs(*args, **named))
+    first, *others = [ours(*args, **named) for args, named in calls]
+    for other in others:
+        np.testing.assert_array_equal(first, other)
+
+
+def test_a_call_by_name_needs_no_program_of_its_own():
+    x = jax.numpy.ones((3, 1, 2, 1))
+    jnp.clip(x, 0, 1)
+    before = jax.numpy.clip._cache_size()
+    jnp.clip(x, min=0, max=1)
+    jnp.clip(x, 0, max=1)
+    assert jax.numpy.clip._cache_size() == before
 
 
 OF_LISTS = """

@@ -16,9 +16,9 @@ from ._custom import customs_of_call, is_quax, is_sparse, rules_for
 from ._data_parameters import takes_data, takes_several
 from ._lists import Holds, Place, TakesLists
 from ._materialising import densified, is_conversion
+from ._passed_on import NOT_GIVEN
 from ._retracing import note
 from ._words import both
-from ._written import NOT_GIVEN
 
 
 class Function:

@@ -19,14 +19,10 @@ from ._custom import all_known, known_beside_numpy, listed, wrappers
 from ._data_parameters import with_data_told
 from ._meanings import MEANINGS
 from ._names import PLACES, TORCH, module_of, own_functions, rule_name
+from ._passed_on import NOT_GIVEN
 from ._ufunc_methods import METHODS, method_for_all
 from ._words import both, refuse, several
-from ._written import (
-    NOT_GIVEN,
-    written,
-    written_for_any,
-    written_for_ufunc,
-)
+from ._written import written, written_for_any, written_for_ufunc
 
 
 _Wrapped: TypeAlias = Callable[..., Any]

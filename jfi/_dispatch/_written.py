@@ -31,32 +31,20 @@ bytes of this machine. For `jax.numpy.cumsum`, compiled by JAX, it reads:
 
 Only what the caller gave is passed on: JAX traces a default that is passed, and looks
 at each static argument at every call. Functions that JAX wrote in Python take all their
-parameters by position, which is faster. Where optional parameters of a compiled
-function may be arrays, what came by position is passed by position, and what came by
-name by name: their order is that of the program. `jax.numpy.ravel` reads:
-
-    def ravel(a=_, order=_, /, **named):
-        if order is not _:
-            ...
-        elif True:
-            if a.__class__ is array or type_of(a) in known:
-                if not named:
-                    return plain(a)
-                if all_known(map(type_of, named.values())):
-                    return plain(a, **named)
-        return as_called(function, given(a, order), named)
+parameters by position, which is faster. Optional parameters of a compiled function
+that may be arrays are passed on as they came: see `_passed_on`.
 """
 
 import inspect
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from ._data_parameters import is_array, is_known, is_plain, takes_data
+from ._data_parameters import is_array, is_known, takes_data
+from ._passed_on import NOT_GIVEN, is_better_passed_on, passed_on, with_the_rest
 from ._words import DIVISORS, MEANS_ELSE, WORDS
 
 
 Parameter = inspect.Parameter
-NOT_GIVEN = object()
 _KINDS = (
     Parameter.POSITIONAL_ONLY,
     Parameter.POSITIONAL_OR_KEYWORD,
@@ -80,14 +68,12 @@ def written(
     if words_of in WORDS:
         lines = _with_words(words_of, parameters, names)
     elif hasattr(names["plain"], "numpy_spellings"):
-        names["given"] = _without_missing
-        lines = _with_the_rest(name, parameters)
+        lines = with_the_rest(name, parameters, names)
     elif is_compiled and _has_settings_by_name(parameters):
         names |= {"given": _without_none, "too_many": _too_many}
         lines = _with_settings_by_name(name, parameters)
-    elif is_compiled and any(map(_is_better_passed_on, optional)):
-        names["given"] = _without_missing
-        lines = _with_the_rest(name, parameters)
+    elif is_compiled and any(map(is_better_passed_on, optional)):
+        lines = passed_on(name, parameters, names)
     elif is_compiled and optional:
         names["given"] = _without_defaults(parameters, [])
         call = _call_with_given(parameters, [])
@@ -151,15 +137,6 @@ def _with_words(
     return lines + _call_with_all(parameters, watched)
 
 
-def _is_better_passed_on(parameter: Parameter) -> bool:
-    """Whether a function with such a parameter takes `**named`.
-
-    It makes another program to pass a traced argument by its name. Python looks each
-    default of a keyword up in a dict, which takes longer than to make one.
-    """
-    return takes_data(parameter) or parameter.kind is Parameter.KEYWORD_ONLY
-
-
 def _has_settings_by_name(parameters: list[Parameter]) -> bool:
     """Whether all that is optional is None by default, no data, and comes by name."""
     optional = [p for p in parameters if p.default is not p.empty]
@@ -200,47 +177,6 @@ def _too_many(name: str, number: int) -> NoReturn:
 
 def _without_none(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
-
-
-def _with_the_rest(name: str, parameters: list[Parameter]) -> list[str]:
-    """Lines of a wrapper that passes optional parameters on as they came.
-
-    One branch for each number of arguments by position, the most of them first, so
-    that `clip(x, 0, 1)` meets one comparison: `*rest` takes twice as long.
-    Without optional ones by position, Python itself says what is missing. Where no
-    argument has to be looked at, the branch is `if True`.
-    """
-    positional = [p for p in parameters if p.kind is not p.KEYWORD_ONLY]
-    required = [p for p in positional if p.default is p.empty]
-    names = [p.name for p in positional]
-    if len(names) > len(required):
-        head = [*(f"{name}=_" for name in names), "/"]
-        known = [
-            is_known(p) if takes_data(p) else f"{p.name} is not _" for p in required
-        ]
-    else:
-        head = list(names)
-        known = [is_known(p) for p in required if takes_data(p)]
-        if number := sum(p.kind is p.POSITIONAL_ONLY for p in required):
-            head.insert(number, "/")
-    lines = [f"def {name}({', '.join([*head, '**named'])}):"]
-    for count in range(len(names), len(required) - 1, -1):
-        is_given = f"{names[count - 1]} is not _" if count > len(required) else "True"
-        optional = [is_plain(name) for name in names[len(required) : count]]
-        passed = ", ".join(names[:count])
-        lines += [
-            f"{'if' if count == len(names) else 'elif'} {is_given}:",
-            f"    if {' and '.join([*known, *optional]) or True}:",
-            f"        if not named: return plain({passed})",
-            "        if all_known(map(type_of, named.values())):",
-            f"            return plain({', '.join([*names[:count], '**named'])})",
-        ]
-    return [*lines, f"return as_called(function, given({', '.join(names)}), named)"]
-
-
-def _without_missing(*values: Any) -> tuple[Any, ...]:
-    """The arguments by position that the caller gave."""
-    return tuple([value for value in values if value is not NOT_GIVEN])
 
 
 def _look(parameters: list[Parameter]) -> list[str]:
@@ -291,6 +227,14 @@ def _default(parameter: Parameter) -> str:
     return repr(default) if is_constant else f"{parameter.name}_"
 
 
+def _is_default(parameter: Parameter) -> str:
+    """An expression: whether a parameter has its default, and what means the same."""
+    # `keepdims is False` takes 10 ns longer: twice as many instructions.
+    if parameter.default is False:
+        return f"not {parameter.name}"
+    return f"{parameter.name} is {_default(parameter)}"
+
+
 def _refusal(name: str, divisors: list[str]) -> list[str]:
     """Lines that refuse PyTorch's words where its result is another one."""
     given = " or ".join(f"{word} is not _" for word in WORDS[name])
@@ -324,7 +268,7 @@ def _call_with_given(parameters: list[Parameter], watched: list[str]) -> list[st
     rest = [p.name for p in parameters if p.name not in [*required, *watched]]
     call = ", ".join(required)
     data = [p for p in parameters if takes_data(p) and p.name in required]
-    default = [f"{p.name} is {_default(p)}" for p in parameters if p.name in rest]
+    default = [_is_default(p) for p in parameters if p.name in rest]
     usual = [*map(is_known, data), *default, *(f"{w} is _" for w in watched[1:])]
     lines = [f"if {' and '.join(usual) or True}:"]
     if watched:
