@@ -120,6 +120,12 @@ def _with_words(
     targets = set(words.values())
     divisors = [p.name for p in parameters if p.name in DIVISORS]
     watched = [p.name for p in parameters if p.name in targets] + divisors
+    has_all_defaults = all(
+        p.default is not p.empty for p in parameters if p.name in watched
+    )
+    passes_all = has_all_defaults and not hasattr(names["plain"], "lower")
+    if passes_all and name in MEANS_ELSE:
+        watched = []  # whoever gives a word is refused, whatever else there is
     lines = _head(name, parameters, watched, list(words)) + _refusal(name, divisors)
     for word, target in ({} if name in MEANS_ELSE else words).items():
         meant = f"{word} if type_of({word}) is int else several({name!r}, {word})"
@@ -128,13 +134,10 @@ def _with_words(
             f"    if {target} is not _: both({name!r}, {word!r}, {target!r})",
             f"    {target} = {word if target == 'keepdims' else meant}",
         ]
-    has_all_defaults = all(
-        p.default is not p.empty for p in parameters if p.name in watched
-    )
-    if hasattr(names["plain"], "lower") or not has_all_defaults:
-        names["given"] = _without_defaults(parameters, watched)
-        return lines + _call_with_given(parameters, watched)
-    return lines + _call_with_all(parameters, watched)
+    if passes_all:
+        return lines + _call_with_all(parameters, watched)
+    names["given"] = _without_defaults(parameters, watched)
+    return lines + _call_with_given(parameters, watched)
 
 
 def _has_settings_by_name(parameters: list[Parameter]) -> bool:
