@@ -12,8 +12,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import ShapedArray
-from jax.experimental.buffer_callback import buffer_callback
-from jax.extend.core import Primitive
 from jax.interpreters import mlir
 
 from ._pieces import outside_of_tracing, piece
@@ -36,6 +34,8 @@ def called_on_buffers(
     if flat is not None:
         return flat(function, results)
 
+    from jax.experimental.buffer_callback import buffer_callback
+
     def in_trees(context: Any, out: Sequence[Any], *buffers: Any) -> None:
         function(context, *buffers, *out)
 
@@ -52,6 +52,8 @@ def called_on_buffers(
 def flat_buffer_calls() -> (
     Callable[[OnBuffers, Sequence[Any]], Callable[..., Sequence[jax.Array]]] | None
 ):
+    from jax.extend.core import Primitive
+
     made: Any = Primitive("host_buffers")
     made.multiple_results = True
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
-from jax.extend import core
 
 from ._effects import inner_jaxprs
 from ._pieces import outside_of_tracing, piece
@@ -63,7 +62,9 @@ def replayed(traced: Any, args: Sequence[Any]) -> Any:
     As by a `jax.jit` with `inline=True`, but that in JAX 0.10 gives all operations the
     line of the call.
     """
-    results = core.jaxpr_as_fun(traced.jaxpr)(*jax.tree.leaves(args))
+    from jax.extend.core import jaxpr_as_fun
+
+    results = jaxpr_as_fun(traced.jaxpr)(*jax.tree.leaves(args))
     return jax.tree.unflatten(traced.out_tree, results)
 
 

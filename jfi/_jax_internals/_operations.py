@@ -1,7 +1,8 @@
 """Operations of jfi's own, with a rule for everything that JAX does.
 
 By `jax.extend.core.Primitive` and the tables of `jax.interpreters`, which JAX documents
-as unstable: this module and `_buffer_calls` are their only users.
+as unstable: this module and `_buffer_calls` are their only users. `jax.extend` is
+imported on use: with Pallas, which it imports, it takes half as long as all of jfi.
 """
 
 from collections.abc import Callable
@@ -9,7 +10,6 @@ from typing import Any
 
 import jax
 from jax.core import ShapedArray
-from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from ._varying_axes import varying_axes
@@ -44,6 +44,8 @@ def operation(
     Returns:
         Its `bind` applies it.
     """
+    from jax.extend.core import Primitive
+
     made: Any = Primitive(name)
     made.multiple_results = True
 

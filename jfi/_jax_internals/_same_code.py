@@ -97,7 +97,7 @@ class _Writer:
     """Writes jaxprs, each once: they share their parts."""
 
     def __init__(self) -> None:
-        from jax.extend import core  # a fortieth of the time of `import jfi`
+        from jax.extend import core
 
         self._core = core
         self._written: dict[int, _Written] = {}
