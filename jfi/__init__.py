@@ -11,7 +11,8 @@ import typing as _typing
 from ._optional._packages import without_collections as _without_collections
 
 
-with _without_collections():  # which costs more than these imports
+# These import the rest: a look for garbage on the way takes longer than all of it.
+with _without_collections():
     from . import _numpy_names as _numpy_names, _random as _random
     from ._transforms import _public as _public
 
