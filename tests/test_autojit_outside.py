@@ -392,7 +392,7 @@ UNWATCHED = {
     "whether there is a file": "(1 + os.path.exists(str(FILE) + str(N)) * N)",
     "how large a file is": "(FILE.write_text('x' * N) and getsize(FILE))",
     "a packed file": "int(pack(str(N)) or gzip.open(FILE, 'rt').read())",
-    "a reader by its name": "float(getattr(np, 'loadtxt')([str(N)]))",
+    "a reader by its name": "FILE.write_text('1') + getattr(np, 'loadtxt')(FILE)",
     "the folder": "(N + 0 * len(os.path.abspath('.')))",
     "the globals of another function": "size.__globals__['N']",
     "the classes below another": "(N + len(Point.__subclasses__()))",
@@ -447,9 +447,7 @@ def test_the_warning_of_a_draw_names_what_is_compiled(script):
 @jfi.autojit
 def run(x): return x + np.random.rand()
 """)
-    with pytest.warns(
-        jfi.UncompiledWarning, match=r"uses np.random.rand.*\n.*jnp.randn"
-    ):
+    with pytest.warns(jfi.UncompiledWarning, match=r"uses numpy.random.*\n.*jnp.randn"):
         names["run"](1.0)
 
 

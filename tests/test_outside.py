@@ -293,7 +293,7 @@ def test_loops_refuse_generators_that_would_draw_once(module):
         lambda: jnp.while_loop(lambda c: c < 3, f, 0.0),
         lambda: jnp.scan_while(lambda c: c < 3, f, 0.0, 3),
     ):
-        with pytest.raises(jnp.LoopError, match=r"(?s)by (np\.)?random.*jnp\.randn"):
+        with pytest.raises(jnp.LoopError, match=r"(?s)by (numpy\.)?random.*jnp\.randn"):
             loop()
     for once in (lambda: jnp.cond(True, f, f, 0.0), lambda: jnp.checkpoint(f)(0.0)):
         with pytest.warns(jnp.UncompiledWarning, match=r"random\.random"):

@@ -216,8 +216,6 @@ def test_effects_of_tracing_happen_at_each_start(tmp_path):
                  "[3] saved written [1. 1.]"):  # fmt: skip
         assert what in cold.splitlines()
     assert cold.splitlines()[-1].startswith("0 [")
-    # It runs uncompiled: there is nothing to keep.
-    assert "draws_from_numpy" not in cold.splitlines()[-1]
 
 
 IDENTITY = """

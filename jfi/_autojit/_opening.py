@@ -10,6 +10,7 @@ out, and refused when the body uses it.
 
 import functools
 import operator
+import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -25,7 +26,6 @@ from ._met import met_among
 from ._modes import KEYS, RETURNED, WITH_DATA, Mode
 from ._reading import LRU_CACHED, NOTHING_ASSUMED, Assumed, Read
 from ._remedies import attribute_in, remedy_of_refusal
-from ._unseen import is_path, reads_files
 from .kinds._base import Kind, ReaderError, RefusedError
 from .kinds._classify import (
     ARRAY,
@@ -236,8 +236,8 @@ class _Walk:
             what = "a function that remembers what it read, or what JAX computed"
             self.unwatched.append((i, f"{what} for {{path}}"))
             self.found.untraced |= may_trace(x)
-        if is_path(x) and reads_files(self._read.attributes):
-            self.unwatched.append((i, "a file, by {path}"))
+        if isinstance(x, threading.local) and (self.outside[i] or mode in KEYS):
+            self.unwatched.append((i, "what each thread has for itself for {path}"))
         if self._read.whole:
             self.found.add_value(x)
         if isinstance(x, (operator.attrgetter, operator.methodcaller)):

@@ -12,7 +12,7 @@ from .._jax_internals import at_top_level, setting
 from .._jit._compiled import CompiledFunction
 from .._jit._executables import Jitted
 from .._random.traced import FoundDraws
-from .._values import Recent
+from .._values import Recent, WorldReadError, recording
 from ._callbacks import (
     may_call_back,
     may_have_rules,
@@ -44,7 +44,15 @@ from ._passing import Noted, passing_for_values
 from ._rebuilding import rebuild
 from ._unopened import UnopenedAttributes
 from ._varying import as_data, examples
-from ._watching import UntracedError, stale, unwritable, went_on, written
+from ._watching import (
+    UnseenCallError,
+    UntracedError,
+    UnwatchedError,
+    stale,
+    unwritable,
+    went_on,
+    written,
+)
 from .kinds._classify import MET
 from .kinds._objects import touching
 from .kinds._remembering import Remembered, remembering
@@ -92,7 +100,7 @@ class Program:
         calls: How many calls were not recognised by a layout.
         places: The layouts that use it, and its settings there.
         remembered: What the body got of functions that remember their results.
-        refused: Why it can't be compiled.
+        refused: Makes the error that says why it can't be compiled.
         may_have_rules: Whether it may call what has derivatives of its own.
     """
 
@@ -111,7 +119,7 @@ class Program:
         self.calls = 0
         self.places: list[tuple[WeakLayout, Hashable]] = []
         self.remembered: dict[Hashable, Remembered] = {}
-        self.refused: str = ""
+        self.refused: Callable[[], UnwatchedError] | None = None
 
         def traced(*leaves: Any) -> Any:
             try:
@@ -139,7 +147,7 @@ class Program:
             LateRulesError: It can't be differentiated when it is compiled.
         """
         if self.refused:
-            raise UntracedError(self.refused)
+            raise self.refused()
         if self.may_have_rules and any(isinstance(x, Tracer) for x in leaves):
             self._refuse_late_rules(leaves)
         if not all(call.holds() for call in list(self.remembered.values())):
@@ -168,7 +176,7 @@ class Program:
         staying = self._classes.staying if self._classes else contextlib.nullcontext
         with staying(), touching() as touched:
             try:
-                outcome = self._traced_body(leaves)
+                outcome = self._recorded_body(leaves)
             except Exception:
                 if touched():
                     raise UnreadError from None
@@ -176,6 +184,17 @@ class Program:
             if touched():
                 raise UnreadError
             return outcome
+
+    def _recorded_body(self, leaves: Sequence[Any]) -> Any:
+        outcome = None
+        # Whoever swallows the signal is found out: the record has the call.
+        with recording() as record, contextlib.suppress(WorldReadError):
+            outcome = self._traced_body(leaves)
+        if record.call is not None:
+            call = self._function.names[0], record.call
+            self.refused = functools.partial(UnseenCallError, *call)
+            raise self.refused()
+        return outcome
 
     def _traced_body(self, leaves: Sequence[Any]) -> Any:
         if self._varying:
@@ -278,8 +297,8 @@ class Program:
                 layout.put(settings, self.run)
 
     def _refuse(self, why: str, cause: Exception | None = None) -> NoReturn:
-        self.refused = why
-        raise UntracedError(why) from cause
+        self.refused = functools.partial(UntracedError, why)
+        raise self.refused() from cause
 
     def note_numbers(self, nodes: Collection[int]) -> None:
         """The trace that has just failed needs the values of some numbers."""

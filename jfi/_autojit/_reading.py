@@ -18,14 +18,12 @@ from .._dispatch._active import ACTIVE_RULES
 from .._values import (
     Handlers,
     References,
-    generators_read,
     is_user_function,
     is_user_module,
     references,
     used_names,
 )
 from ._modes import KEYS, Mode
-from ._unseen import unseen
 
 
 # Code that reads all attributes that there are.
@@ -33,7 +31,8 @@ _LISTS = frozenset(("dir", "vars"))
 _PEEKS = frozenset(("callable", "type"))
 _LISTS_BY_ATTRIBUTE = frozenset(("__dict__", "getmembers"))
 # What leads to variables and classes that nothing else here names.
-_UNSEEN_ATTRIBUTES = frozenset(("__globals__", "__subclasses__"))
+_UNSEEN_ATTRIBUTES = frozenset(("__globals__", "f_builtins", "f_globals", "f_locals"))
+_OF_PROCESS = frozenset(("argv", "modules", "path", "stdin"))  # variables of `sys`
 _PART = 2  # letters: in modules are many names, of which one more may begin so
 _ALL_ATTRIBUTES = frozenset(
     ("__dict__", "__getattribute__", "__getstate__", "__reduce__", "__reduce_ex__")
@@ -114,6 +113,13 @@ def _used_in(codes: frozenset[types.CodeType]) -> frozenset[str]:
     return frozenset().union(*map(used_names, codes))
 
 
+def _of_process(module: Mapping[str, Any], found: References) -> Iterator[str]:
+    """The variables of `sys` that code reads: no function is called for them."""
+    for name, *attributes in found.chains:
+        if module.get(name) is sys and not _OF_PROCESS.isdisjoint(attributes):
+            yield ".".join((name, *attributes))
+
+
 def _is_of_user(x: Any) -> bool:
     return isinstance(x, types.ModuleType) and is_user_module(x.__name__)
 
@@ -143,7 +149,6 @@ class Read:
         made: The classes that code can call, to make objects.
         unseen: What is read that can't be watched, as the user writes it.
         untraced: Whether some of that must not be traced, either.
-        draws: Whether some of that are random numbers.
         imports: What code of the user's imports when it runs.
         met: What is passed itself, by id: see `_met`.
         asked: The attributes that code of the user's reads.
@@ -170,7 +175,6 @@ class Read:
         self.made: set[type] = set()
         self.unseen: dict[str, None] = {}
         self.untraced: bool = False
-        self.draws: bool = False
         self.imports: set[str] = set()
         self.met: frozenset[int] = frozenset()
         self.asked: set[str] = set()
@@ -331,14 +335,9 @@ class Read:
         if found.written:
             self._written.setdefault((id(module), mode), set()).update(found.written)
         self._add_assigned(module, found, mode)
-        read = dict.fromkeys(unseen(module, found))
-        self.unseen.update(read)
         self.unseen.update(dict.fromkeys(sorted(self.asked & _UNSEEN_ATTRIBUTES)))
-        self.draws |= bool(read) and any(generators_read(fn))
+        self.unseen.update(dict.fromkeys(_of_process(module, found)))
         self.unseen.update(dict.fromkeys(self._lost()))
-        # What such code calls, by a name that it makes up, may be any of these.
-        if read and any(isinstance(x, LRU_CACHED) for x in list(module.values())):
-            self.untraced = True
         imported = {
             name
             for name in imports

@@ -6,7 +6,7 @@ is no error there: that runs as JAX alone would run it, and a warning says why, 
 
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import jax
@@ -15,8 +15,13 @@ from .._errors import AutoJitError, RandomError, UncompiledWarning
 from .._jax_internals import calls_back
 from .._optional._progress import ProgressBar
 from .._random.traced import FoundDraws
-from .._values import NEEDS_VALUE, Warner
-from ._watching import GlobalWritesError, UnwatchedError, uncompiled_because
+from .._values import NEEDS_VALUE, Warner, generators_read
+from ._watching import (
+    GlobalWritesError,
+    UnseenCallError,
+    UnwatchedError,
+    uncompiled_because,
+)
 
 
 # JAX does not warn of how often it compiles a loop.
@@ -70,6 +75,19 @@ class Reasons:
             f"{self._function}() {why}.\nIf that is meant, write "
             "warnings.simplefilter('ignore', jfi.UncompiledWarning)."
         )
+
+
+def generators_in(why: Exception, functions: Iterable[Any]) -> Iterator[str]:
+    """The generators of NumPy, Python or SciPy by which functions draw.
+
+    Args:
+        why: Why they were not compiled.
+        functions: The functions.
+    """
+    if isinstance(why, UnseenCallError) and why.call.draws:
+        yield why.call.name
+    for function in functions:  # that were refused before they could run
+        yield from generators_read(function)
 
 
 class CallsBackError(Exception):

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._arrays._placement import passed_on
 from .._errors import AutoJitError, SlowCallWarning, UncompiledWarning
-from .._values import user_level
+from .._values import WorldCall, user_level
 from ._graphs import LEAVES, Opened, path_of_node
 from ._history import History
 from .kinds._classify import ARRAY, STATIC_ARRAY
@@ -18,6 +18,20 @@ LARGE = 4 * 2**20  # bytes, which take about a millisecond to copy
 
 class UnwatchedError(AutoJitError):
     """Code reads what can change without being seen."""
+
+
+class UnseenCallError(UnwatchedError):
+    """Code calls what reads the world outside the program.
+
+    Attributes:
+        call: The call.
+    """
+
+    def __init__(self, function: str, call: WorldCall) -> None:
+        where = f" ({call.line})" if call.line else ""
+        what = f"uses {call.name}{where}, which can change without being seen"
+        super().__init__(stale(function, what, _DRAW if call.draws else _READ))
+        self.call = call
 
 
 class UntracedError(UnwatchedError):
@@ -54,9 +68,8 @@ def _refuse_unwatched(function: str, opened: Opened, *, writes: bool) -> None:
     if opened.read.unseen:
         what = " and ".join(opened.read.unseen)
         error = UntracedError if opened.read.untraced else UnwatchedError
-        advice = _DRAW if opened.read.draws else _READ
         what = f"uses {what}, which can change without being seen"
-        raise error(stale(function, what, advice))
+        raise error(stale(function, what))
 
 
 _READ = "Read it outside the function, and pass the value as an argument."

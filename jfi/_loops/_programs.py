@@ -20,6 +20,7 @@ from .._autojit._current_forms import current_form, renewed
 from .._autojit._unasked import (
     OPTIONS,
     Reasons,
+    generators_in,
     refusing_callbacks,
     with_variables,
 )
@@ -33,7 +34,7 @@ from .._jax_internals import (
     setting,
 )
 from .._random.traced._own_stream import in_stream
-from .._values import generators_read, is_tracer, one_draw, partition
+from .._values import is_tracer, one_draw, partition
 
 
 Operation = Callable[..., Any]  # of the user's functions, and of arguments
@@ -166,7 +167,7 @@ class _EagerLoop:
             why = error
         why.__traceback__ = None  # it holds the arguments
         if self._operation.__name__ not in RUN_ONCE:
-            _refuse_generators(self._operation.__name__, functions)
+            _refuse_draws(self._operation.__name__, functions, why)
         # It calls back, or holds what can't be compared, or Python code needs the value
         # of an array; or it fails anyway, in words that should be JAX's and the user's.
         is_unwatched = isinstance(why, UnwatchedError)
@@ -188,15 +189,14 @@ class _EagerLoop:
 RUN_ONCE = ("checkpoint", "cond", "switch")
 
 
-def _refuse_generators(name: str, functions: tuple[Any, ...]) -> None:
+def _refuse_draws(name: str, functions: tuple[Any, ...], why: Exception) -> None:
     """Refuse functions of a loop that draw by a generator that is not jfi's.
 
     Raises:
         LoopError: JAX runs them once for all steps, which would get one draw.
     """
-    for function in functions:
-        for generator in generators_read(function):
-            raise LoopError(one_draw(name, generator, "steps"))
+    for generator in generators_in(why, functions):
+        raise LoopError(one_draw(name, generator, "steps"))
 
 
 # What `_EagerLoop` gives its own copy of the function below.

@@ -103,5 +103,12 @@ from ._origins import (
     user_level as user_level,
 )
 from ._partition import Rest as Rest, partition as partition
+from ._recording import (
+    Record as Record,
+    WorldReadError as WorldReadError,
+    not_recording as not_recording,
+    recording as recording,
+)
 from ._uses import used_names as used_names
 from ._warnings import Warner as Warner
+from ._world import WorldCall as WorldCall

@@ -6,13 +6,18 @@ from typing import Any
 
 import jax
 
-from ..._autojit import GlobalWritesError, UnwatchedError, autojit, errors_caught
-from ..._autojit._unasked import OPTIONS, Reasons, with_variables
+from ..._autojit import (
+    GlobalWritesError,
+    UnwatchedError,
+    autojit,
+    errors_caught,
+)
+from ..._autojit._unasked import OPTIONS, Reasons, generators_in, with_variables
 from ..._autojit.kinds._classify import HASHABLE, register_kind
 from ..._errors import AutoJitError, BatchError, JfiError
 from ..._jax_internals import at_top_level, is_staged
 from ..._random.traced import FoundDraws, tracing
-from ..._values import generators_read, one_draw
+from ..._values import one_draw
 from ._devices import Spread
 from ._mapping import Args, Function, Kwargs
 
@@ -83,7 +88,7 @@ class BatchCalls:
         self, fn: Function, args: Args, kwargs: Kwargs, why: Exception
     ) -> Any:
         """Python code in it asks for a value, or for what autojit refuses."""
-        for name in generators_read(fn):
+        for name in generators_in(why, (fn,)):
             raise BatchError(one_draw(self._name, name, "rows"))
         if isinstance(why, UnwatchedError):
             self._compiles = False

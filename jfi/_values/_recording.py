@@ -1,0 +1,310 @@
+"""What runs while a function is traced: a record of it, in place of a guess beforehand.
+
+Python tells which code begins to run, and which functions it calls: `sys.monitoring`
+from Python 3.12 on, before that `sys.setprofile`. A call that reads what is not in the
+program (`_world`) ends the trace, before it has read anything.
+
+What was tried, and is worse: to read in the bytecode which calls there may be. Code
+comes to `random.random` by an attribute, a default, `functools.partial`, an import in
+the function ...: of 34 such ways 18 were missed.
+"""
+
+import contextlib
+import functools
+import os
+import random
+import sys
+import threading
+import types
+from collections.abc import Generator
+from types import CodeType, FrameType
+from typing import Any
+
+import jax
+import numpy as np
+
+from ._caches import by_identity
+from ._world import WorldCall, may_read_world, world_call, world_function
+
+
+class WorldReadError(BaseException):
+    """Ends a trace that comes to a call that reads what is not in the program.
+
+    No `Exception`: the user's `except Exception` is not meant. Whoever swallows it all
+    the same is found out, as the record has the call.
+    """
+
+
+class Record:
+    """What ran in this thread, in a block of `recording`.
+
+    Attributes:
+        call: The first call that reads what is not in the program.
+    """
+
+    def __init__(self) -> None:
+        self.call: WorldCall | None = None
+        self._seeded: list[random.Random] = []
+        self._makes_generators = False
+
+    def starts(self, frame: FrameType) -> None:
+        """A function of a library begins to run."""
+        if frame.f_code is _SEEDING:
+            if frame.f_locals.get("x") is not None:
+                self._seeded.append(frame.f_locals["self"])
+            return
+        self._end_at(world_function(frame))
+
+    def calls(self, frame: FrameType, fn: Any, first: Any = None) -> None:
+        """A frame calls a function of C.
+
+        Args:
+            frame: Who calls.
+            fn: What is called.
+            first: Its first argument, where Python tells it.
+        """
+        if fn in _MAKE_GENERATORS and first is not None:
+            self._makes_generators = True
+        elif not self._draws_by_own(fn, first):
+            self._end_at(world_call(fn, frame))
+
+    def _draws_by_own(self, fn: Any, first: Any) -> bool:
+        """Whether it draws by a generator that the body made from a seed.
+
+        Such draws follow from the seed, which is in the code or among what it reads.
+        """
+        drawer = first if isinstance(first, _GENERATORS) else getattr(fn, "__self__", 0)
+        if isinstance(drawer, random.Random):
+            return any(drawer is one for one in self._seeded)
+        is_numpys = isinstance(drawer, _GENERATORS)
+        return is_numpys and self._makes_generators and drawer is not _GLOBAL_GENERATOR
+
+    def _end_at(self, call: WorldCall | None) -> None:
+        if call is not None:
+            self.call = self.call or call
+            raise WorldReadError
+
+
+_SEEDING = random.Random.__init__.__code__
+_GENERATORS = (random.Random, np.random.RandomState, np.random.Generator)
+_MAKE_GENERATORS = (np.random.default_rng, np.random.RandomState)
+_JAX, _JFI = (
+    os.path.dirname(path) for path in (jax.__file__, os.path.dirname(__file__))
+)
+_SILENT = _JAX + os.sep, _JAX + "lib" + os.sep, _JFI + os.sep
+_GLOBAL_GENERATOR: Any = getattr(np.random.get_state, "__self__", None)
+
+
+class _Here(threading.local):
+    """What is recorded in this thread.
+
+    Attributes:
+        records: Those that are kept, the innermost last.
+        profile: What Python tells of each call, in Python 3.11.
+    """
+
+    records: tuple[Record, ...] = ()
+    profile: Any = None
+
+
+_here = _Here()
+
+
+@contextlib.contextmanager
+def recording() -> Generator[Record]:
+    """Keep a record of what runs in a block, in this thread."""
+    record, around = Record(), _here.records
+    with contextlib.nullcontext() if around else _EVENTS(), _own_draws(record):
+        _here.records = (*around, record)
+        try:
+            yield record
+        finally:
+            _here.records = around
+            if around and _monitoring is None:  # an error that it raised has ended it
+                sys.setprofile(_here.profile)
+
+
+@contextlib.contextmanager
+def not_recording() -> Generator[None]:
+    """Let a block run what is no part of the trace around it."""
+    around, _here.records = _here.records, ()
+    try:
+        yield
+    finally:
+        _here.records = around
+
+
+@by_identity
+def _is_silent(code: CodeType) -> bool:
+    """Whether what code calls is never counted: JAX's, NumPy's and jfi's own."""
+    return code.co_filename.startswith(("<frozen importlib", "<autojit", *_SILENT))
+
+
+@by_identity
+def _is_known(code: CodeType) -> bool:
+    """Whether it does not matter that code runs."""
+    return code is not _SEEDING and not may_read_world(code)
+
+
+# ---- sys.monitoring, from Python 3.12 on ----
+
+_monitoring: Any = getattr(sys, "monitoring", None)
+_TOOLS = 6
+_lock = threading.Lock()
+
+
+class _Monitor:
+    """Events in all threads, while a record is kept in some."""
+
+    def __init__(self) -> None:
+        self._blocks = 0
+        self._tool: int | None = None
+
+    @contextlib.contextmanager
+    def events(self) -> Generator[None]:
+        """A block in which Python tells of events."""
+        with _lock:
+            self._blocks += 1
+            if self._blocks == 1:
+                self._set(_monitoring.events.PY_START | _monitoring.events.CALL)
+        try:
+            yield
+        finally:
+            with _lock:
+                self._blocks -= 1
+                if not self._blocks:
+                    self._set(0)
+
+    def _set(self, events: int) -> None:
+        if self._tool is None:
+            self._tool, on = self._free_tool(), _monitoring.events
+            _monitoring.register_callback(self._tool, on.PY_START, _started)
+            _monitoring.register_callback(self._tool, on.CALL, _called)
+        _monitoring.set_events(self._tool, events)
+
+    def _free_tool(self) -> int:
+        """A number that no debugger or profiler has: they run beside this."""
+        for number in (4, 3, *range(_TOOLS)):
+            if _monitoring.get_tool(number) is None:
+                try:
+                    _monitoring.use_tool_id(number, "jfi")
+                except ValueError:  # it is taken meanwhile
+                    continue
+                return int(number)
+        raise RuntimeError("all six tools of sys.monitoring are in use")
+
+
+def _started(code: CodeType, offset: int) -> Any:
+    """Code begins to run."""
+    if _is_known(code):
+        return _monitoring.DISABLE  # of this code Python tells no more
+    for record in _here.records[-1:]:
+        record.starts(sys._getframe(1))  # noqa: SLF001 - at each call: fast
+    return None
+
+
+def _called(code: CodeType, offset: int, fn: Any, first: Any) -> Any:
+    """Code calls something."""
+    if _is_silent(code):
+        return _monitoring.DISABLE  # of this place
+    for record in _here.records[-1:]:
+        fn, first = _behind(fn, None if first is _monitoring.MISSING else first)
+        if type(fn) is not types.FunctionType:
+            record.calls(sys._getframe(1), fn, first)  # noqa: SLF001 - fast
+    return None
+
+
+def _behind(fn: Any, first: Any) -> tuple[Any, Any]:
+    """The function that a call ends at, and its first argument."""
+    while True:
+        if type(fn) is types.MethodType:
+            fn, first = fn.__func__, fn.__self__
+        elif type(fn) is functools.partial:
+            fn, first = fn.func, fn.args[0] if fn.args else first
+        elif (fn is map or fn is filter) and first is not None:
+            fn, first = first, None
+        else:
+            return fn, first
+
+
+# ---- sys.setprofile, in Python 3.11 ----
+
+
+def _profile(frame: FrameType, event: str, arg: Any) -> None:
+    # Called some hundred thousand times in a trace, mostly for frames of JAX: these
+    # pass in one look at a table of ids, of code that is kept alive.
+    if event == "call" or event == "c_call":
+        code = frame.f_code
+        if id(code) not in _passed:
+            if _is_silent(code):
+                _passed[id(code)] = code
+            _tell(frame, event, arg)
+
+
+_passed: dict[int, CodeType] = {}
+
+
+def _tell(frame: FrameType, event: str, arg: Any) -> None:
+    for record in _here.records[-1:]:
+        if event == "c_call":
+            if not _is_silent(frame.f_code):
+                record.calls(frame, arg)
+        elif not _is_known(frame.f_code):
+            record.starts(frame)
+
+
+@contextlib.contextmanager
+def _profiling() -> Generator[None]:
+    """A block in which Python tells of events, in this thread.
+
+    A profiler that is there already goes on; that of cProfile waits.
+    """
+    around: Any = sys.getprofile()
+    waits = around is not None and not callable(around)
+
+    def both(frame: FrameType, event: str, arg: Any) -> None:
+        around(frame, event, arg)
+        _profile(frame, event, arg)
+
+    _here.profile = _profile if waits or around is None else both
+    if waits:
+        around.disable()
+    sys.setprofile(_here.profile)
+    try:
+        yield
+    finally:
+        sys.setprofile(None if waits else around)
+        if waits:
+            around.enable()
+
+
+@contextlib.contextmanager
+def _own_draws(record: Record) -> Generator[None]:
+    """Take back what NumPy's global generator draws, of which 3.11 tells nothing.
+
+    Cython's functions are no functions of C to `sys.setprofile`.
+    """
+    if _monitoring:
+        yield
+        return
+    before = np.random.get_state(legacy=False)
+    try:
+        yield
+    finally:
+        now = np.random.get_state(legacy=False)
+        if not _is_same(before, now):
+            np.random.set_state(before)
+            record.call = record.call or WorldCall("numpy.random", "", draws=True)
+
+
+def _is_same(before: Any, now: Any) -> bool:
+    one, two = before["state"], now["state"]
+    rest = "bit_generator", "has_gauss", "gauss"
+    return (
+        all(before[name] == now[name] for name in rest)
+        and one.keys() == two.keys()
+        and all(np.array_equal(one[name], two[name]) for name in one)
+    )
+
+
+_EVENTS = _Monitor().events if _monitoring else _profiling

@@ -1,0 +1,227 @@
+"""What functions read that is not in the program: clocks, files, random numbers.
+
+Such a call is known by what is called, however the code came to it. A function of C is
+known by its module, or by the class that it is a method of; a few functions of Python
+stand for what they read in ways that nobody is told of.
+"""
+
+import os
+import re
+import sys
+import threading
+import types
+from collections.abc import Iterator
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+from ._naming import line_label
+from ._origins import is_python_frame, is_user_code
+
+
+class WorldCall(NamedTuple):
+    """A call that reads what is not in the program.
+
+    Attributes:
+        name: What is called: "time.time".
+        line: Where the user's code does, or calls who does.
+        draws: Whether it draws random numbers.
+    """
+
+    name: str
+    line: str
+    draws: bool
+
+
+ALL = frozenset[str]()
+
+# Whoever calls it, but for those who only report what happens (`_REPORTERS`).
+_ALWAYS: dict[str, frozenset[str]] = {
+    "io": frozenset(("open", "open_code")),  # as Python 3.11 calls it
+    "_io": frozenset(("open", "open_code")),
+    "_io.FileIO": ALL,
+    "_random.Random": ALL,
+    "random.Random": ALL,
+    "numpy": frozenset(("fromfile",)),
+    "numpy.random.RandomState": ALL,
+    "numpy.random.Generator": ALL,
+    "numpy.random.mtrand.RandomState": ALL,
+    "numpy.random._generator.Generator": ALL,
+    "numpy.random._generator": frozenset(("default_rng",)),
+    "numpy.random": frozenset(("default_rng",)),
+    "torch": frozenset(
+        """bernoulli dropout dropout_ multinomial normal rand rand_like randint
+        randint_like randn randn_like randperm rrelu""".split()
+    ),
+    "_io.TextIOWrapper": frozenset(("read", "readline", "readlines")),
+    "_io.BufferedReader": frozenset(("read", "readline", "readlines", "readinto")),
+}
+# Called by the user's code, or by Python's own library for it. Other libraries take the
+# time for their own account, and look into the environment for their settings.
+_NEARBY: dict[str, frozenset[str]] = {
+    "time": ALL,
+    "posix": ALL,
+    "nt": ALL,
+    "datetime.datetime": frozenset(("now", "today", "utcnow")),
+    "datetime.date": frozenset(("today",)),
+    "_socket.socket": ALL,
+    "_posixsubprocess": ALL,
+    "mmap.mmap": ALL,
+    "_sqlite3": ALL,
+}
+# Called by the user's code itself. Python's library calls these for its own purposes.
+_DIRECTLY: dict[str, frozenset[str]] = {
+    "builtins": frozenset(("eval", "exec", "globals", "id", "input", "__import__")),
+    "builtins.type": frozenset(("__subclasses__",)),
+    "_contextvars.ContextVar": frozenset(("get",)),
+    "_decimal": frozenset(("getcontext", "localcontext")),
+    "_thread": frozenset(("get_ident", "get_native_id")),
+    "gc": ALL,
+    "sys": frozenset(
+        """_current_frames get_int_max_str_digits getrecursionlimit
+        getrefcount getswitchinterval gettrace getprofile""".split()
+    ),
+}
+_HARMLESS = {("posix", "fspath"), ("nt", "fspath")}
+_RANDOM = ("_random.", "random.", "numpy.random.", "torch")
+
+# In what these call, nothing is read for the user: they report, import, and compile.
+_REPORTERS = frozenset(
+    """IPython _pytest absl beartype coverage debugpy importlib jax jaxlib jaxtyping jfi
+    jfi_server linecache logging loguru pluggy pydevd pytest rich structlog threading
+    tqdm traceback warnings""".split()
+)
+# What functions of other libraries are called that read files.
+_READERS = re.compile(r"(fetch|load|open|read)(_\w+)?|imread|tree_deserialise_leaves")
+
+
+def _functions_of(cls: type) -> Iterator[types.FunctionType]:
+    yield from (f for f in vars(cls).values() if isinstance(f, types.FunctionType))
+
+
+_ENVIRON = "os.environ"
+
+# Functions of Python's library that read what no function of C tells of.
+_ENVIRONMENT = {f.__code__: _ENVIRON for f in _functions_of(type(os.environ))}
+_IN_PYTHON: dict[CodeType, str] = {
+    **_ENVIRONMENT,
+    threading.current_thread.__code__: "threading.current_thread",
+    threading.active_count.__code__: "threading.active_count",
+}
+_BY_NAME = {
+    ("importlib", "import_module"), ("numpy._core._ufunc_config", "geterr"),
+    ("numpy._core.arrayprint", "get_printoptions"), ("inspect", "getsource"),
+    ("inspect", "currentframe"), ("inspect", "stack"), ("inspect", "getmodule"),
+    ("inspect", "getfile"), ("inspect", "getsourcefile"),
+}  # fmt: skip
+
+
+def world_call(fn: Any, caller: FrameType) -> WorldCall | None:
+    """What a function of C reads that is not in the program, if it does.
+
+    Args:
+        fn: What is called.
+        caller: The frame that calls it.
+    """
+    try:
+        owner, name = _owner_and_name(fn)
+        readers = name and _READERS.fullmatch(name) and _is_of_others(owner)
+    except Exception:  # an object of the user's, which says anything of its class
+        return None
+    for table, distance in _TABLES:
+        names = table.get(owner)
+        if names is not None and (not names or name in names):
+            if (owner, name) in _HARMLESS:
+                return None
+            return _seen_from(caller, _public(owner, name), distance)
+    return _seen_from(caller, f"{owner}.{name}", _DIRECT) if readers else None
+
+
+def world_function(frame: FrameType) -> WorldCall | None:
+    """The same for a function of a library in Python, which begins to run."""
+    code, caller = frame.f_code, frame.f_back
+    if caller is None:
+        return None
+    module = str(frame.f_globals.get("__name__"))
+    name = _IN_PYTHON.get(code, "")
+    if name:
+        return _seen_from(caller, name, _NEAR)
+    reads = _READERS.fullmatch(code.co_name) and not module.startswith("numpy.")
+    if (module, code.co_name) in _BY_NAME or (reads and _is_of_others(module)):
+        return _seen_from(caller, f"{module}.{code.co_name}", _DIRECT)
+    return None
+
+
+def may_read_world(code: CodeType) -> bool:
+    """Whether `world_function` has to be asked when code begins to run."""
+    named = any(code.co_name == name for _, name in _BY_NAME)
+    return code in _IN_PYTHON or named or bool(_READERS.fullmatch(code.co_name))
+
+
+_DIRECT, _NEAR, _ANY = range(3)
+_TABLES = (_ALWAYS, _ANY), (_NEARBY, _NEAR), (_DIRECTLY, _DIRECT)
+
+
+def _owner_and_name(fn: Any) -> tuple[str, str]:
+    """The module or class that a function of C belongs to, and its name in there."""
+    if isinstance(fn, type):
+        return fn.__module__, fn.__qualname__
+    cls = getattr(fn, "__objclass__", None)
+    owner = getattr(fn, "__self__", None)
+    if cls is None and owner is not None and not isinstance(owner, types.ModuleType):
+        cls = owner if isinstance(owner, type) else type(owner)
+    name = getattr(fn, "__name__", "")
+    if name == "__subclasses__":
+        return "builtins.type", name
+    if cls is not None:
+        module, within = cls.__module__, cls.__qualname__
+    else:
+        module = getattr(fn, "__module__", None) or getattr(owner, "__name__", "")
+        within = ""
+        if type(fn).__name__ == "cython_function_or_method":  # also those of classes
+            within = fn.__qualname__.rpartition(".")[0]
+    if module.partition(".")[0] == "torch":
+        return "torch", name
+    return (f"{module}.{within}" if within else module), name
+
+
+def _public(owner: str, name: str) -> str:
+    """What users call it."""
+    owner = {
+        "posix": "os", "nt": "os", "io": "", "builtins": "", "_random.Random": "random",
+        "random.Random": "random", "numpy.random.mtrand.RandomState": "numpy.random",
+        "numpy.random.RandomState": "numpy.random",
+        "numpy.random._generator": "numpy.random", "_thread": "threading", "_io": "",
+    }.get(owner, owner)  # fmt: skip
+    return f"{owner.lstrip('_')}.{name}" if owner else name
+
+
+def _is_of_others(module: str) -> bool:
+    """Whether a module is of a library that is neither Python's nor NumPy's."""
+    root = module.partition(".")[0]
+    if root in ("builtins", "numpy", "jaxlib", "") or root in sys.stdlib_module_names:
+        return False
+    found = sys.modules.get(root)
+    return found is not None and not is_user_code(root, _nothing.__code__)
+
+
+def _nothing() -> None:
+    """In a file of a library: whose code it is, its module alone decides."""
+
+
+def _seen_from(frame: FrameType, name: str, distance: int) -> WorldCall | None:
+    """The call as the user's code makes it; None if that does not count."""
+    draws = name.startswith(_RANDOM)
+    nearest: FrameType | None = frame
+    while nearest is not None:
+        module = str(nearest.f_globals.get("__name__"))
+        if module.partition(".")[0] in _REPORTERS:
+            return None
+        if is_user_code(module, nearest.f_code):
+            line = line_label(nearest.f_code.co_filename, nearest.f_lineno)
+            return WorldCall(name, line, draws)
+        if distance is _DIRECT or (distance is _NEAR and not is_python_frame(nearest)):
+            return None
+        if name != _ENVIRON:  # whatever it is asked by, that is what users know
+            name = f"{module}.{nearest.f_code.co_name}"
+        nearest = nearest.f_back
+    return None

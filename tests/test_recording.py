@@ -1,0 +1,200 @@
+"""What a trace is known to have read: calls that read what is not in the program."""
+
+import random
+import sys
+import threading
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+import jfi
+from jfi import autojit
+
+
+HOLDERS = """
+import functools, operator, os, random, time, types
+import importlib
+import numpy as np
+
+class Held:
+    dice = random
+    draw = staticmethod(random.random)
+    def __init__(self): self.dice = random
+    @property
+    def more(self): return random
+    def method(self): return self.dice.random()
+
+held, table = Held(), {"dice": random}
+tools = types.SimpleNamespace(np=np, inner=table)
+again = functools.partial(random.gauss, 0, 1)
+def by_default(dice=random): return dice.random()
+def closure():
+    import random as dice
+    return lambda: dice.random()
+closed = closure()
+def chooses(): return random
+"""
+WAYS = {
+    "an attribute of an object": "held.dice.random()",
+    "an attribute of a class": "Held.draw()",
+    "a class attribute": "Held.dice.random()",
+    "a property": "held.more.random()",
+    "a method": "held.method()",
+    "a dict": "table['dice'].random()",
+    "a namespace": "tools.inner['dice'].random()",
+    "NumPy in a namespace": "tools.np.random.rand()",
+    "getattr": "getattr(held, 'di' + 'ce').random()",
+    "a name made up": "getattr(random, 'ran' + 'dom')()",
+    "attrgetter": "operator.attrgetter('dice.random')(held)()",
+    "a partial": "again()",
+    "a partial in the body": "functools.partial(random.gauss, 0)(1)",
+    "a default": "by_default()",
+    "a closure": "closed()",
+    "a result": "chooses().random()",
+    "a lambda in the body": "(lambda d: d.random())(random)",
+    "a list": "[random][0].random()",
+    "sys.modules": "__import__('random').random()",
+    "import_module": "importlib.import_module('random').random()",
+    "the clock": "(held.dice and time.perf_counter())",
+    "an alias of the clock": "getattr(time, 'perf' + '_counter')()",
+    "another module's": "os.urandom(3)[0] + os.urandom(3)[1] / 1e3",
+}
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_a_draw_is_fresh_however_the_code_comes_to_it(way):
+    names: dict = {"__name__": "a_script"}
+    exec(HOLDERS, names)
+    names["x"] = None
+    exec(f"def f(x): return x + {way}", names)
+    f = autojit(names["f"])
+    random.seed(0), np.random.seed(0)
+    with pytest.warns(jfi.UncompiledWarning, match=r"f\(\) uses .*\n.*uncompiled"):
+        found = [float(f(0.0)) for _ in range(4)]
+    assert len(set(found)) > 1
+    if "rand" in way and "os." not in way:
+        random.seed(0), np.random.seed(0)
+        assert found == [float(names["f"](0.0)) for _ in range(4)]
+
+
+def test_the_warning_names_the_call_and_the_line():
+    f = autojit(lambda x: x + time.perf_counter())
+    line = sys._getframe().f_lineno - 1
+    with pytest.warns(
+        jfi.UncompiledWarning,
+        match=rf"uses time\.perf_counter \(test_recording\.py:{line}\)",
+    ):
+        f(1.0)
+
+
+def test_a_path_that_reads_nothing_is_compiled():
+    @autojit
+    def f(x, timed):
+        return x + (time.perf_counter() if timed else 0)
+
+    assert float(f(1.0, False)) == 1.0
+    with pytest.warns(jfi.UncompiledWarning):
+        assert f(1.0, True) != f(1.0, True)
+    assert f.cache_info().traces == 1
+
+
+def test_what_the_trace_came_to_before_the_call_is_undone():
+    class Model:
+        def __init__(self):
+            self.n, self.log = 0, []
+
+        @autojit
+        def step(self, x):
+            self.n = self.n + 1
+            self.log.append(x)
+            return x * random.random()
+
+    model = Model()
+    with pytest.warns(jfi.UncompiledWarning):
+        model.step(1.0)
+    model.step(1.0)
+    assert (model.n, model.log) == (2, [1.0] * 2)
+
+
+@pytest.mark.filterwarnings("ignore::jfi.UncompiledWarning")
+def test_whoever_catches_everything_does_not_hide_a_call():
+    @autojit
+    def f(x):
+        try:
+            t = random.random()
+        except BaseException:
+            t = 0.0
+        return x + t
+
+    assert f(0.0) != f(0.0)
+
+
+@pytest.mark.filterwarnings("ignore::jfi.UncompiledWarning")
+def test_a_call_in_an_inner_function_that_is_compiled_too():
+    inner = autojit(lambda x: x + random.random())
+    outer = autojit(lambda x: inner(x) * 2)
+    assert outer(0.0) != outer(0.0)
+    assert inner(0.0) != inner(0.0)
+
+
+def test_a_report_of_the_time_is_no_reading_of_it(caplog):
+    import logging
+
+    @autojit
+    def f(x):
+        logging.getLogger("a_script").warning("traced")
+        warnings.warn("traced", stacklevel=1)
+        return x * 2
+
+    with pytest.warns(UserWarning, match="traced"):
+        f(1.0)
+    assert f.cache_info().traces == 1
+
+
+def test_a_profiler_and_a_debugger_go_on():
+    seen = set()
+
+    def profile(frame, event, arg):
+        seen.add(frame.f_code.co_name)
+
+    def seen_body(x):
+        return x * 3
+
+    sys.setprofile(profile)
+    try:
+        autojit(seen_body)(1.0)
+        assert sys.getprofile() is profile
+    finally:
+        sys.setprofile(None)
+    assert "seen_body" in seen
+
+
+def test_cprofile_goes_on_after_a_trace():
+    import cProfile
+
+    def after():
+        return 1
+
+    profiler = cProfile.Profile()
+    profiler.enable()
+    autojit(lambda x: x * 4)(1.0)
+    after()
+    profiler.disable()
+    assert any("after" in str(key) for key in map(str, profiler.getstats()))
+
+
+@pytest.mark.filterwarnings("ignore::jfi.UncompiledWarning")
+def test_threads_keep_records_of_their_own():
+    clock = autojit(lambda x: x + random.random())
+    plain = autojit(lambda x, k: x + k)
+    found: list = []
+
+    def work(k):
+        found.append((clock(0.0) != clock(0.0), float(plain(1.0, k)) == 1.0 + k))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    [t.start() for t in threads], [t.join() for t in threads]
+    assert found == [(True, True)] * 4
+    assert plain.cache_info().traces == 4
