@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from autojitting import Box, Counted, Slotted, same
 
-from jfi import AutoJitError, UncompiledWarning, autojit
+from jfi import UncompiledWarning, autojit
 
 
 pytestmark = pytest.mark.usefixtures("way")
@@ -146,7 +146,7 @@ def test_code_and_defaults_replaced_in_place_are_seen():
     assert same(local.step(1.0), jnp.full(2, 4.0))
 
 
-def test_writes_to_classes_are_refused_and_undone():
+def test_data_written_to_a_class_runs_uncompiled():
     class Counter:
         calls = 0
 
@@ -156,11 +156,10 @@ def test_writes_to_classes_are_refused_and_undone():
             Counter.fresh = x
             return x if dt > 0 else -x
 
-    for _ in range(2):
-        with pytest.raises(AutoJitError, match=r"changes .*Counter\.calls, and"):
-            Counter().step(1.0, 2.0)
-        assert Counter.calls == 0
-        assert not hasattr(Counter, "fresh")
+    with pytest.warns(UncompiledWarning, match=r"writes data into .*Counter\."):
+        Counter().step(1.0, 2.0)
+    Counter().step(3.0, 2.0)
+    assert (Counter.calls, Counter.fresh) == (2, 3.0)
 
 
 def test_what_a_class_keeps_from_its_first_use_on():
@@ -184,12 +183,12 @@ def test_what_a_class_keeps_from_its_first_use_on():
         return x * Lazy().scale
 
     for call in (of_the_only, lambda x: Lazy().scaled(x)):
-        with pytest.warns(UncompiledWarning, match=r"(?s)fills .*It is compiled when"):
-            assert call(1.0) == 3.0
-        kept = Lazy.only, Lazy.table
         assert call(1.0) == 3.0
+        kept = Lazy.only, Lazy.table
+        assert [call(1.0), call(1.0)] == [3.0, 3.0]
         assert (Lazy.only, Lazy.table) == kept
-    assert of_the_only.cache_info().traces == Lazy.scaled.cache_info().traces == 1
+    # Before it is filled, and after that.
+    assert of_the_only.cache_info().traces == Lazy.scaled.cache_info().traces == 2
 
 
 def leave_in_list(model, x):
@@ -209,16 +208,11 @@ def leave_in_slot(model, x):
     model.items.add(1)
 
 
+@pytest.mark.filterwarnings("ignore::jfi.UncompiledWarning")
 @pytest.mark.parametrize(
-    ("leave", "place"),
-    [
-        (leave_in_list, r"Model\.seen\[1\]"),
-        (leave_in_dict, r"Model\.table\['last'\]"),
-        (leave_in_object, r"Model\.config\.value\[0\]"),
-        (leave_in_slot, r"Model\.slotted\.w"),
-    ],
+    "leave", [leave_in_list, leave_in_dict, leave_in_object, leave_in_slot]
 )
-def test_data_left_in_what_a_class_holds_are_taken_back(leave, place):
+def test_data_left_in_what_a_class_holds_are_those_of_each_call(leave):
     class Model:
         seen = ["first"]  # noqa: RUF012
         table = {"first": 1}  # noqa: RUF012
@@ -231,14 +225,20 @@ def test_data_left_in_what_a_class_holds_are_taken_back(leave, place):
             leave(self, x)
             return x
 
-    for _ in range(2):
-        with pytest.raises(AutoJitError, match=rf"changes .*{place}, and"):
-            Model().step(1.0)
-        assert (Model.seen, Model.table) == (["first"], {"first": 1})
-        assert (Model.config.value, Model.slotted.w, Model.items) == (2, 3, set())
+    class Plain(Model):
+        seen, table, items = ["first"], {"first": 1}, set()
+        config, slotted = Box(2), Slotted(3)
+
+    for x in (1.0, 2.0, 3.0):
+        Model.table["first"] = Plain.table["first"] = 1
+        Model().step(x)
+        leave(Plain(), x)
+        assert (Model.seen, Model.table) == (Plain.seen, Plain.table)
+        assert Model.config.value == Plain.config.value
+        assert (Model.slotted.w, Model.items) == (Plain.slotted.w, Plain.items)
 
 
-def test_data_left_in_a_class_before_an_exception_are_taken_back():
+def test_data_left_in_a_class_before_an_exception_are_plain_pythons():
     class Model:
         seen = ["first"]  # noqa: RUF012
 
@@ -247,10 +247,12 @@ def test_data_left_in_a_class_before_an_exception_are_taken_back():
             self.seen.append(x)
             raise KeyError("after")
 
-    for _ in range(2):
+    x = jnp.ones(2)
+    for k in range(2):
         with pytest.raises(KeyError, match="after"):
-            Model().step(jnp.ones(2))
-        assert Model.seen == ["first"]
+            Model().step(x)
+        assert len(Model.seen) == 2 + k
+        assert all(one is x for one in Model.seen[1:])
 
 
 def test_class_passed_as_a_setting():

@@ -237,7 +237,7 @@ def note(x): return noted(x)
     assert names["model"].calls == len(names["noted"].__defaults__[0]) == 4
 
 
-def test_data_that_a_method_leaves_in_a_global_is_refused(script):
+def test_data_that_a_method_leaves_in_a_global_is_that_of_each_call(script):
     names = script("""
 n = 0.0
 class Model:
@@ -249,9 +249,10 @@ class Model:
         self.keep(x)
         return x
 """)
-    with pytest.raises(jfi.AutoJitError, match=r"(?s)run\(\) changes n, .*n = run"):
+    with pytest.warns(jfi.UncompiledWarning, match=r"run\(\) writes data into n"):
         names["Model"]().run(1.0)
-    assert names["n"] == 0.0
+    names["Model"]().run(2.0)
+    assert names["n"] == 2.0
 
 
 def test_a_function_whose_code_was_replaced_is_not_the_next_one_like_it(script):
@@ -307,7 +308,9 @@ def run(x):
         names["run"](1.0)
     dicts = [names[d]["n"] for d in ("counts", "counter", "default", "ordered")]
     counted = names["n"], names["Counter"].n, len(names["seen"]), *dicts
-    assert sum(counted) == names["run"].cache_info().traces == 1
+    assert sum(counted) == 4
+    # A Counter and a defaultdict have no such key at first.
+    assert names["run"].cache_info().traces <= 1 + (count[:7] in ("counter", "default"))
 
 
 USED = {
@@ -629,8 +632,7 @@ model = Model()
 @jfi.autojit
 def run(x): return x * model.scale()
 """)
-    with pytest.warns(jfi.UncompiledWarning, match="changes a dict in a method"):
-        assert names["run"](1.0) == 2
+    assert names["run"](1.0) == 2
     for number in (2.0, 3.0):
         names["N"] = number
         names["f"].__defaults__ = ({},)
@@ -872,8 +874,9 @@ def call():
     def write(x):
         names["Planet"].EARTH.mass = x
 
-    with pytest.raises(jfi.AutoJitError, match=r"changes .*EARTH.*\['mass'\]"):
+    with pytest.warns(jfi.UncompiledWarning, match=r"writes data into .*EARTH"):
         jfi.autojit(write)(1.0)
+    assert names["Planet"].EARTH.mass == 1.0
 
 
 def test_what_functions_read_under_decorators_of_libraries(script):

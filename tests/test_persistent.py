@@ -202,7 +202,7 @@ print(counted, "saved", text.read_text(), np.load(file))
 text.unlink(), os.unlink(file)
 print(float(draws_from_numpy(x)[0]), file=sys.stderr)
 report = jfi.cache_report()
-print(report.hits, sorted(report.not_kept))
+print(sorted(report.not_kept))
 """
 
 
@@ -215,7 +215,7 @@ def test_effects_of_tracing_happen_at_each_start(tmp_path):
                  "remembered", "in a jitted helper", "in a custom rule",
                  "[3] saved written [1. 1.]"):  # fmt: skip
         assert what in cold.splitlines()
-    assert cold.splitlines()[-1].startswith("0 [")
+    assert "prints" in cold.splitlines()[-1]
 
 
 IDENTITY = """

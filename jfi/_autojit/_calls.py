@@ -14,7 +14,6 @@ from .._jit._executables import OtherArraysError
 from .._jit._per_function import options_key, weakly
 from .._random.traced import FoundDraws
 from .._values import Recent, function_label, function_name
-from ._effects import EffectsError
 from ._graphs import Opened
 from ._history import History, running
 from ._keeping import (
@@ -28,19 +27,34 @@ from ._keeping import (
 from ._layout_table import Layouts, WeakLayout
 from ._layouts import MAX_NODES, write_down
 from ._meanwhile import note_arrival
-from ._messages import needed_numbers, rewrite_for_user, used_after_all
+from ._messages import is_of_body, needed_numbers, rewrite_for_user, used_after_all
 from ._modes import Mode
 from ._opening import open_values
 from ._options import Options, named_in, read_options
 from ._outcomes import Outcome
 from ._parameters import Parameter as Parameter, call_with, parameters_of
 from ._passing import classes_count
-from ._programs import CompiledBody, LateRulesError, Program, Programs, UnreadError
+from ._programs import (
+    CompiledBody,
+    LateRulesError,
+    Program,
+    Programs,
+    UnreadError,
+    calling,
+)
 from ._reading import Assumed, Read
 from ._recent import MAX_FUNCTIONS, Known, code_of, of_this_copy, portable
 from ._shardings import constrain, leaf_options, split_options
+from ._standing_in import ChangedOnlyError, StandIns
 from ._varying import Numbers
-from ._watching import UnwatchedError, allowed, restless, warn_of_copies, warn_once
+from ._watching import (
+    RaisedError,
+    UnwatchedError,
+    allowed,
+    restless,
+    warn_of_copies,
+    warn_once,
+)
 from .kinds._functions import Body
 from .kinds._variables import Variables
 
@@ -94,9 +108,15 @@ class Calls:
         )
         self.programs: Programs = Programs()
         self._numbers = Numbers()
+        self._stand_ins = StandIns()
         self.recognise: Callable[..., Any] = self.run
         self._function = CompiledBody(
-            self._names(), self._call, self.history, self._failed, self._keep
+            self._names(),
+            self._call,
+            self.history,
+            self._failed,
+            self._keep,
+            self._stand_ins.add,
         )
         # After the arguments come the modules that code imports when it runs.
         modes = (self.options.mode(p.name, varying) for p in self.parameters)
@@ -108,7 +128,6 @@ class Calls:
         self._layouts = Layouts(name, self.run)
         self._read: Read | None = None  # by the calls so far
         self._is_copy = False
-        self._suspected: frozenset[Any] = frozenset()
         self._ran: collections.Counter[Program] = collections.Counter()  # by this copy
         self._known = Known(Assumed(unused=self.options.unused))
         self._failure = threading.local()
@@ -161,14 +180,20 @@ class Calls:
         """
         if setting("jax_disable_jit"):
             return self.call_plainly((self.fn, *args))
-        performed = None
+        performed, failure = None, None
         try:  # a late rule: what is around it compiles it, or nothing does
             with contextlib.suppress(LateRulesError):
                 performed = self.perform(args, _run)
+        except RaisedError as error:
+            failure = type(error)(*error.shown)  # without the traceback, and arguments
         except UnwatchedError as error:
             if not self.options.uncompiled:
                 raise
             warn_once(self.history, error)
+        if failure is not None:
+            result = self.call_plainly((self.fn, *args))
+            warn_once(self.history, failure)  # its error comes of traced values alone
+            return result
         if performed is None:
             return self.call_plainly((self.fn, *args))
         opened, program, out = performed
@@ -214,12 +239,13 @@ class Calls:
             make = functools.partial(self._program, opened)
             program = self.programs.get(opened.graph, make)
             try:
-                out = act(program, opened.leaves)
+                with calling(program, opened.objects):
+                    out = act(program, opened.leaves)
                 break
-            except (UnreadError, EffectsError) as error:
+            except (UnreadError, ChangedOnlyError) as error:
                 self._failure.last = None
                 self.programs.drop(opened.graph)
-                self._assume(error)
+                self._learn_of(error, opened)
                 return self._perform(args, act, abstract=abstract)
             except LateRulesError:  # what is around it compiles it, or nothing does
                 raise
@@ -230,7 +256,13 @@ class Calls:
                 raise
             except Exception as error:
                 retries = self.retries(error)
+                if retries and self._stand_ins.give_up(opened, self._names()):
+                    self.programs.drop(opened.graph)
+                    return self._perform(args, act, abstract=abstract)
                 numbers = needed_numbers(error, opened) if retries else ()
+                runs = not numbers and retries and act is _run
+                if runs and self._is_plain(error):
+                    raise program.refuse_after(self.history.function, error) from None
                 if numbers or not (program.succeeded or program.refused):
                     self.programs.drop(opened.graph)
                 if numbers:
@@ -239,7 +271,7 @@ class Calls:
                     rewrite_for_user(error, opened, self._names())
                     raise
                 frozen |= frozenset(numbers)
-        program.succeeded, self._suspected = True, frozenset()
+        program.succeeded = True
         if frozen != known:
             self.programs.freeze(given.graph, frozen - known)
         return opened, program, out
@@ -255,6 +287,19 @@ class Calls:
         return given.frozen(frozen) if frozen else given
 
     def _open(self, args: Sequence[Any], *, abstract: bool = False) -> Opened:
+        opened = self._opened(args, abstract=abstract)
+        if self._stand_ins:
+            names = self._names()
+            growing = self._stand_ins.growing(opened, names)
+            if growing:
+                opened = self._opened(args, abstract=abstract, growing=growing)
+            opened = self._stand_ins.with_counts(opened, names)
+        opened = opened.with_classes() if classes_count(opened) else opened
+        return portable(opened) if self._is_copy else opened
+
+    def _opened(
+        self, args: Sequence[Any], *, abstract: bool, growing: Collection[int] = ()
+    ) -> Opened:
         traced = Mode.ABSTRACT if abstract else Mode.TRACED
         modes = [traced if m is Mode.TRACED else m for m in self._modes]
         fn = self.fn
@@ -267,22 +312,30 @@ class Calls:
             strict=bool(self.options.donate),  # no array can be given away twice
             known=self._read,
             assumed=self._known.of_a_call(),
+            growing=growing,
         )
         self._read = opened.read
-        opened = opened.with_classes() if classes_count(opened) else opened
-        return portable(opened) if self._is_copy else opened
+        return opened
 
-    def _assume(self, error: UnreadError | EffectsError) -> None:
-        """Remember what a body has done that its code does not show."""
+    def _is_plain(self, error: Exception) -> bool:
+        """Whether to run a call plainly whose body has raised an error when traced.
+
+        It is the error of the plain function, with values in the place of tracers; or
+        one that only traced values meet. Those of which JAX says that they need a value
+        come with the line to write.
+        """
+        return self.options.uncompiled and is_of_body(error)
+
+    def _learn_of(self, error: UnreadError | ChangedOnlyError, opened: Opened) -> None:
+        """Remember what a body has done to values, or that it has used some."""
+        if isinstance(error, ChangedOnlyError):
+            return  # the stand-ins know what has changed
+        if not self._stand_ins.give_up(opened, self._names()):
+            self._assume_unread()
+
+    def _assume_unread(self) -> None:
+        """Remember that a body uses attributes that its code does not show."""
         known, assumed = self._known, self._known.assumed
-        if isinstance(error, EffectsError):
-            if self._is_copy and not error.variables <= self._suspected:
-                # What another thread was sent meanwhile may have changed a class. The
-                # body does it again if it was the body.
-                self._suspected = error.variables
-                return
-            known.assumed = assumed._replace(effects=assumed.effects | error.variables)
-            return
         if not assumed.whole:
             known.assumed = assumed._replace(whole=True)
         elif self._read is not None and self._read.unused != assumed.unused:
@@ -315,6 +368,7 @@ class Calls:
         """Forget all programs and forms."""
         self.programs.clear()
         self._numbers.clear()
+        self._stand_ins.clear()
         self.history.clear()
         self._layouts.clear()
         self.recognise = self.run

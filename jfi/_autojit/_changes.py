@@ -1,16 +1,29 @@
 """What the body of a function changed, and how it is written back."""
 
+import functools
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice, takewhile
 from types import FunctionType
 from typing import Any, NamedTuple, TypeAlias
 
 from .._errors import AutoJitError
-from .._values import is_traced_text, is_user_function, number_key
+from .._values import KeyedValue, is_user_function, number_key
 from ._graphs import Graph
+from ._keeping import ChangedMeanwhileError
 from .kinds._base import MISSING, Kind, Split
-from .kinds._classify import CELL, CLASS, PLAIN, PYTREE, STATIC_ARRAY, WRAPPER
-from .kinds._objects import UNREAD, touch
+from .kinds._classes import STAMP, has_come, is_same_copy
+from .kinds._classify import (
+    CELL,
+    CLASS,
+    PLAIN,
+    PYTREE,
+    STAND_INS,
+    STATIC_ARRAY,
+    VARIABLES,
+    WRAPPER,
+)
+from .kinds._dispatch import take_tracers
+from .kinds._objects import UNREAD, Unread, touch
 
 
 Contents: TypeAlias = dict[int, Split]
@@ -29,6 +42,88 @@ def contents(graph: Graph, built: Sequence[Any]) -> Contents:
 def is_writable(kind: Kind) -> bool:
     """Whether the contents of such values are looked at before and after the body."""
     return kind.changeable or kind in _WRITABLE
+
+
+def add_real(graph: Graph, built: list[Any], objects: Sequence[Any]) -> Collection[int]:
+    """Add what no copy is made of: classes, and what they and their methods lead to.
+
+    Args:
+        graph: That of a call.
+        built: What the body gets, by node; completed.
+        objects: The values of the call, by node.
+
+    Returns:
+        The nodes of these.
+    """
+    real: list[int] = []
+    for i, (kind, _, _) in enumerate(graph):
+        if kind is CLASS or built[i] is MISSING:
+            built[i] = objects[i]
+            real.append(i)
+            if isinstance(objects[i], functools.singledispatchmethod):
+                take_tracers(objects[i].dispatcher)
+    return real
+
+
+def put_stand_ins(graph: Graph, built: list[Any], real: Collection[int]) -> None:
+    """Put what stands for some values in place of them, where no copy is made."""
+    for i in real:
+        kind, part, _ = graph[i]
+        if kind in STAND_INS:
+            built[i] = kind.make(part, ())
+    for i in real:
+        kind, part, children = graph[i]
+        for k, child in enumerate(children):
+            if graph[child][0] in STAND_INS:
+                kind.put(built[i], kind.key_of(part, k), built[child])
+
+
+def take_back(
+    graph: Graph, built: Sequence[Any], before: Contents, real: Collection[int]
+) -> None:
+    """Undo what the body did to what it met itself: the change the other way round."""
+    for i in real:
+        if i not in before:
+            continue
+        kind, part, _ = graph[i]
+        if kind is STATIC_ARRAY:
+            if not equal(before[i], kind.contents(built[i])):
+                built[i][...] = part.value
+            continue
+        was, now = before[i], _contents_now(kind, built[i], before[i])
+        if not equal(was, now):
+            states = [(*state, kind.keys(*state)) for state in (now, was)]
+            change, values = _difference(i, kind, *states, ())
+            write_back([change], values, built)
+
+
+def _contents_now(kind: Kind, x: Any, was: Split) -> Split:
+    """What is in a value, but for what another thread brought meanwhile."""
+    now = kind.contents(x)
+    return _without_arrived(x, was, now) if kind is CLASS else now
+
+
+def _without_arrived(cls: type, was: Split, now: Split) -> Split:
+    """The contents of a class, with its old attributes for those that only arrived.
+
+    Such as came with another copy of the class (see `kinds._classes._stamps`).
+
+    Raises:
+        ChangedMeanwhileError: Others than it had arrived.
+    """
+    old, new = dict(zip(*was, strict=True)), dict(zip(*now, strict=True))
+    for key, value in new.items():
+        before = old.get(key)
+        if value is before:
+            continue
+        is_same = key in old and (
+            same(before, value) or is_same_copy(cls, key[1], before, value)
+        )
+        if is_same or key[1] == STAMP:
+            new[key] = before
+        elif has_come(old, cls, key, value):
+            raise ChangedMeanwhileError
+    return tuple(new), tuple(new.values())
 
 
 class Change(NamedTuple):
@@ -58,6 +153,22 @@ class Change(NamedTuple):
     before: int
     size: int
 
+    def place(self, path: str) -> str:
+        """How the user writes the first thing that is changed.
+
+        Args:
+            path: How the value is reached in which it is.
+        """
+        key = next(iter(self.keys or ()), "")
+        if self.kind is CLASS:
+            base, name = key
+            return f"{base.__qualname__}.{name}"
+        if self.kind is VARIABLES:
+            return str(key)
+        if isinstance(key, (int, KeyedValue)):
+            return f"{path}[{getattr(key, 'value', key)!r}]"
+        return f"{path}.{key}" if key else path or f"a {type(self.part).__name__}"
+
 
 def find_changes(
     graph: Graph,
@@ -85,9 +196,7 @@ def _find(
     values: list[Any] = []
     for i, (old_part, old) in before.items():
         kind = graph[i][0]
-        if kind is CLASS:  # what is new there is an effect: all else was undone
-            continue
-        part, children = kind.contents(built[i])
+        part, children = _contents_now(kind, built[i], (old_part, old))
         given = any(id(child) in donated for child in children)
         if not given and equal((old_part, old), (part, children)):
             continue
@@ -227,23 +336,10 @@ def equal(one: Split, two: Split) -> bool:
 def same(a: Any, b: Any) -> bool:
     if a is b:
         return True
+    if issubclass(type(a), Unread):  # a stand-in: to ask for its value is noted
+        return False
     if type(a) is type(b) and isinstance(a, (int, float, complex)):
         return number_key(a) == number_key(b)
     if type(a) is frozenset and type(b) is frozenset:
         return {(type(e), e) for e in a} == {(type(e), e) for e in b}
     return type(a) is type(b) and isinstance(a, (str, bytes)) and a == b
-
-
-def is_plain(value: Any) -> bool:
-    """Whether a value is a number, a text, a class, or a container of such.
-
-    The text of a tracer is data: it would have to be another one at each call.
-    """
-    if is_traced_text(value):
-        return False
-    if type(value) in (list, tuple, set):
-        return all(map(is_plain, value))
-    if type(value) is dict:
-        return all(map(is_plain, value.values()))
-    # Classes: the contents of a Counter come with its own, of a defaultdict with `int`.
-    return value is None or isinstance(value, (int, float, complex, str, bytes, type))

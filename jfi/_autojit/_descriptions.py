@@ -12,7 +12,7 @@ from .._values import function_label
 from ._graphs import LEAVES, Graph, all_paths, paths
 from .kinds._base import MISSING
 from .kinds._classes import class_data
-from .kinds._classify import CLASS, SCALAR, VALUE, VARIABLES
+from .kinds._classify import CLASS, SCALAR, STAND_INS, VALUE, VARIABLES
 from .kinds._flax import NUMBERED
 
 
@@ -104,6 +104,9 @@ def description_of(
     found = paths(graph, clones, names)
     for i, path in enumerate(found[:MAX_DESCRIBED]):
         kind, part, children = graph[i]
+        if kind in STAND_INS:
+            values[path] = kind.cls.__name__
+            continue
         value = _value_of_node(kind, part, clones[i])
         if i < 2 or kind is NUMBERED or (value is None and path in values):
             continue  # the attributes that a function does not have

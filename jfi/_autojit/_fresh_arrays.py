@@ -13,26 +13,34 @@ classes and modules hold.
 """
 
 import contextlib
-from collections.abc import Generator, Iterator
+from collections.abc import Collection, Generator, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from .._arrays._placement import is_narrowed
 from .._values import contents_key
-from ._graphs import Opened
+from ._graphs import Graph
 from .kinds._base import Kind
 from .kinds._classes import class_data
 from .kinds._classify import CLASS, VARIABLES
 
 
 @contextlib.contextmanager
-def fresh_arrays(held: Opened) -> Generator[None]:
-    """While code runs, copies stand for the arrays that classes and modules hold."""
+def fresh_arrays(
+    graph: Graph, built: Sequence[Any], real: Collection[int]
+) -> Generator[None]:
+    """While code runs, copies stand for the arrays that classes and modules hold.
+
+    Args:
+        graph: That of the call.
+        built: What the code gets, by node.
+        real: The nodes of what it meets itself.
+    """
     holders = [
-        (kind, part, x)
-        for (kind, part, _), x in zip(held.graph, held.objects, strict=True)
-        if kind is CLASS or kind.changeable
+        (kind, part, built[i])
+        for i, (kind, part, _) in enumerate(graph)
+        if i in real and (kind is CLASS or kind.changeable)
     ]
     copies = _Copies()
     for kind, part, x in holders:

@@ -14,7 +14,6 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 from .._values import is_user_function
-from ._effects import EffectsError
 from ._graphs import Opened
 from ._keeping import ChangedMeanwhileError, RetakenError
 from ._modes import Mode
@@ -80,7 +79,6 @@ class ClassesOfCall:
             if is_user_function(f) and copied_module(f.__globals__)
             for name in f.__code__.co_names
             if name in f.__globals__
-            and name not in self._read.effects_in(f.__globals__)
         ]
 
     def _look_outside(self) -> dict[Any, Any]:
@@ -106,7 +104,7 @@ class ClassesOfCall:
         _LOOKS.append(look)
         try:
             yield
-        except (EffectsError, RetakenError):
+        except RetakenError:
             raise  # a trace that is made again
         except Exception:
             if look() and all(looks):

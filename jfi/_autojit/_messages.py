@@ -11,11 +11,13 @@ from jax.core import Tracer
 
 from .._advice import advice_on_tracers, has_advice, mark_advised
 from .._errors import AutoJitError, JfiError
+from .._random.traced import FoundDraws
 from .._values import NEEDS_VALUE, function_name, is_traced_text
-from ._graphs import Graph, Opened, path_of_node, paths
+from ._graphs import Opened, paths
 from ._keeping import NumbersError
 from ._modes import Mode
 from ._varying import varying
+from ._watching import UnwatchedError
 from .kinds._classify import ARRAY, SCALAR
 from .kinds._flax import advice_on_nnx
 
@@ -50,8 +52,12 @@ def refuse_uncompilable(fn: Any) -> None:
         )
 
 
-class _TracedTextError(AutoJitError):
-    """What is returned or stored holds the text of a value that is not known yet."""
+class UnreturnedError(UnwatchedError):
+    """What is returned or stored can't be made of arrays at each call."""
+
+
+class _TracedTextError(UnreturnedError):
+    """It holds the text of a value that is not known yet."""
 
 
 def refuse_traced_text(name: str, opened: Opened) -> None:
@@ -128,19 +134,14 @@ def _leaves_in(error: Exception) -> list[int]:
     return sorted({int(i) for i in re.findall(r"leaves\[(\d+)\]", str(error))})
 
 
-def change_refused(
-    graph: Graph, built: Sequence[Any], names: Sequence[str], node: int, step: str
-) -> AutoJitError:
-    """The error for a body that changes what autojit can't write back."""
-    name = names[0]
-    inside = not step or step[0] in ".[("
-    path = path_of_node(graph, built, node, names) + step if inside else step
-    call = f"self.{name}" if path.startswith("self.") else name
-    return AutoJitError(
-        f"{name}() changes {path}, and autojit does not write back changes of classes "
-        "and of text arrays.\n"
-        f"Return the new value and assign it outside: {path} = {call}(...)"
-    )
+def is_of_body(error: Exception) -> bool:
+    """Whether an error of a trace is the body's, which plain Python may raise, too."""
+    if isinstance(error, UnreturnedError):
+        return True
+    of_jfi = isinstance(error, (JfiError, Warning, *NEEDS_VALUE, FoundDraws))
+    if isinstance(error, FloatingPointError):  # of jax_debug_nans, which has found one
+        return False
+    return not of_jfi and not has_advice(error) and advice_on_tracers(error) is None
 
 
 def rewrite_for_user(error: Exception, opened: Opened, names: Sequence[str]) -> None:

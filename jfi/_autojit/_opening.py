@@ -20,7 +20,7 @@ from jax.core import Tracer
 
 from .._errors import AutoJitError
 from .._jax_internals import has_ended
-from .._values import is_plain_int
+from .._values import is_plain_int, is_traced_text
 from ._graphs import INPUT, LEAVES, Node, Opened, paths
 from ._met import met_among
 from ._modes import KEYS, RETURNED, WITH_DATA, Mode
@@ -31,6 +31,7 @@ from .kinds._classify import (
     ARRAY,
     CELL,
     DICT,
+    GROWING,
     INTEGER,
     ITSELF,
     KNOWN_ARRAY,
@@ -66,6 +67,7 @@ def open_values(
     refused: str = "got",
     known: Read | None = None,
     assumed: Assumed = NOTHING_ASSUMED,
+    growing: Collection[int] = (),
 ) -> Opened:
     """Take values apart, breadth first.
 
@@ -81,6 +83,7 @@ def open_values(
         known: What code reads, as far as it is known; a call like this one may have
             found it.
         assumed: What is known besides the code.
+        growing: The ids of lists to which code appends only.
 
     Raises:
         AutoJitError: A value can't be opened; the message has its path.
@@ -89,7 +92,7 @@ def open_values(
     def opened(read: Read) -> Opened:
         while True:  # a function that calls itself would keep the values in a cycle
             walk = _Walk(read, tuple(values), mode, modes, spread, strict, inputs)
-            walk.found = Read(assumed, read.unused)
+            walk.found, walk.growing = Read(assumed, read.unused), growing
             try:
                 walk.run()
                 break
@@ -112,7 +115,7 @@ def open_values(
 
     again = functools.partial(
         open_values, values, names, mode=mode, modes=modes, spread=spread,
-        strict=strict, inputs=inputs, refused=refused,
+        strict=strict, inputs=inputs, refused=refused, growing=growing,
     )  # fmt: skip
     if mode in RETURNED:
         return opened(Read())
@@ -165,6 +168,15 @@ def look_at(
     return walk.opened()._replace(read=read)
 
 
+def holds_data(values: Sequence[object], read: Read) -> bool:
+    """Whether there is traced data in some values, as far as code reads them."""
+    try:
+        held = look_at(values, read).objects
+    except RefusedError:
+        return True
+    return any(isinstance(x, Tracer) or is_traced_text(x) for x in held)
+
+
 def contents_of(values: Sequence[object]) -> Opened:
     """Take values apart with all attributes, and without what functions read outside.
 
@@ -203,6 +215,7 @@ class _Walk:
         self.nodes: list[Node] = []
         self.leaves: list[Any] = []
         self.unwatched: list[tuple[int, str]] = []  # nodes, and why they are refused
+        self.growing: Collection[int] = ()
         self._known: dict[tuple[Any, int], int] = {}
         self._looked_at: set[int] = set()  # what methods of classes meet, by id
         self._arguments: set[int] = {0}  # whose children are arguments of the user
@@ -270,6 +283,8 @@ class _Walk:
         self.nodes.append((kind, part, tuple(numbers)))
 
     def _kind(self, i: int, x: Any, mode: Mode) -> Kind:
+        if type(x) is list and id(x) in self.growing and mode not in RETURNED:
+            return GROWING
         try:
             return kind_in_mode(x, mode)
         except RefusedError as error:

@@ -6,18 +6,23 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
+from jax.core import Tracer
 
+from .._errors import AutoJitError
 from ._changes import Change, write_back
-from ._graphs import INPUT, LEAVES, Graph
-from ._messages import refuse_traced_text
+from ._graphs import INPUT, LEAVES, Graph, Opened
+from ._messages import UnreturnedError, refuse_traced_text
 from ._modes import Mode
 from ._opening import open_values
 from ._rebuilding import rebuild
 from .kinds._base import Kind
+from .kinds._classes import class_data
 from .kinds._classify import (
     ARRAY,
     CLASS,
+    COUNTED,
     DICT,
+    GROWING,
     ITSELF,
     LIST,
     NAMED_TUPLE,
@@ -141,7 +146,7 @@ def _write_down(
     for node, kind, _, keys, removed, ends, _, size in changes:
         if keys is None or removed:
             # What most bodies do: they append to a list.
-            if kind is not LIST or ends != (0, 0):
+            if kind not in (LIST, GROWING) or ends != (0, 0):
                 return None
             new = "".join(f"{next(rest)}, " for _ in range(size))
             lines.append(f"    objects[{node}].extend(({new}))")
@@ -180,7 +185,7 @@ def take_apart(
     inputs = {
         id(clone): i
         for i, clone in enumerate(clones)
-        if own and (graph[i][0].changeable or graph[i][2])
+        if own and (graph[i][0].changeable or graph[i][2] or graph[i][0] is COUNTED)
     }
     # So is an array that goes from one attribute to another.
     leaves = {
@@ -190,17 +195,41 @@ def take_apart(
     }
     values = [_Original(leaves[id(v)]) if id(v) in leaves else v for v in values]
     inputs |= {id(v): v.node for v in values if isinstance(v, _Original)}
-    opened = open_values(
-        (None, result, *values),
-        lambda: [name, "result", *("what it stores" for _ in values)],
-        mode=Mode.RESULT,
-        inputs=inputs,
-        refused="returned",
-    )
+    try:
+        opened = open_values(
+            (None, result, *values),
+            lambda: [name, "result", *("what it stores" for _ in values)],
+            mode=Mode.RESULT,
+            inputs=inputs,
+            refused="returned",
+        )
+    except AutoJitError as error:
+        raise UnreturnedError(str(error)) from None
     refuse_traced_text(name, opened)
+    _refuse_what_keeps_data(name, opened)
     if not changes and _is_tree(opened.graph):
         return result
     return Outcome(Delivery(opened.graph, tuple(changes)), opened.leaves)
+
+
+def _refuse_what_keeps_data(name: str, opened: Opened) -> None:
+    """Refuse what is made in the body and would keep traced data.
+
+    Raises:
+        UnreturnedError: There is an exception, or a class that holds an array.
+    """
+    for (kind, _, _), x in zip(opened.graph, opened.objects, strict=True):
+        if kind is INPUT:
+            continue
+        of_class = class_data(x).values() if kind is CLASS else ()
+        if isinstance(x, BaseException) or any(isinstance(v, Tracer) for v in of_class):
+            what = (
+                f"the class {x.__name__}" if kind is CLASS else f"a {type(x).__name__}"
+            )
+            raise UnreturnedError(
+                f"{name}() makes {what}, which compiled code can't make at each call.\n"
+                "Make it outside the function, of what it returns."
+            )
 
 
 def _is_literal(value: Any) -> bool:

@@ -3,7 +3,8 @@
 import contextlib
 import functools
 import threading
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Generator, Hashable, Sequence
+from itertools import islice
 from typing import Any, NamedTuple, NoReturn
 
 from jax.core import Tracer
@@ -20,31 +21,29 @@ from ._callbacks import (
     rules_hold_data,
 )
 from ._caught import Caught, errors_caught
-from ._changes import contents, find_changes
-from ._effects import (
-    EffectsError,
-    effects_among,
-    held_by_classes,
-    pass_on_effects,
-    refused_change,
-    restore_classes,
-    roots_of,
-    take_back_changes,
+from ._changes import (
+    Change,
+    add_real,
+    contents,
+    find_changes,
+    put_stand_ins,
+    take_back,
 )
 from ._fresh_arrays import fresh_arrays
-from ._graphs import Graph, Opened
+from ._graphs import Graph, Opened, path_of_node
 from ._history import History
 from ._keeping import ChangedMeanwhileError, Kept, NumbersError, RetakenError
 from ._layout_table import WeakLayout
 from ._meanwhile import ClassesOfCall
-from ._messages import change_refused
-from ._met import CHANGED
+from ._opening import holds_data
 from ._outcomes import take_apart
 from ._passing import Noted, passing_for_values
 from ._rebuilding import rebuild
+from ._standing_in import ChangedOnlyError, changed_only
 from ._unopened import UnopenedAttributes
 from ._varying import as_data, examples
 from ._watching import (
+    RaisedError,
     UnseenCallError,
     UntracedError,
     UnwatchedError,
@@ -53,7 +52,7 @@ from ._watching import (
     went_on,
     written,
 )
-from .kinds._classify import MET
+from .kinds._classify import GROWING, STATIC_ARRAY
 from .kinds._objects import touching
 from .kinds._remembering import Remembered, remembering
 
@@ -82,6 +81,7 @@ class CompiledBody(NamedTuple):
         history: Why it was compiled.
         failed: Gets an error that came while it was traced.
         keep: What keeps the program of an opened call; None if nothing does.
+        stand_in: Lets nodes of a call have stand-ins, and says whether that is new.
     """
 
     names: Sequence[str]
@@ -89,6 +89,7 @@ class CompiledBody(NamedTuple):
     history: History
     failed: Callable[[Exception], None]
     keep: Callable[[Opened], Kept | None]
+    stand_in: Callable[[Opened, Sequence[int], Sequence[str]], bool]
 
 
 class Program:
@@ -108,7 +109,6 @@ class Program:
         self, opened: Opened, function: CompiledBody, options: dict[str, Any]
     ) -> None:
         self._opened, self._function = opened._replace(objects=[], leaves=[]), function
-        self._roots = roots_of(opened)
         self._donated: Sequence[int] = options.get("donate_argnums", ())
         self._classes = ClassesOfCall(opened) if opened.of_copy else None
         self._varying = examples(opened)
@@ -240,47 +240,65 @@ class Program:
             self._refuse(went_on(self._function.names[0], line), error)
 
     def _run_body(self, clones: list[Any], leaves: Sequence[Any]) -> Any:
-        graph, names, read = self._opened.graph, self._function.names, self._opened.read
+        graph, names = self._opened.graph, self._function.names
+        real = add_real(graph, clones, _here.objects_of(self))
         compilation = self._function.history.begin(graph, clones, names)
         before = contents(graph, clones)
-        held = held_by_classes(graph, clones, read)
-        held_before = contents(held.graph, held.objects)
+        put_stand_ins(graph, clones, real)
+        stood_in = contents(graph, clones)
         unopened, unwritten = UnopenedAttributes(graph, clones), ""
-        left = None
+        donated = {id(leaves[k]) for k in self._donated}
         try:
-            with fresh_arrays(held):
+            with fresh_arrays(graph, clones, real):
                 result = self._function.call(clones[0])
-            refused = refused_change(names[0], self._opened, before, clones)
+            changes, values = find_changes(graph, stood_in, clones, donated)
         finally:
-            restore_classes(graph, clones, before, read)
-            pass_on_effects(clones)
-            left = take_back_changes(names[0], held, held_before)
+            take_back(graph, clones, before, real)
             unwritten = unopened.take_back()
             self._remember(clones)
         if unopened.filled:
             raise ChangedMeanwhileError
         if unwritten:
             self._refuse(unwritable(names[0], unwritten))
-        if left is not None:
-            now, node, step = left
-            error = change_refused(now.graph, now.objects, names[:1], node, step)
-            if any(kind is MET for kind, _, _ in graph):  # not only methods change it
-                self._refuse(stale(names[0], CHANGED), error)
-            raise error
-        if refused is not None:
-            raise change_refused(graph, clones, names, *refused)
+        if not self._opened.read.peeks:  # `type(x) is int` is not noted
+            opened = self._opened._replace(objects=[*_here.objects])
+            only = list(changed_only(graph, changes, real))
+            if only and self._function.stand_in(opened, only, names):
+                raise ChangedOnlyError
+        self._refuse_changes(changes, values, clones, real)
         for function in remembering(clones):
             if function.error is not None:
                 self._refuse(stale(names[0], f"catches an error of {function.name}()"))
-        donated = {id(leaves[k]) for k in self._donated}
-        changes, values = find_changes(graph, before, clones, donated)
-        effects = effects_among(changes, values, self._roots, read)
-        if effects:
-            raise EffectsError(effects)
         kept = [id(x) not in donated for x in clones]
         outcome = take_apart(names[0], result, changes, values, clones, graph, kept)
         self._function.history.end(compilation)
         return outcome
+
+    def _refuse_changes(
+        self,
+        changes: Sequence[Change],
+        values: Sequence[Any],
+        clones: Sequence[Any],
+        real: Collection[int],
+    ) -> None:
+        """Let code run plainly whose changes can't be made at each call.
+
+        Data that it leaves in what methods of classes meet would be other settings at
+        the next call; and memory of NumPy's is written to in place.
+
+        Raises:
+            UntracedError: It has made such a change.
+        """
+        rest = iter(values)
+        for change in changes:
+            new = tuple(islice(rest, change.size))
+            is_array = change.kind is STATIC_ARRAY
+            keeps_data = change.node in real and change.kind is not GROWING
+            if is_array or (keeps_data and holds_data(new, self._opened.read)):
+                names, graph = self._function.names, self._opened.graph
+                place = change.place(path_of_node(graph, clones, change.node, names))
+                what = f"{place} in place" if is_array else f"data into {place}"
+                self._refuse(unwritable(names[0], what))
 
     def _remember(self, clones: Sequence[Any]) -> None:
         """Note what the body got of functions that remember their results.
@@ -300,6 +318,17 @@ class Program:
         self.refused = functools.partial(UntracedError, why)
         raise self.refused() from cause
 
+    def refuse_after(self, function: str, error: Exception) -> UnwatchedError:
+        """Let calls run plainly, as the body raises an error when it is traced."""
+        if isinstance(error, UnwatchedError):
+            self.refused = functools.partial(type(error), *error.args)
+        else:
+            text = type(error).__name__
+            with contextlib.suppress(Exception):  # of the user's class
+                text += f": {error}".partition("\n")[0]
+            self.refused = functools.partial(RaisedError, function, text)
+        return self.refused()
+
     def note_numbers(self, nodes: Collection[int]) -> None:
         """The trace that has just failed needs the values of some numbers."""
         if self._kept:
@@ -310,6 +339,41 @@ class Program:
         for layout, settings in self.places:
             layout.put(settings, None)
         self.places.clear()
+
+
+class UncalledError(RetakenError):
+    """A program has to be traced, for a call that nobody has taken apart."""
+
+
+class _Here(threading.local):
+    """Whose program runs for a call, in this thread, and the values of the call."""
+
+    program: Program | None = None
+    objects: Sequence[Any] = ()
+
+    def objects_of(self, program: Program) -> Sequence[Any]:
+        """The values of a call, by node, for which a program is traced.
+
+        Raises:
+            UncalledError: It is called by a layout, which knows the arrays alone.
+        """
+        if self.program is not program:
+            raise UncalledError
+        return self.objects
+
+
+_here = _Here()
+
+
+@contextlib.contextmanager
+def calling(program: Program, objects: Sequence[Any]) -> Generator[None]:
+    """A block in which a program may be traced, for a call with these values."""
+    around = _here.program, _here.objects
+    _here.program, _here.objects = program, objects
+    try:
+        yield
+    finally:
+        _here.program, _here.objects = around
 
 
 class Programs:

@@ -11,7 +11,7 @@ import functools
 import operator
 import sys
 import types
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Union, get_args, get_origin
 
 from .._dispatch._active import ACTIVE_RULES
@@ -21,7 +21,6 @@ from .._values import (
     is_user_function,
     is_user_module,
     references,
-    used_names,
 )
 from ._modes import KEYS, Mode
 
@@ -92,25 +91,16 @@ class Assumed(NamedTuple):
 
     Attributes:
         whole: Whether all attributes count, whatever the code seems to read.
-        effects: Global variables, by the id of their module's dict (of a copy, see
-            `copied_module`) and their name, in which the body counts. Where no code
-            uses them, these changes are effects, as prints are, and not watched.
         unused: Names of attributes that the body does not use, as the user said.
         exact: Whether the body uses what can't be opened, so that a call is refused.
     """
 
     whole: bool = False
-    effects: frozenset[tuple[Hashable, str]] = frozenset()
     unused: frozenset[str] = frozenset()
     exact: bool = False
 
 
 NOTHING_ASSUMED = Assumed()
-
-
-@functools.lru_cache(maxsize=256)
-def _used_in(codes: frozenset[types.CodeType]) -> frozenset[str]:
-    return frozenset().union(*map(used_names, codes))
 
 
 def _of_process(module: Mapping[str, Any], found: References) -> Iterator[str]:
@@ -178,14 +168,12 @@ class Read:
         self.imports: set[str] = set()
         self.met: frozenset[int] = frozenset()
         self.asked: set[str] = set()
-        self._users: set[types.CodeType] = set()
         self.classes_count: bool = False
         self.compared: set[str] = set()
         self.unions: set[str] = set()
         self.catches: bool = False
         self.catches_arithmetic: bool = False
         self.peeks: bool = False
-        self._assumed: frozenset[tuple[Hashable, str]] = assumed.effects
         self.unused: frozenset[str] = assumed.unused | unused
         self._variables: dict[tuple[int, Mode], set[str]] = {}
         self._written: dict[tuple[int, Mode], set[str]] = {}
@@ -206,39 +194,16 @@ class Read:
     def __hash__(self) -> int:
         raise TypeError("what code reads is compared, and no key")
 
-    @property
-    def used(self) -> frozenset[str]:
-        """Variables and attributes in which code of the user's does not only count."""
-        return _used_in(frozenset(self._users))
-
-    @property
-    def effects(self) -> frozenset[tuple[Hashable, str]]:
-        """As assumed, but for variables that code uses: these are watched."""
-        if not self._assumed:
-            return self._assumed
-        return frozenset(root for root in self._assumed if root[1] not in self.used)
-
     def variables(self, module: Mapping[str, Any], mode: Mode) -> list[str]:
         """The global variables of a module that are read."""
         names = self._variables.get((id(module), mode), set())
         if module is sys.modules:
             names = names | {ACTIVE_RULES}
-        return sorted(names.difference(self.effects_in(module)))
+        return sorted(names)
 
-    def written(
-        self, module: Mapping[str, Any], mode: Mode
-    ) -> tuple[list[str], list[str]]:
-        """Those that are written; and those of which this is an effect."""
-        names = self._written.get((id(module), mode), set())
-        effects = names & self.effects_in(module)
-        return sorted(names - effects), sorted(effects)
-
-    def effects_in(self, module: Mapping[str, Any]) -> set[str]:
-        """The global variables of a module whose changes are effects."""
-        if not self.effects:
-            return set()
-        modules = id(module), copied_module(module)
-        return {name for of, name in self.effects if of in modules}
+    def written(self, module: Mapping[str, Any], mode: Mode) -> list[str]:
+        """Those that are written."""
+        return sorted(self._written.get((id(module), mode), ()))
 
     def writes(self) -> bool:
         """Whether code assigns global variables."""
@@ -325,7 +290,6 @@ class Read:
         imports = found.imports_in(module)
         self.imports.update(imports)
         self.asked |= found.attributes
-        self._users.add(fn.__code__)
         self._add_questions(found, names, builtin)
         if "isinstance" in builtin:  # `typing` itself compares `type(x)`
             self.unions.update(_in_unions(map(module.get, names)))
@@ -362,12 +326,11 @@ class Read:
     def _lost(self) -> Iterator[str]:
         """The global variables that are written where others don't see it."""
         for (module, mode), written in self._written.items():
-            # What code writes to the module itself is unwatched; and methods of classes
-            # don't meet what others write to a copy of it.
-            met = self._variables.get((module, Mode.LOOKED_AT), set())
-            lost = written if mode in KEYS else written & met
-            if lost:
-                yield from sorted(lost & self.used)
+            # Functions are run with copies of modules, methods of classes with the modules
+            # themselves: neither meets what the others write.
+            others = [m for m in Mode if (m in KEYS) is not (mode in KEYS)]
+            met = (self._variables.get((module, m), set()) for m in others)
+            yield from sorted(written & set().union(*met))
 
     def _add_questions(
         self, found: References, names: set[str], builtin: set[str]

@@ -86,8 +86,6 @@ def _portable_part(opened: Opened, node: Node, x: Any) -> Any:
         if module is None:
             return part
         names = [k for k in x.all if k.startswith("__")]
-        # Effects, which nobody watches: they are no children.
-        names += sorted(opened.read.effects_in(x.all) & x.all.keys())
         for name, child in zip(part[1], children, strict=True):
             if opened.graph[child][0].is_fixed:  # then code may be run with this dict
                 names.append(name)

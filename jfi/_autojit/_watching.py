@@ -34,6 +34,22 @@ class UnseenCallError(UnwatchedError):
         self.call = call
 
 
+class RaisedError(UnwatchedError):
+    """Code raises an error when it is traced.
+
+    Attributes:
+        shown: What its text is made of: the function, and the text of the error.
+    """
+
+    def __init__(self, function: str, error: str) -> None:
+        super().__init__(
+            f"{function}() raises an error when it is compiled, and none in plain "
+            f"Python ({error:.200}).\nCompute with jnp, and choose by jnp.where(...); "
+            "or do it outside the function."
+        )
+        self.shown = function, error
+
+
 class UntracedError(UnwatchedError):
     """Code fills a cache of Python's, which must not keep what is traced."""
 

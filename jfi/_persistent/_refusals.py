@@ -48,9 +48,6 @@ def _effects(opened: Opened) -> Iterator[str]:
     # globals, attributes, imports, objects, functions) shows all effects. A `print` is
     # a name in the code, a log an object that it reaches, `sys.stdout` an attribute.
     read = opened.read
-    if read.effects:
-        names = sorted(name for _, name in read.effects)
-        yield f"it changes {names[0]} when it is compiled, and not at each call"
     if not _STREAMS.isdisjoint(read.attributes):
         yield "it writes to a stream of text when it is traced"
     if not _WRITES_FILES.isdisjoint(read.asked):

@@ -1,7 +1,7 @@
 """Values of any kind, looked at without JAX's transformations.
 
 `_data` says what is data, `_keys` when two values are the same, `_origins` whose code
-something is, `_bytecode` which names code reads, `_uses` in which of them it does not
+something is, `_bytecode` which names code reads,
 only count, `_naming` what messages call things; `_classes` says what classes define,
 `_captured` what functions hold, `_generators` by which random generators they draw,
 `_class_questions` whether they ask for classes, `_handlers` what they catch,
@@ -109,6 +109,5 @@ from ._recording import (
     not_recording as not_recording,
     recording as recording,
 )
-from ._uses import used_names as used_names
 from ._warnings import Warner as Warner
 from ._world import WorldCall as WorldCall

@@ -143,6 +143,10 @@ class Kind:
         """Under which keys a value holds its contents; None: it has a length alone."""
         return None
 
+    def key_of(self, part: Any, k: int) -> Any:
+        """Under which key the k-th child is put; None where there is none."""
+        return None
+
     def put(self, x: Any, key: Any, value: Any) -> None:
         """Put a new value under a key."""
         raise NotImplementedError

@@ -1,5 +1,6 @@
 """How classes are looked at: what their instances read from them."""
 
+import contextlib
 import functools
 import inspect
 import operator
@@ -7,7 +8,6 @@ import types
 from collections.abc import (
     Callable,
     Collection,
-    Hashable,
     Iterable,
     Mapping,
     Sequence,
@@ -44,9 +44,10 @@ class ClassKind(Kind):
     """
 
     named = keyed = constant = True
+    ordered = False
 
     def open(self, x: Any, read: Read, mode: Mode) -> Split:
-        part, values = self._split(x, read.effects, read.owners)
+        part, values = self._split(x, read.owners)
         if mode is Mode.UNREAD:
             return part, values
         found = {
@@ -69,20 +70,13 @@ class ClassKind(Kind):
         ]
 
     def split(self, x: Any) -> Split:
-        return self._split(x, (), ())
+        return self._split(x, ())
 
-    def _split(
-        self,
-        x: Any,
-        effects: Collection[tuple[Hashable, str]],
-        owners: Collection[str],
-    ) -> Split:
+    def _split(self, x: Any, owners: Collection[str]) -> Split:
         plain: list[Any] = []
         names: list[tuple[type, str]] = []
         values: list[Any] = []
         for key, value in class_data(x).items():
-            if effects and (id(key[0]), key[1]) in effects:
-                continue
             if _is_function_of_library(key[0], value):
                 continue
             functions = functions_behind(value)
@@ -120,28 +114,21 @@ class ClassKind(Kind):
         data = {**class_data(x), **_stamps(x)}
         return tuple(data), tuple(data.values())
 
-    def restore(
-        self,
-        cls: type,
-        names: Sequence[Any],
-        values: Sequence[Any],
-        effects: Collection[tuple[Hashable, str]],
-    ) -> None:
-        """Undo what code did to the attributes of a class, but for effects."""
-        before, now = dict(zip(names, values, strict=True)), class_data(cls)
+    def keys(self, part: Any, children: Sequence[Any]) -> Sequence[Any] | None:
+        names: Sequence[Any] = part
+        return names
 
-        def is_kept(base: type, name: str) -> bool:
-            value = now.get((base, name))
-            came = has_come(before, cls, (base, name), value)
-            return came or (id(base), name) in effects
+    def key_of(self, part: Any, k: int) -> Any:
+        return part[1][k] if k < len(part[1]) else None
 
-        for base, name in now.keys() - before.keys():
-            if not is_kept(base, name):
-                delattr(base, name)
-        for (base, name), value in before.items():
-            is_other = name != STAMP and now.get((base, name)) is not value
-            if is_other and not is_kept(base, name):
-                setattr(base, name, value)
+    def put(self, x: Any, key: Any, value: Any) -> None:
+        base, name = key
+        type.__setattr__(base, name, value)  # whatever its metaclass says
+
+    def remove(self, x: Any, key: Any) -> None:
+        base, name = key
+        with contextlib.suppress(AttributeError):
+            type.__delattr__(base, name)
 
     def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
         names = part[1] if isinstance(part[0], KeyedValue) else part
@@ -232,14 +219,7 @@ def _stamps(cls: type) -> dict[tuple[type, str], Any]:
 def has_come(
     before: Mapping[Any, Any], cls: type, key: tuple[type, str], value: Any
 ) -> bool:
-    """Whether a changed attribute came with another copy of a class: see `_stamps`.
-
-    Args:
-        before: The contents of a `ClassKind`, by base and name.
-        cls: The class.
-        key: The base and the name of the attribute.
-        value: What it is now.
-    """
+    """Whether a changed attribute came with another copy of a class: see `_stamps`."""
     base, name = key
     if isinstance(value, Tracer):
         return False

@@ -46,6 +46,7 @@ from . import (
     _known_arrays as known,
     _objects as objects,
     _remembering as remembering,
+    _stand_ins as stand_ins,
     _variables as outside,
     _wrappers as wrappers,
 )
@@ -99,6 +100,10 @@ OF_USERS_CLASS = kinds.OfUsersClassKind(typed_key)
 MET = MetKind()
 REMEMBERING = remembering.RememberingKind()
 HASHABLE = kinds.HashableKind()
+COUNTED = stand_ins.CountedKind()
+GROWING = stand_ins.GrowingKind()
+STAND_INS = (COUNTED, GROWING)
+STEP = stand_ins.StepKind()
 
 
 BUILTIN: dict[type, kinds.Kind] = {
@@ -147,6 +152,7 @@ _by_class: weakref.WeakKeyDictionary[type, kinds.Kind] = weakref.WeakKeyDictiona
         functions.Body: BODY,
         attributes.AutojitMark: functions.EmptyKind(),
         remembering.Remembering: REMEMBERING,
+        stand_ins.Count: STEP,
     }
 )
 

@@ -127,6 +127,9 @@ class ListKind(Kind):
     def empty(self, x: Any) -> None:
         list.clear(x)
 
+    def key_of(self, part: Any, k: int) -> Any:
+        return k
+
     def put(self, x: Any, key: Any, value: Any) -> None:
         list.__setitem__(x, key, value)
 
@@ -242,6 +245,12 @@ class DictKind(Kind):
     def keys(self, part: Any, children: Sequence[Any]) -> Sequence[Any] | None:
         names: Sequence[Any] = part
         return names
+
+    def key_of(self, part: Any, k: int) -> Any:
+        if isinstance(part, int):
+            return None
+        key = part[in_order(part)[k]]
+        return KeyedValue(typed_key(key), key)
 
     def put(self, x: Any, key: Any, value: Any) -> None:
         self._cls.__setitem__(x, key.value, value)

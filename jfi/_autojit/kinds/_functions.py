@@ -46,6 +46,9 @@ class CellKind(Kind):
     def keys(self, part: Any, children: Sequence[Any]) -> Sequence[Any] | None:
         return ("",) if part else ()
 
+    def key_of(self, part: Any, k: int) -> Any:
+        return ""
+
     def put(self, x: Any, key: Any, value: Any) -> None:
         x.cell_contents = value
 
@@ -331,6 +334,9 @@ class AutojittedKind(AttributesKind):
     def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
         own = (f".{name}" for name in part[3])
         return ("", ".__defaults__", ".__kwdefaults__", *own)[k]
+
+    def key_of(self, part: Any, k: int) -> Any:
+        return part[3][k - 3] if k >= 3 else None
 
     def replace(self, x: Any, part: Any, children: Sequence[Any]) -> None:
         super().replace(x, part, children)  # what it calls stays

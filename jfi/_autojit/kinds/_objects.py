@@ -140,6 +140,10 @@ class ObjectKind(Kind):
         plain = type(key) is str and key and key not in self._slots
         return f".__dict__[{key!r}]" if plain else ""
 
+    def key_of(self, part: Any, k: int) -> Any:
+        opened = part[4]
+        return opened[k - 1] if 0 < k <= len(opened) else None
+
     def put(self, x: Any, key: Any, value: Any) -> None:
         if key == "":
             x.__class__ = value
@@ -233,6 +237,8 @@ class Unread:
     Code that does something with it all the same is noted, and raises an error: the
     call is then made again, with all values.
     """
+
+    __slots__ = ()
 
     def __getattribute__(self, name: str) -> Any:
         touch()

@@ -39,14 +39,14 @@ class Variables:
 
     Attributes:
         all: The module's own dict, or the copy with which compiled code runs.
-        written: Which of them code writes that runs with the module's own.
+        names: Which of them code reads or writes that runs with the module's own.
     """
 
-    __slots__ = ("all", "written")
+    __slots__ = ("all", "names")
 
     def __init__(self, all_variables: dict[str, Any]) -> None:
         self.all = all_variables
-        self.written: Sequence[str] = ()
+        self.names: Sequence[str] = ()
 
 
 class Namespace(dict[str, Any]):
@@ -54,19 +54,9 @@ class Namespace(dict[str, Any]):
 
     Attributes:
         names: Which of them code reads or writes.
-        module: The module's own.
-        effects: Those that code may write to the module itself.
     """
 
     names: Sequence[str] = ()
-    module: dict[str, Any]
-    effects: Sequence[str] = ()
-
-    def pass_on(self) -> None:
-        """Let the module have what was written to it as an effect."""
-        for name in self.effects:
-            if name in self:
-                self.module[name] = self[name]
 
 
 def variables_of(fn: types.FunctionType) -> tuple[Variables, ...]:
@@ -86,16 +76,16 @@ class VariablesKind(Kind):
     changeable = True
     named = True
     constant = True
+    ordered = False
 
     def open(self, x: Variables, read: Read, mode: Mode) -> Split:
         names = read.variables(x.all, mode)
         present = tuple(name for name in names if name in x.all)
         absent = tuple(name for name in names if name not in x.all)
-        written, effects = map(tuple, read.written(x.all, mode))
-        if mode in KEYS:  # code meets the module itself: what it writes is an effect
-            present = tuple(name for name in present if name not in written)
-            x.written, written = written, ()
-        part = KeyedValue(id(x.all), x.all), present, absent, written, effects
+        if mode in KEYS and x.all is not sys.modules:  # code meets the module itself
+            x.names = names
+        written = () if mode in KEYS else tuple(read.written(x.all, mode))
+        part = KeyedValue(id(x.all), x.all), present, absent, written
         return part, [x.all[name] for name in present]
 
     def stays(self, part: Any) -> bool:
@@ -105,21 +95,16 @@ class VariablesKind(Kind):
         return part[0].value
 
     def make(self, part: Any, children: Sequence[Any]) -> Any:
-        constant, present, absent, written, effects = part
+        constant, present, absent, written = part
         made = Namespace(constant.value)
         made.names = (*present, *(name for name in absent if name in written))
-        made.module, made.effects = constant.value, effects
         return made
 
     def fill(self, shell: Any, part: Any, children: Sequence[Any]) -> None:
         shell.update(zip(part[1], children, strict=True))
 
     def portable(self, part: Any) -> Any:
-        constant, present, absent, written, effects = part
-        if effects:
-            raise UnportableError(
-                f"it changes {effects[0]} when it is compiled, and not at each call"
-            )
+        constant, present, absent, written = part
         if constant.value is sys.modules:
             for name in absent:
                 if name != ACTIVE_RULES and not is_installed_module(name):
@@ -136,7 +121,7 @@ class VariablesKind(Kind):
             names = tuple(name for name in x.names if name in x)
             return names, [x[name] for name in names]
         if isinstance(x, Variables):
-            names = tuple(name for name in x.written if name in x.all)
+            names = tuple(name for name in x.names if name in x.all)
             return names, [x.all[name] for name in names]
         return (), ()  # the module's own: nothing was copied
 
@@ -144,8 +129,12 @@ class VariablesKind(Kind):
         names: Sequence[Any] = part
         return names
 
-    def put(self, x: Variables, key: Any, value: Any) -> None:
-        x.all[key] = value
+    def key_of(self, part: Any, k: int) -> Any:
+        return part[1][k]
+
+    def put(self, x: Any, key: Any, value: Any) -> None:
+        variables = x.all if isinstance(x, Variables) else x
+        variables[key] = value
 
     def remove(self, x: Variables, key: Any) -> None:
         del x.all[key]

@@ -1,0 +1,97 @@
+"""Which values of a function's calls have stand-ins: see `kinds._stand_ins`.
+
+They are known by their paths, as the user would write them: `self.calls`. A trace that
+writes over an int, or appends to a list, is made once more with stand-ins. If it does
+anything else with them, these values are settings for good.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+
+from ._changes import Change
+from ._graphs import Graph, Opened, paths
+from ._keeping import RetakenError
+from .kinds._classify import COUNTED, LIST, STAND_INS, VALUE
+from .kinds._objects import ObjectKind
+
+
+class ChangedOnlyError(RetakenError):
+    """A trace has changed values that it may not read: stand-ins will show that."""
+
+
+class StandIns:
+    """The paths of the values that have stand-ins in the calls of one function."""
+
+    def __init__(self) -> None:
+        self._paths: set[str] = set()
+        self._read: set[str] = set()
+
+    def __bool__(self) -> bool:
+        return bool(self._paths)
+
+    def add(self, opened: Opened, nodes: Sequence[int], names: Sequence[str]) -> bool:
+        """Let values have stand-ins from now on; whether some have not been tried."""
+        where = paths(opened.graph, opened.objects, names)
+        new = {where[i] for i in nodes} - self._read - self._paths - {""}
+        self._paths |= new
+        return bool(new)
+
+    def give_up(self, opened: Opened, names: Sequence[str]) -> bool:
+        """Have none in calls like this one: they are read; whether there were any."""
+        where = paths(opened.graph, opened.objects, names)
+        read = {where[i] for i, node in enumerate(opened.graph) if node[0] in STAND_INS}
+        self._read |= read
+        self._paths -= read
+        return bool(read)
+
+    def growing(self, opened: Opened, names: Sequence[str]) -> frozenset[int]:
+        """The ids of the lists that are to have one."""
+        where = paths(opened.graph, opened.objects, names)
+        return frozenset(
+            id(opened.objects[i])
+            for i, (kind, _, _) in enumerate(opened.graph)
+            if kind is LIST and where[i] in self._paths
+        )
+
+    def with_counts(self, opened: Opened, names: Sequence[str]) -> Opened:
+        """A call with its ints that are to have one."""
+        where = paths(opened.graph, opened.objects, names)
+        graph = tuple(
+            (COUNTED, None, ()) if where[i] in self._paths and is_int(node) else node
+            for i, node in enumerate(opened.graph)
+        )
+        return opened._replace(graph=graph)
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._paths.clear()
+        self._read.clear()
+
+
+def is_int(node: tuple[object, ...]) -> bool:
+    """Whether a node is an int that is a setting."""
+    kind, part, _ = node
+    return kind is VALUE and isinstance(part, tuple) and part[0] is int
+
+
+def changed_only(
+    graph: Graph, changes: Sequence[Change], real: Collection[int]
+) -> Iterator[int]:
+    """The nodes of ints that were written over, and of lists that only grew.
+
+    Args:
+        graph: That of the call.
+        changes: What the body changed.
+        real: The nodes of what it met itself.
+    """
+    for change in changes:
+        kind, part, children = graph[change.node]
+        if kind is LIST and change.keys is None and change.ends == (0, 0):
+            yield change.node
+        # Such as a Counter, which is replaced as a whole.
+        as_whole = isinstance(kind, ObjectKind) and change.keys is None
+        for k, child in enumerate(children):
+            is_new = kind.key_of(part, k) in (change.keys or ())
+            if is_int(graph[child]) and (
+                is_new or (as_whole and change.node not in real)
+            ):
+                yield child
