@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from counting import Traces, count
 from hypothesis import given, settings, strategies as st
 
 from jfi import AmbiguousBatchError, BatchError, vmap, vmap_automatically
@@ -66,14 +67,15 @@ def test_every_kind_of_setting_reaches_the_function_as_it_is():
     }
 
     def fn(p):
-        seen.update(p["settings"])
-        assert p["settings"]["mode"] == "fast"
+        kept = "mode", "flag", "nothing", "act", "object", "names"
+        seen.update({name: p["settings"][name] for name in kept})
+        assert (p["settings"]["rate"], p["settings"]["table"].shape) == (0.5, (3, 2))
         return p["x"] ** p["settings"]["power"] * p["settings"]["object"].scale
 
     result = vmap_automatically(fn, {"x": jnp.arange(5.0), "settings": settings}, 5)
     np.testing.assert_allclose(result, 2 * jnp.arange(5.0) ** 3)
-    for name, value in settings.items():
-        assert seen[name] is value or name == "names"
+    for name, value in seen.items():
+        assert value is settings[name] or name == "names"
     assert seen["names"] == ("a", "b")
 
 
@@ -176,14 +178,12 @@ def test_a_numpy_integer_is_a_batch_size():
 
 
 def test_an_explicit_size_needs_no_trial():
-    calls = []
-
     def fn(p):
-        calls.append(1)
+        count()
         return p["x"] * 2
 
-    vmap_automatically(fn, {"x": jnp.ones((3, 2)), "y": jnp.ones(5)}, batch_size=3)
-    assert len(calls) == 1
+    tree = {"x": jnp.ones((3, 2)), "y": jnp.ones(5)}
+    assert Traces.added(lambda: vmap_automatically(fn, tree, batch_size=3)) == 1
 
 
 @UNCOMPILED

@@ -4,7 +4,6 @@ import collections
 import enum
 import functools
 import gc
-import logging
 import random
 import threading
 import weakref
@@ -12,6 +11,7 @@ import weakref
 import jax
 import numpy as np
 import pytest
+from counting import Traces, count
 from hypothesis import given, settings, strategies as st
 
 import jfi as jnp
@@ -20,29 +20,6 @@ from jfi import BatchError, auto_vmap, vmap_automatically
 
 # Warns that it runs uncompiled, as it should here: see test_unasked.py.
 UNCOMPILED = pytest.mark.filterwarnings("ignore::jfi.UncompiledWarning")
-
-
-class Traces(logging.Handler):
-    """Counts how often functions ran to be compiled: they report it."""
-
-    n = 0
-
-    @classmethod
-    def added(cls, call):
-        before = cls.n
-        call()
-        return cls.n - before
-
-    def emit(self, record):
-        Traces.n += 1
-
-
-LOG = logging.Logger("traces")
-LOG.addHandler(Traces())
-
-
-def count():
-    LOG.info("traced")
 
 
 X = np.arange(6, dtype="float32").reshape(3, 2)

@@ -64,7 +64,6 @@ def test_paths_of_a_function_begin_with_the_parameter():
     np.testing.assert_array_equal(result, np.full(3, 2 + 12 + 50 + 180 + 7))
 
 
-@pytest.mark.filterwarnings("ignore::jfi.UncompiledWarning")  # it keeps what it sees
 def test_values_can_be_marked_wherever_they_are():
     marked = {
         **problem(),
@@ -74,12 +73,12 @@ def test_values_can_be_marked_wherever_they_are():
     seen = {}
 
     def fn(p):
-        seen.update(p["dyn"])
+        seen.update({name: type(value) for name, value in p["dyn"].items()})
         return total(p)
 
     result = vmap_automatically(fn, marked)
     np.testing.assert_array_equal(result, np.full(3, 2 + 12 + 7 + 5 + 6))
-    assert type(seen["Q"]) is not type(marked["dyn"])
+    assert seen["Q"] is not type(marked["dyn"])
 
     shared = auto_vmap(lambda x, *, q: x.sum() + q.sum())
     assert shared(ones(3, 2), q=jnp.shared(ones(3, 3))).tolist() == [11.0, 11.0, 11.0]

@@ -21,6 +21,7 @@ from ._watching import (
     GlobalWritesError as GlobalWritesError,
     UntracedError as UntracedError,
     UnwatchedError as UnwatchedError,
+    WritesOnceError as WritesOnceError,
 )
 from ._wrapper import AutoJIT as AutoJIT, CacheInfo as CacheInfo, autojit as autojit
 

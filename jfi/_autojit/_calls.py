@@ -48,6 +48,7 @@ from ._shardings import constrain, leaf_options, split_options
 from ._standing_in import ChangedOnlyError, StandIns
 from ._varying import Numbers
 from ._watching import (
+    RUNS_OFTEN,
     RaisedError,
     UnwatchedError,
     allowed,
@@ -117,6 +118,7 @@ class Calls:
             self._failed,
             self._keep,
             self._stand_ins.add,
+            getattr(fn, "__dict__", {}).get(RUNS_OFTEN, ""),
         )
         # After the arguments come the modules that code imports when it runs.
         modes = (self.options.mode(p.name, varying) for p in self.parameters)

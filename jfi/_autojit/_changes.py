@@ -1,13 +1,15 @@
 """What the body of a function changed, and how it is written back."""
 
+import enum
 import functools
+import types
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice, takewhile
 from types import FunctionType
 from typing import Any, NamedTuple, TypeAlias
 
 from .._errors import AutoJitError
-from .._values import KeyedValue, is_user_function, number_key
+from .._values import KeyedValue, is_installed, is_user_function, number_key
 from ._graphs import Graph
 from ._keeping import ChangedMeanwhileError
 from .kinds._base import MISSING, Kind, Split
@@ -22,6 +24,7 @@ from .kinds._classify import (
     VARIABLES,
     WRAPPER,
 )
+from .kinds._containers import DictKind, SetKind
 from .kinds._dispatch import take_tracers
 from .kinds._objects import UNREAD, Unread, touch
 
@@ -92,8 +95,8 @@ def take_back(
             continue
         was, now = before[i], _contents_now(kind, built[i], before[i])
         if not equal(was, now):
-            states = [(*state, kind.keys(*state)) for state in (now, was)]
-            change, values = _difference(i, kind, *states, ())
+            before_body, left = ((*state, kind.keys(*state)) for state in (was, now))
+            change, values = _difference(i, kind, left, before_body, ())
             write_back([change], values, built)
 
 
@@ -124,6 +127,16 @@ def _without_arrived(cls: type, was: Split, now: Split) -> Split:
         elif has_come(old, cls, key, value):
             raise ChangedMeanwhileError
     return tuple(new), tuple(new.values())
+
+
+class NodeKey(NamedTuple):
+    """Stands for a key of a dict or set of which the body has a copy."""
+
+    node: int
+
+
+class NewKeyError(Exception):
+    """The body has made a key that holds data, or is known by its identity."""
 
 
 class Change(NamedTuple):
@@ -159,10 +172,9 @@ class Change(NamedTuple):
         Args:
             path: How the value is reached in which it is.
         """
-        key = next(iter(self.keys or ()), "")
+        key: Any = next(iter(self.keys or ()), "")
         if self.kind is CLASS:
-            base, name = key
-            return f"{base.__qualname__}.{name}"
+            return f"{key[0].__qualname__}.{key[1]}"
         if self.kind is VARIABLES:
             return str(key)
         if isinstance(key, (int, KeyedValue)):
@@ -170,11 +182,57 @@ class Change(NamedTuple):
         return f"{path}.{key}" if key else path or f"a {type(self.part).__name__}"
 
 
+def _with_own_keys(
+    change: Change, graph: Graph, built: Sequence[Any], real: Collection[int]
+) -> Change:
+    """A change of a dict or set by the caller's keys, in place of their copies.
+
+    Raises:
+        NewKeyError: The body has made a key that only it could find again.
+    """
+    nodes = {
+        id(x): i
+        for i, x in enumerate(built)
+        if i not in real and (graph[i][0].changeable or graph[i][2])
+    }
+
+    def own(x: Any) -> Any:
+        if id(x) in nodes:
+            return NodeKey(nodes[id(x)])
+        if type(x) is tuple:
+            return tuple(map(own, x))
+        if isinstance(change.kind, DictKind) and not _is_found_again(x):
+            raise NewKeyError(type(x).__name__)
+        return x
+
+    def own_key(key: Any) -> Any:
+        value = own(key.value)
+        is_new = value is not key.value and _has_node(value)
+        return KeyedValue((NodeKey, value), value) if is_new else key
+
+    keys = None if change.keys is None else tuple(map(own_key, change.keys))
+    return change._replace(keys=keys, removed=tuple(map(own_key, change.removed)))
+
+
+def _has_node(key: object) -> bool:
+    if isinstance(key, NodeKey):
+        return True
+    return type(key) is tuple and any(map(_has_node, key))
+
+
+def _is_found_again(key: object) -> bool:
+    """Whether a key is equal to others, or is passed to code itself."""
+    own = (types.ModuleType, types.BuiltinFunctionType, FunctionType, type, enum.Enum)
+    by_value = type(key).__hash__ is not object.__hash__
+    return by_value or isinstance(key, own) or is_installed(type(key))
+
+
 def find_changes(
     graph: Graph,
     before: Contents,
     built: Sequence[Any],
     donated: Collection[int] = (),
+    real: Collection[int] = (),
 ) -> tuple[list[Change], list[Any]]:
     """What the body changed, and the new children of one change after the other.
 
@@ -184,13 +242,23 @@ def find_changes(
         built: The clones.
         donated: Ids of arrays whose memory is given away. If the body changes anything,
             these come back as new arrays, too: what is not changed must stay alive.
+        real: The nodes of what the body meets itself.
+
+    Raises:
+        NewKeyError: The body has made a key that only it could find again.
     """
-    found = _find(graph, before, built, ())
-    return _find(graph, before, built, donated) if found[0] and donated else found
+    found = _find(graph, before, built, (), real)
+    if found[0] and donated:
+        return _find(graph, before, built, donated, real)
+    return found
 
 
 def _find(
-    graph: Graph, before: Contents, built: Sequence[Any], donated: Collection[int]
+    graph: Graph,
+    before: Contents,
+    built: Sequence[Any],
+    donated: Collection[int],
+    real: Collection[int],
 ) -> tuple[list[Change], list[Any]]:
     changes: list[Change] = []
     values: list[Any] = []
@@ -207,6 +275,8 @@ def _find(
         change, new = _difference(i, kind, was, now, donated)
         if any(value is UNREAD for value in new):
             touch()
+        if isinstance(kind, (DictKind, SetKind)):
+            change = _with_own_keys(change, graph, built, real)
         changes.append(change)
         values += new
     return changes, values
@@ -310,15 +380,30 @@ def write_back(
         x = objects[node]
         if keys is not None:
             for key in removed:
-                kind.remove(x, key)
+                kind.remove(x, _of_call(key, objects))
             for key, child in zip(keys, children, strict=True):
-                kind.put(x, key, child)
+                kind.put(x, _of_call(key, objects), child)
         elif ends is not None:
             kind.join(x, *ends, children)
         else:
             if _is_row(kind) and len(x) != before:
                 raise AutoJitError(_OVERLAP.format(type(x).__name__))
             kind.replace(x, part, children)
+
+
+def _of_call(key: Any, objects: Sequence[Any]) -> Any:
+    """A key as the caller has it."""
+    if isinstance(key, KeyedValue) and _has_node(key.value):
+        return KeyedValue(key.key, _own_value(key.value, objects))
+    return key
+
+
+def _own_value(value: Any, objects: Sequence[Any]) -> Any:
+    if isinstance(value, NodeKey):
+        return objects[value.node]
+    if type(value) is tuple:
+        return tuple(_own_value(part, objects) for part in value)
+    return value
 
 
 _OVERLAP = (

@@ -40,6 +40,7 @@ from .kinds._classify import (
     MODULE,
     NAMED_TUPLE,
     NUMBER,
+    OWN_METHOD,
     PYTREE,
     SCALAR,
     STATIC_ARRAY,
@@ -251,6 +252,8 @@ class _Walk:
             self.found.untraced |= may_trace(x)
         if isinstance(x, threading.local) and (self.outside[i] or mode in KEYS):
             self.unwatched.append((i, "what each thread has for itself for {path}"))
+        if kind is OWN_METHOD:  # the class has it under this name
+            self.found.attributes.add(x.__func__.__name__)
         if self._read.whole:
             self.found.add_value(x)
         if isinstance(x, (operator.attrgetter, operator.methodcaller)):

@@ -23,6 +23,7 @@ from ._callbacks import (
 from ._caught import Caught, errors_caught
 from ._changes import (
     Change,
+    NewKeyError,
     add_real,
     contents,
     find_changes,
@@ -47,14 +48,17 @@ from ._watching import (
     UnseenCallError,
     UntracedError,
     UnwatchedError,
+    WritesOnceError,
     stale,
     unwritable,
     went_on,
+    writes_once,
     written,
 )
 from .kinds._classify import GROWING, STATIC_ARRAY
 from .kinds._objects import touching
 from .kinds._remembering import Remembered, remembering
+from .kinds._stand_ins import Count
 
 
 MAX_PROGRAMS = 1024  # per function; the least recently used goes
@@ -82,6 +86,7 @@ class CompiledBody(NamedTuple):
         failed: Gets an error that came while it was traced.
         keep: What keeps the program of an opened call; None if nothing does.
         stand_in: Lets nodes of a call have stand-ins, and says whether that is new.
+        often: What the functions among its arguments run for, each: "steps"; or "".
     """
 
     names: Sequence[str]
@@ -90,6 +95,7 @@ class CompiledBody(NamedTuple):
     failed: Callable[[Exception], None]
     keep: Callable[[Opened], Kept | None]
     stand_in: Callable[[Opened, Sequence[int], Sequence[str]], bool]
+    often: str
 
 
 class Program:
@@ -251,7 +257,10 @@ class Program:
         try:
             with fresh_arrays(graph, clones, real):
                 result = self._function.call(clones[0])
-            changes, values = find_changes(graph, stood_in, clones, donated)
+            changes, values = find_changes(graph, stood_in, clones, donated, real)
+        except NewKeyError as error:
+            what = f"a new key into a dict (a {error})"
+            self._refuse(unwritable(names[0], what))
         finally:
             take_back(graph, clones, before, real)
             unwritten = unopened.take_back()
@@ -289,16 +298,28 @@ class Program:
         Raises:
             UntracedError: It has made such a change.
         """
-        rest = iter(values)
+        rest, often = iter(values), self._function.often
         for change in changes:
             new = tuple(islice(rest, change.size))
+            # Settings that are assigned are the same for all steps; numbers count them.
+            numbers = any(type(x) in (int, float, complex, Count) for x in new)
+            assigns = change.keys is not None and not numbers
+            if often and not (assigns and not holds_data(new, self._opened.read)):
+                place = self._place(change, clones)
+                why = writes_once(self._function.names[0], place, often)
+                self.refused = functools.partial(WritesOnceError, why)
+                raise self.refused()
             is_array = change.kind is STATIC_ARRAY
             keeps_data = change.node in real and change.kind is not GROWING
             if is_array or (keeps_data and holds_data(new, self._opened.read)):
-                names, graph = self._function.names, self._opened.graph
-                place = change.place(path_of_node(graph, clones, change.node, names))
+                place = self._place(change, clones)
                 what = f"{place} in place" if is_array else f"data into {place}"
-                self._refuse(unwritable(names[0], what))
+                self._refuse(unwritable(self._function.names[0], what))
+
+    def _place(self, change: Change, clones: Sequence[Any]) -> str:
+        """How the user writes what a change is made to."""
+        names, graph = self._function.names, self._opened.graph
+        return change.place(path_of_node(graph, clones, change.node, names))
 
     def _remember(self, clones: Sequence[Any]) -> None:
         """Note what the body got of functions that remember their results.

@@ -28,6 +28,7 @@ from ._modes import KEYS, Mode
 # Code that reads all attributes that there are.
 _LISTS = frozenset(("dir", "vars"))
 _PEEKS = frozenset(("callable", "type"))
+_ASKS_FOR_NAMES = frozenset(("getattr", "hasattr"))
 _LISTS_BY_ATTRIBUTE = frozenset(("__dict__", "getmembers"))
 # What leads to variables and classes that nothing else here names.
 _UNSEEN_ATTRIBUTES = frozenset(("__globals__", "f_builtins", "f_globals", "f_locals"))
@@ -142,6 +143,8 @@ class Read:
         imports: What code of the user's imports when it runs.
         met: What is passed itself, by id: see `_met`.
         asked: The attributes that code of the user's reads.
+        spelled: The texts that may be names, of code that asks with a default: what is
+            not there counts, too.
         classes_count: Whether what code of the user's does depends on the classes of
             arrays and numbers: on NumPy's or JAX's.
         compared: The classes with which it compares `type(x)`, by their names.
@@ -168,6 +171,7 @@ class Read:
         self.imports: set[str] = set()
         self.met: frozenset[int] = frozenset()
         self.asked: set[str] = set()
+        self.spelled: set[str] = set()
         self.classes_count: bool = False
         self.compared: set[str] = set()
         self.unions: set[str] = set()
@@ -277,6 +281,8 @@ class Read:
         if not builtin.isdisjoint(_LISTS | found.made_up):
             self.whole = True
             self.texts |= found.texts
+        if not builtin.isdisjoint(_ASKS_FOR_NAMES):
+            self.spelled |= found.texts
         self.peeks |= not builtin.isdisjoint(_PEEKS)
         if not (
             builtin.isdisjoint(_LISTS)
@@ -326,8 +332,8 @@ class Read:
     def _lost(self) -> Iterator[str]:
         """The global variables that are written where others don't see it."""
         for (module, mode), written in self._written.items():
-            # Functions are run with copies of modules, methods of classes with the modules
-            # themselves: neither meets what the others write.
+            # Functions are run with copies of modules, methods of classes with the
+            # modules themselves: neither meets what the others write.
             others = [m for m in Mode if (m in KEYS) is not (mode in KEYS)]
             met = (self._variables.get((module, m), set()) for m in others)
             yield from sorted(written & set().union(*met))
@@ -348,6 +354,7 @@ class Read:
         # `__getattr__` answers for what is not there.
         asked = known.attributes | {"__getattr__"}
         names = (asked & vars(module).keys()) | known.made_up(vars(module), _PART)
+        names |= known.spelled
         if id(module) in known.listed or module.__name__ == ACTIVE_RULES:
             names |= {name for name in vars(module) if not name.startswith("__")}
         self._variables.setdefault((id(vars(module)), mode), set()).update(names)

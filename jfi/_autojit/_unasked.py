@@ -17,9 +17,11 @@ from .._optional._progress import ProgressBar
 from .._random.traced import FoundDraws
 from .._values import NEEDS_VALUE, Warner, generators_read
 from ._watching import (
+    RUNS_OFTEN,
     GlobalWritesError,
     UnseenCallError,
     UnwatchedError,
+    WritesOnceError,
     uncompiled_because,
 )
 
@@ -29,15 +31,23 @@ OPTIONS: dict[str, Any] = {"warn_after": sys.maxsize, "uncompiled": False}
 
 
 def with_variables(
-    function: Callable[..., Any], name: str, **variables: Any
+    function: Callable[..., Any], name: str, often: str = "", **variables: Any
 ) -> Callable[..., Any]:
     """A copy of a function of a module, with a name and some global variables.
 
     Global variables in place of captured ones: autojit looks at those at every call.
+
+    Args:
+        function: The function.
+        name: The name.
+        often: What the functions among its arguments run for, each: "steps".
+        variables: The variables.
     """
     plain: Any = function
     module = {**plain.__globals__, **variables}
-    return types.FunctionType(plain.__code__, module, name)
+    made = types.FunctionType(plain.__code__, module, name)
+    made.__dict__[RUNS_OFTEN] = often
+    return made
 
 
 class Reasons:
@@ -59,6 +69,8 @@ class Reasons:
         self._warner.warn(self._message(error))
 
     def _message(self, error: Exception) -> str:
+        if isinstance(error, WritesOnceError):
+            return uncompiled_because(str(error))
         if isinstance(error, (UnwatchedError, GlobalWritesError)):
             told = uncompiled_because(str(error))
             return f"{told} Until then all turns and rows get what is read once."

@@ -54,6 +54,23 @@ class UntracedError(UnwatchedError):
     """Code fills a cache of Python's, which must not keep what is traced."""
 
 
+class WritesOnceError(UntracedError):
+    """Functions of a loop or batch write outside: compiled, once for all steps."""
+
+
+# An attribute of functions whose arguments are functions that run many times and
+# are traced once. It says for what: "steps".
+RUNS_OFTEN = "_jfi_runs_often"
+
+
+def writes_once(function: str, place: str, parts: str) -> str:
+    """What a `WritesOnceError` says."""
+    return (
+        f"{function}() runs a function that writes {place}: compiled code would do so "
+        f"once for all {parts}.\nReturn the value, or carry it from step to step."
+    )
+
+
 class GlobalWritesError(AutoJitError):
     """Code writes global variables, where it is compiled without having been asked."""
 

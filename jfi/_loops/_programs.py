@@ -144,7 +144,10 @@ class _EagerLoop:
         self._operation = operation
         name = operation.__name__  # what messages call it
         self._reasons = Reasons(name)
-        compiled = with_variables(_traced_operation, name, operation=operation)
+        often = "" if name in RUN_ONCE else "steps"
+        compiled = with_variables(
+            _traced_operation, name, often=often, operation=operation
+        )
         options = {**OPTIONS, "traced": "data"}
         self._calls = Calls(compiled, options, varying=("functions",))
         self._calls.programs.keep_at_most(MAX_SETTINGS)

@@ -44,6 +44,7 @@ from . import (
     _flax as flax,
     _functions as functions,
     _known_arrays as known,
+    _methods as methods,
     _objects as objects,
     _remembering as remembering,
     _stand_ins as stand_ins,
@@ -84,6 +85,8 @@ WRAPPER = wrappers.WrapperKind()
 SHOWN = wrappers.ShownKind()
 CLASS = classes.ClassKind()
 PARTIAL = PartialKind()
+METHOD = methods.METHOD
+OWN_METHOD = methods.OwnMethodKind()
 CACHED = remembering.CachedKind()
 CUSTOM_RULES = {
     cls: objects.ObjectKind(cls, frozen=True)
@@ -127,11 +130,6 @@ BUILTIN: dict[type, kinds.Kind] = {
         frozen=True,
     ),
     functools.singledispatchmethod: dispatch.DISPATCHED_METHOD,
-    types.MethodType: containers.PartsKind(
-        lambda m: (m.__func__, m.__self__),
-        lambda cls, function, owner: types.MethodType(function, owner),
-        [".__func__", ".__self__"],
-    ),
     property: PROPERTY,
     functools.cached_property: containers.PartsKind(  # without its lock
         lambda p: (p.func, p.attrname), cached_property_of, [".func", ".attrname"]
@@ -211,6 +209,8 @@ def _kind_of_value(x: Any) -> kinds.Kind | None:
         return _kind_of_function(x)
     if isinstance(x, (types.BuiltinFunctionType, types.MethodWrapperType)):
         return _kind_of_builtin(x)
+    if isinstance(x, types.MethodType):
+        return OWN_METHOD if methods.is_of_class(x) else METHOD
     if isinstance(x, functools.partial):
         return PARTIAL
     if isinstance(x, LRU_CACHED):

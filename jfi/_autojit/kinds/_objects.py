@@ -73,8 +73,13 @@ class ObjectKind(Kind):
         return self.parts(x, None)
 
     def open(self, x: Any, read: Read, mode: Mode) -> Split:
-        whole = self._whole or read.whole or mode not in PASSED
-        return self.parts(x, None if whole else read.attributes, read.unused)
+        if self._whole or read.whole or mode not in PASSED:
+            return self.parts(x, None, read.unused)
+        # `case Point(x)` reads the attributes that the class names.
+        by_place = "__match_args__" in read.attributes
+        more = getattr(type(x), "__match_args__", ()) if by_place else ()
+        names = read.attributes.union(more) if more else read.attributes
+        return self.parts(x, names, read.unused)
 
     def parts(
         self, x: Any, read: Collection[str] | None, unused: Collection[str] = ()

@@ -9,6 +9,7 @@ import jax
 from ..._autojit import (
     GlobalWritesError,
     UnwatchedError,
+    WritesOnceError,
     autojit,
     errors_caught,
 )
@@ -43,7 +44,7 @@ class BatchCalls:
         self._forms: set[Hashable] = set()  # of calls that can't be compiled
         self._compiles = True
         self._reasons = Reasons(name)
-        body = with_variables(_mapped, name, mapping=self._mapping)
+        body = with_variables(_mapped, name, often="rows", mapping=self._mapping)
         self._compiled: Callable[..., Any] = jit(body, **OPTIONS)
         self._lock = threading.Lock()
 
@@ -88,6 +89,8 @@ class BatchCalls:
         self, fn: Function, args: Args, kwargs: Kwargs, why: Exception
     ) -> Any:
         """Python code in it asks for a value, or for what autojit refuses."""
+        if isinstance(why, WritesOnceError):  # they would meet what all rows have
+            raise BatchError(str(why))
         for name in generators_in(why, (fn,)):
             raise BatchError(one_draw(self._name, name, "rows"))
         if isinstance(why, UnwatchedError):
