@@ -636,8 +636,8 @@ def test_lists_that_the_body_appends_to_are_told_with_the_line_to_write():
 
         @autojit
         def step(self, x):
-            self.log["loss"].append(x * 2)
-            self.log["rate"].append(0.5)
+            self.log["loss"].append(x * 2 + len(self.log["loss"]))
+            self.log["rate"].append(0.5 + len(self.log["rate"]))
 
     one = Logging()
     told = (

@@ -94,4 +94,4 @@ def test_what_writes_global_variables_is_told_what_to_write():
     names = {"__name__": "__main__"}
     exec(code, names)
     (message,) = uncompiled(lambda: jnp.map(names["solve"], jnp.arange(2.0)))
-    assert "Return the values, and assign them outside." in message
+    assert "Return the value, or carry it from step to step." in message

@@ -18,7 +18,6 @@ from ._recent import (
     code_of as code_of,
 )
 from ._watching import (
-    GlobalWritesError as GlobalWritesError,
     UntracedError as UntracedError,
     UnwatchedError as UnwatchedError,
     WritesOnceError as WritesOnceError,

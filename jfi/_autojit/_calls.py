@@ -118,7 +118,7 @@ class Calls:
             self._failed,
             self._keep,
             self._stand_ins.add,
-            getattr(fn, "__dict__", {}).get(RUNS_OFTEN, ""),
+            getattr(fn, "__dict__", {}).get(RUNS_OFTEN),
         )
         # After the arguments come the modules that code imports when it runs.
         modes = (self.options.mode(p.name, varying) for p in self.parameters)
@@ -233,7 +233,7 @@ class Calls:
         abstract: bool,
     ) -> tuple[Opened, Program, Any]:
         given = self._open(args, abstract=abstract)
-        given = allowed(self.history.function, given, writes=self.options.uncompiled)
+        given = allowed(self.history.function, given)
         known = self.programs.frozen(given.graph) | self._numbers.unchanged(given)
         frozen = known
         while True:

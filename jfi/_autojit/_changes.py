@@ -60,7 +60,9 @@ def add_real(graph: Graph, built: list[Any], objects: Sequence[Any]) -> Collecti
     """
     real: list[int] = []
     for i, (kind, _, _) in enumerate(graph):
-        if kind is CLASS or built[i] is MISSING:
+        # The variables with which methods run; functions have copies of theirs.
+        of_methods = kind is VARIABLES and bool(objects[i].names)
+        if kind is CLASS or of_methods or built[i] is MISSING:
             built[i] = objects[i]
             real.append(i)
             if isinstance(objects[i], functools.singledispatchmethod):

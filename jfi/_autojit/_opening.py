@@ -169,12 +169,20 @@ def look_at(
     return walk.opened()._replace(read=read)
 
 
-def holds_data(values: Sequence[object], read: Read) -> bool:
-    """Whether there is traced data in some values, as far as code reads them."""
+def holds_data(values: Sequence[object], read: Read, *, ended: bool = False) -> bool:
+    """Whether there is traced data in some values, as far as code reads them.
+
+    Args:
+        values: The values.
+        read: What code reads.
+        ended: Ask for data of traces inside this one: of a branch, or of a step.
+    """
     try:
         held = look_at(values, read).objects
     except RefusedError:
-        return True
+        return not ended
+    if ended:
+        return any(isinstance(x, Tracer) and has_ended(x) for x in held)
     return any(isinstance(x, Tracer) or is_traced_text(x) for x in held)
 
 

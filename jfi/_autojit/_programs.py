@@ -86,7 +86,8 @@ class CompiledBody(NamedTuple):
         failed: Gets an error that came while it was traced.
         keep: What keeps the program of an opened call; None if nothing does.
         stand_in: Lets nodes of a call have stand-ins, and says whether that is new.
-        often: What the functions among its arguments run for, each: "steps"; or "".
+        often: What the functions among its arguments run for, each: "steps"; "" if they
+            run once; None if it is no loop, batch or branch.
     """
 
     names: Sequence[str]
@@ -95,7 +96,7 @@ class CompiledBody(NamedTuple):
     failed: Callable[[Exception], None]
     keep: Callable[[Opened], Kept | None]
     stand_in: Callable[[Opened, Sequence[int], Sequence[str]], bool]
-    often: str
+    often: str | None
 
 
 class Program:
@@ -298,23 +299,39 @@ class Program:
         Raises:
             UntracedError: It has made such a change.
         """
-        rest, often = iter(values), self._function.often
+        rest = iter(values)
         for change in changes:
             new = tuple(islice(rest, change.size))
-            # Settings that are assigned are the same for all steps; numbers count them.
-            numbers = any(type(x) in (int, float, complex, Count) for x in new)
-            assigns = change.keys is not None and not numbers
-            if often and not (assigns and not holds_data(new, self._opened.read)):
-                place = self._place(change, clones)
-                why = writes_once(self._function.names[0], place, often)
-                self.refused = functools.partial(WritesOnceError, why)
-                raise self.refused()
+            place = functools.partial(self._place, change, clones)
+            if self._function.often is not None:
+                self._refuse_in_steps(self._function.often, change, new, place)
             is_array = change.kind is STATIC_ARRAY
-            keeps_data = change.node in real and change.kind is not GROWING
-            if is_array or (keeps_data and holds_data(new, self._opened.read)):
-                place = self._place(change, clones)
-                what = f"{place} in place" if is_array else f"data into {place}"
+            keeps = change.node in real and change.kind is not GROWING
+            if is_array or (keeps and holds_data(new, self._opened.read)):
+                what = f"{place()} in place" if is_array else f"data into {place()}"
                 self._refuse(unwritable(self._function.names[0], what))
+
+    def _refuse_in_steps(
+        self,
+        often: str,
+        change: Change,
+        new: Sequence[Any],
+        place: Callable[[], str],
+    ) -> None:
+        """Refuse what functions of a loop, batch or branch write, but for settings.
+
+        A setting that is assigned is the same for all steps; numbers may count them.
+
+        Raises:
+            WritesOnceError: It is written once, or holds data of a step or branch.
+        """
+        read = self._opened.read
+        counts = any(type(x) in (int, float, complex, Count) for x in new)
+        assigns = change.keys is not None and not (counts or holds_data(new, read))
+        if holds_data(new, read, ended=True) or (often and not assigns):
+            why = writes_once(self._function.names[0], place(), often or "branches")
+            self.refused = functools.partial(WritesOnceError, why)
+            raise self.refused()
 
     def _place(self, change: Change, clones: Sequence[Any]) -> str:
         """How the user writes what a change is made to."""

@@ -209,10 +209,6 @@ class Read:
         """Those that are written."""
         return sorted(self._written.get((id(module), mode), ()))
 
-    def writes(self) -> bool:
-        """Whether code assigns global variables."""
-        return any(self._written.values())
-
     def follows(self, name: str, cls: type) -> bool:
         """Whether a function that a class holds by this name may be called."""
         if name in _MAKING:

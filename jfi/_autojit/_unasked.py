@@ -18,7 +18,6 @@ from .._random.traced import FoundDraws
 from .._values import NEEDS_VALUE, Warner, generators_read
 from ._watching import (
     RUNS_OFTEN,
-    GlobalWritesError,
     UnseenCallError,
     UnwatchedError,
     WritesOnceError,
@@ -71,7 +70,7 @@ class Reasons:
     def _message(self, error: Exception) -> str:
         if isinstance(error, WritesOnceError):
             return uncompiled_because(str(error))
-        if isinstance(error, (UnwatchedError, GlobalWritesError)):
+        if isinstance(error, UnwatchedError):
             told = uncompiled_because(str(error))
             return f"{told} Until then all turns and rows get what is read once."
         if isinstance(error, AutoJitError):

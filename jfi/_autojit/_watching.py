@@ -71,33 +71,23 @@ def writes_once(function: str, place: str, parts: str) -> str:
     )
 
 
-class GlobalWritesError(AutoJitError):
-    """Code writes global variables, where it is compiled without having been asked."""
-
-
-def allowed(function: str, opened: Opened, *, writes: bool) -> Opened:
+def allowed(function: str, opened: Opened) -> Opened:
     """A call that may be compiled, with its arrays as JAX gets them.
 
     Args:
         function: Its name.
         opened: The call.
-        writes: Whether it may write global variables.
 
     Raises:
         UnwatchedError: It reads what can't be watched, or asks what can't be answered.
         DefaultsError: It has integers that JAX would cut.
     """
-    _refuse_unwatched(function, opened, writes=writes)
+    _refuse_unwatched(function, opened)
     _refuse_comparing(function, opened)
     return opened._replace(leaves=[passed_on(x, function) for x in opened.leaves])
 
 
-def _refuse_unwatched(function: str, opened: Opened, *, writes: bool) -> None:
-    if not writes and opened.read.writes():
-        raise GlobalWritesError(
-            f"{function}() writes global variables.\n"
-            "Return the values, and assign them outside."
-        )
+def _refuse_unwatched(function: str, opened: Opened) -> None:
     if opened.read.unseen:
         what = " and ".join(opened.read.unseen)
         error = UntracedError if opened.read.untraced else UnwatchedError

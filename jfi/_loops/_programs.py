@@ -118,7 +118,7 @@ def _untraced(
     why: Exception,
 ) -> contextlib.AbstractContextManager[None]:
     """Python runs the steps of loops, where a cache of its own would keep tracers."""
-    untraced = isinstance(why, UntracedError)
+    untraced = isinstance(why, UnwatchedError)
     return jax.disable_jit() if untraced else contextlib.nullcontext()
 
 

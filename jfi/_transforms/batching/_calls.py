@@ -7,7 +7,6 @@ from typing import Any
 import jax
 
 from ..._autojit import (
-    GlobalWritesError,
     UnwatchedError,
     WritesOnceError,
     autojit,
@@ -79,8 +78,6 @@ class BatchCalls:
         if isinstance(error, BatchError):
             # Without the way through JAX, and without JAX's note about that.
             raise type(error)(*error.args) from error.__cause__
-        if isinstance(error, GlobalWritesError):
-            self._compiles = False
         refused = isinstance(error, AutoJitError)
         if isinstance(error, (JfiError, Warning, _RAN)) and not refused:
             raise error
