@@ -50,6 +50,7 @@ _SHOWS = frozenset(("ascii", "format", "print", "repr", "str"))
 # or give other numbers of small integers; and the beginnings of those of equinox.
 _ASKS_CLASS = frozenset(("getattr", "hasattr", "isinstance", "type"))
 _DEPENDS_ON_CLASS = frozenset(("__class__", "cumprod", "cumsum", "isscalar", "sort"))
+_COMPARISONS = frozenset(("__eq__", "__ge__", "__gt__", "__le__", "__lt__"))
 _OF_EQUINOX = ("filter_", "is_array", "is_inexact_array", "partition")
 
 
@@ -292,7 +293,7 @@ class Read:
         imports = found.imports_in(module)
         self.imports.update(imports)
         self.asked |= found.attributes
-        self._add_questions(found, names, builtin)
+        self._add_questions(fn, found, names, builtin)
         if "isinstance" in builtin:  # `typing` itself compares `type(x)`
             self.unions.update(_in_unions(map(module.get, names)))
             named = names | found.attributes
@@ -335,13 +336,21 @@ class Read:
             yield from sorted(written & set().union(*met))
 
     def _add_questions(
-        self, found: References, names: set[str], builtin: set[str]
+        self,
+        fn: types.FunctionType,
+        found: References,
+        names: set[str],
+        builtin: set[str],
     ) -> None:
         """What code of the user's asks: the class of a value, which error has come."""
         self.catches |= found.handlers.some
         self.catches_arithmetic |= _of_arithmetic(found.handlers, builtin)
         self.compared |= found.compared
-        asks = builtin & _ASKS_CLASS or found.attributes & _DEPENDS_ON_CLASS
+        depends = found.attributes & _DEPENDS_ON_CLASS
+        # `other.__class__ is self.__class__` of a dataclass: data is of no such class.
+        if fn.__name__ in _COMPARISONS and fn.__code__.co_filename.startswith("<"):
+            depends = depends - {"__class__"}
+        asks = builtin & _ASKS_CLASS or depends
         of_equinox = (n for n in names | found.attributes if n.startswith(_OF_EQUINOX))
         self.classes_count |= found.in_place or bool(asks) or any(of_equinox)
 

@@ -91,6 +91,7 @@ from ._pieces import (
 from ._plain_classes import (
     of_plain_classes as of_plain_classes,
     plain_class as plain_class,
+    wide_dtype as wide_dtype,
 )
 from ._pytrees import (
     WholeStructure as WholeStructure,

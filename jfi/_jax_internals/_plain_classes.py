@@ -23,7 +23,7 @@ from jax.core import Tracer
 
 from ._pieces import outside_of_tracing, piece
 from ._plain_members import Asker, Source, members
-from ._plain_results import plain_class as plain_class
+from ._plain_results import plain_class as plain_class, wide_dtype as wide_dtype
 
 
 class _Here(threading.local):

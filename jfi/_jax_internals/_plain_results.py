@@ -27,6 +27,12 @@ def array_class(dtype: np.dtype[Any]) -> type:
     return _wide_arrays(dtype)
 
 
+def wide_dtype(cls: type) -> np.dtype[Any] | None:
+    """The dtype that such a class knows; None of others."""
+    known: np.dtype[Any] | None = vars(cls).get("_jfi_dtype")
+    return known
+
+
 @functools.cache
 def _wide_arrays(dtype: np.dtype[Any]) -> type:
     return type("ndarray", (np.ndarray,), {"_jfi_dtype": dtype})

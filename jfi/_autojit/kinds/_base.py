@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import jax
 
+from ..._jax_internals import wide_dtype
 from ..._values import KeyedValue, identity_key, number_key
 from .._modes import Mode
 from .._reading import Read
@@ -219,8 +220,13 @@ class ArrayKind(Kind):
 
 
 def _require_class(source: Source, name: str, part: Any) -> None:
-    if part is not None:
-        source.require(f"type({name}) is {source.constant(part)}")
+    if part is None:
+        return
+    wide = wide_dtype(part)  # the class of NumPy's arrays, and a dtype that JAX cuts
+    cls = source.constant(part if wide is None else part.__base__)
+    source.require(f"type({name}) is {cls}")
+    if wide is not None:
+        source.require(f"{name}.dtype == {source.constant(wide, ('dtype', wide))}")
 
 
 class ScalarKind(ArrayKind):
