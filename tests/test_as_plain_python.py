@@ -294,7 +294,7 @@ def test_a_script_prints_what_plain_python_prints(script):
 
 def test_a_batch_whose_function_keeps_data_is_refused():
     log = []
-    with pytest.raises(jfi.BatchError, match="writes log: .* once for all rows"):
+    with pytest.raises(jfi.BatchError, match=r"writes log: .* once for all rows"):
         jfi.vmap_automatically(lambda r: (log.append(r), r.sum())[1], jfi.ones((3, 2)))
     assert log == []
 
@@ -322,7 +322,7 @@ g = jnp.autojit(lambda x: x * 2 if isinstance(x, np.ndarray) else x)
     for f in (names["f"], names["g"]):
         for _ in range(3):
             f(x)
-        assert frames_of_jfi(lambda f=f: f(x)) < 15  # to open a call takes hundreds
+        assert frames_of_jfi(lambda f=f: f(x)) < 30  # to open a call takes hundreds
 
 
 def frames_of_jfi(call):
