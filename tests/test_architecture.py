@@ -98,7 +98,7 @@ def long_functions(path, tree):
 
 def long_files(path, tree):
     length = len(path.read_text().splitlines())
-    if length > 400:
+    if length > 700:
         yield f"{length} lines"
 
 
@@ -241,8 +241,8 @@ def test_a_fault_is_seen(rule, code):
 
 
 def test_a_long_file_is_seen(tmp_path):
-    (tmp_path / "long.py").write_text("pass\n" * 401)
-    assert list(long_files(tmp_path / "long.py", None)) == ["401 lines"]
+    (tmp_path / "long.py").write_text("pass\n" * 701)
+    assert list(long_files(tmp_path / "long.py", None)) == ["701 lines"]
 
 
 def test_a_silent_fallback_is_seen(tmp_path):

@@ -307,6 +307,26 @@ def test_counting_and_appending_compile_once():
     assert names["M"].step.cache_info().traces == 2
 
 
+def test_an_error_does_not_end_counting():
+    class Model:
+        def __init__(self):
+            self.calls = 0
+
+        @jfi.autojit
+        def step(self, x, fails):
+            self.calls += 1
+            if fails:
+                raise KeyError
+            return x
+
+    model = Model()
+    for fails in (False, True, False, True, False, False):
+        with contextlib.suppress(KeyError):
+            model.step(1.0, fails)
+    assert model.calls == 6
+    assert Model.step.cache_info().traces == 1
+
+
 def test_a_generated_comparison_costs_no_fast_path():
     names = {"__name__": "a_script", "jnp": jfi}
     source = """

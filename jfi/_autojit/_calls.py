@@ -232,6 +232,10 @@ class Calls:
         *,
         abstract: bool,
     ) -> tuple[Opened, Program, Any]:
+        # A trace may show that the call must be taken apart in another way: with all
+        # attributes, with stand-ins or without, with numbers as settings. Then nothing
+        # has run yet, and all is as it was. So each way is tried until one holds, or the
+        # error is the body's own. Each `except` is one of these ways.
         given = self._open(args, abstract=abstract)
         given = allowed(self.history.function, given)
         known = self.programs.frozen(given.graph) | self._numbers.unchanged(given)
@@ -258,9 +262,10 @@ class Calls:
                 raise
             except Exception as error:
                 retries = self.retries(error)
-                if retries and self._stand_ins.give_up(opened, self._names()):
+                if retries and self._stand_ins.are_in(opened):
                     self.programs.drop(opened.graph)
-                    return self._perform(args, act, abstract=abstract)
+                    with self._stand_ins.without_those_of(opened, self._names()):
+                        return self._perform(args, act, abstract=abstract)
                 numbers = needed_numbers(error, opened) if retries else ()
                 runs = not numbers and retries and act is _run
                 if runs and self._is_plain(error):

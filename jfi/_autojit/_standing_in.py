@@ -5,7 +5,8 @@ writes over an int, or appends to a list, is made once more with stand-ins. If i
 anything else with them, these values are settings for good.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+import contextlib
+from collections.abc import Collection, Generator, Iterator, Sequence
 
 from ._changes import Change
 from ._graphs import Graph, Opened, paths
@@ -42,6 +43,24 @@ class StandIns:
         self._read |= read
         self._paths -= read
         return bool(read)
+
+    def are_in(self, opened: Opened) -> bool:
+        """Whether a call has some."""
+        return any(kind in STAND_INS for kind, _, _ in opened.graph)
+
+    @contextlib.contextmanager
+    def without_those_of(self, opened: Opened, names: Sequence[str]) -> Generator[None]:
+        """A block without those of a call, for good if it raises no error.
+
+        C code has refused the stand-ins, then, and takes the values.
+        """
+        before = self._paths.copy(), self._read.copy()
+        self.give_up(opened, names)
+        try:
+            yield
+        except Exception:
+            self._paths, self._read = before
+            raise
 
     def growing(self, opened: Opened, names: Sequence[str]) -> frozenset[int]:
         """The ids of the lists that are to have one."""
