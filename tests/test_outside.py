@@ -271,18 +271,31 @@ def test_branches_in_a_loop_see_what_cannot_be_watched(module):
 @pytest.mark.parametrize(
     "run",
     [
-        lambda f: jnp.scan(lambda c, x: (c, f(x)), 0.0, X),
+        lambda f: jnp.scan_while(lambda c: c < 3, lambda c: (c + 1, f(c)), 0.0, 4),
         lambda f: jnp.auto_vmap(f)(X),
     ],
-    ids=["scan", "batch"],
+    ids=["scan_while", "batch"],
 )
-@pytest.mark.parametrize(
-    "body", ["return x + time.time()", "global n\n    n += 1\n    return x * n"]
-)
-def test_a_loop_or_batch_tells_that_all_of_it_sees_one_value(module, run, body):
-    exec(f"import time\nn = 0\ndef f(x):\n    {body}", vars(module))
-    with pytest.warns(jnp.UncompiledWarning, match="all turns and rows get what is re"):
+def test_a_loop_or_batch_tells_that_all_of_it_sees_one_value(module, run):
+    exec("import time\ndef f(x): return x + time.time()", vars(module))
+    with pytest.warns(jnp.UncompiledWarning, match="all steps or rows get what is re"):
         run(module.f)
+
+
+def test_a_scan_reads_the_world_at_each_step(module):
+    exec("import time\ndef f(x): return x + time.perf_counter_ns() % 1e5", vars(module))
+    with pytest.warns(jnp.UncompiledWarning) as caught:
+        outs = jnp.scan(lambda c, x: (c, module.f(x)), 0.0, jnp.zeros(4))[1]
+    assert len(set(outs.tolist())) > 1
+    assert "Until then" not in str(caught[0].message)
+
+
+def test_a_scan_counts_at_each_step(module):
+    exec("n = 0\ndef f(x):\n    global n\n    n += 1\n    return x * n", vars(module))
+    with pytest.warns(jnp.UncompiledWarning, match="writes n"):
+        outs = jnp.scan(lambda c, x: (c, module.f(x)), 0.0, jnp.ones(3))[1]
+    assert outs.tolist() == [1, 2, 3]
+    assert module.n == 3
 
 
 def test_loops_refuse_generators_that_would_draw_once(module):

@@ -234,8 +234,8 @@ class Calls:
     ) -> tuple[Opened, Program, Any]:
         # A trace may show that the call must be taken apart in another way: with all
         # attributes, with stand-ins or without, with numbers as settings. Then nothing
-        # has run yet, and all is as it was. So each way is tried until one holds, or the
-        # error is the body's own. Each `except` is one of these ways.
+        # has run yet, and all is as it was. So each way is tried until one holds, or
+        # the error is the body's own. Each `except` is one of these ways.
         given = self._open(args, abstract=abstract)
         given = allowed(self.history.function, given)
         known = self.programs.frozen(given.graph) | self._numbers.unchanged(given)

@@ -20,7 +20,6 @@ from ._watching import (
     RUNS_OFTEN,
     UnseenCallError,
     UnwatchedError,
-    WritesOnceError,
     uncompiled_because,
 )
 
@@ -60,19 +59,21 @@ class Reasons:
         self._function = function
         self._warner = Warner(UncompiledWarning)
 
-    def warn(self, error: Exception) -> None:
-        """Warn that it runs uncompiled, if this is not known yet."""
+    def warn(self, error: Exception, *, by_step: bool = False) -> None:
+        """Warn that it runs uncompiled, if this is not known yet.
+
+        Args:
+            error: Why it does.
+            by_step: Whether Python runs each step, and reads the world in each.
+        """
         # How jfi finds draws and bars, which are right; a warning made an error.
         if isinstance(error, (FoundDraws, RandomError, MovesBarError, Warning)):
             return
-        self._warner.warn(self._message(error))
+        once = isinstance(error, UnwatchedError) and not by_step
+        told = " Until then all steps or rows get what is read once." if once else ""
+        self._warner.warn(self._message(error) + told)
 
     def _message(self, error: Exception) -> str:
-        if isinstance(error, WritesOnceError):
-            return uncompiled_because(str(error))
-        if isinstance(error, UnwatchedError):
-            told = uncompiled_because(str(error))
-            return f"{told} Until then all turns and rows get what is read once."
         if isinstance(error, AutoJitError):
             return uncompiled_because(str(error))
         if isinstance(error, CallsBackError):

@@ -184,7 +184,7 @@ class _EagerLoop:
                 anew=is_unwatched or _is_anew(),
             )
         self.compiles = is_unwatched  # what it reads may be another next time
-        self._reasons.warn(why)
+        self._reasons.warn(why, by_step=is_unwatched and streams)
         return out
 
 
