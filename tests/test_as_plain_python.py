@@ -236,6 +236,68 @@ for fails in (False, True, True, False):
     except KeyError as error: print(error.args)
 print(m.calls, [kind(x) for x in m.log])
 """,
+    "a list that grows, as a tree of JAX": """
+import jax
+layers = []
+@jnp.autojit
+def f(x):
+    layers.append(x)
+    return len(jax.tree.leaves(layers))
+print([f(X) for _ in range(3)])
+""",
+    "a list that grows, in a match": """
+class M: log = None
+m = M(); m.log = []
+@jnp.autojit
+def f(m, x):
+    m.log.append(1)
+    match m.log:
+        case [a]: return x * 1
+        case [a, *b]: return x * 2
+        case _: return x * 9
+print([float(f(m, X)[0]) for _ in range(3)])
+""",
+    "a list that grows, refused by C and caught": """
+import heapq, json
+class M: pass
+m = M(); m.queue, m.n = [], 5
+@jnp.autojit
+def f(m, x):
+    m.queue.append(5); m.n += 1
+    try: heapq.heapify(m.queue)
+    except TypeError: return x * 0
+    return x * len(json.dumps({"n": m.n, "q": m.queue}, default=lambda o: "?"))
+print([float(f(m, X)[0]) for _ in range(3)], m.queue, m.n)
+""",
+    "a count, asked for its class in other words": """
+from collections.abc import Iterable
+T = type
+class M: pass
+m = M(); m.n = m.k = 7
+@jnp.autojit
+def f(m, x):
+    one = m.n is m.k; m.n += 1; m.k += 1
+    return one, T(m.n) is int, isinstance(m.n, Iterable), (1).__add__(m.n)
+print([f(m, X) for _ in range(3)])
+""",
+    "a loop in a body, which counts and keeps data": """
+table, log = {"n": 0}, []
+def body(c, y):
+    table["n"] += 1; log.append(c)
+    return c + y, y
+@jnp.autojit
+def f(x): return jnp.scan(body, jnp.zeros(()), x)[0]
+print(float(f(jnp.ones(3))), float(f(jnp.ones(3))), table, [kind(v) for v in log])
+""",
+    "branches that count": """
+table = {"yes": 0, "no": 0}
+def yes(x): table["yes"] += 1; return x
+def no(x): table["no"] += 1; return -x
+@jnp.autojit
+def f(x, k): return jnp.cond(k > 1, yes, no, x)
+print([float(f(X, k)[0]) for k in range(4)], table)
+print([float(jnp.cond(k > 1, yes, no, X)[0]) for k in range(4)], table)
+""",
     "a body of a scan that counts": """
 class N: n = 0
 s, k = N(), 0.0

@@ -13,6 +13,7 @@ from ._calls import Calls as Calls, calls_of_copies as calls_of_copies
 from ._caught import errors_caught as errors_caught
 from ._modes import Mode as Mode
 from ._opening import contents_of as contents_of, variables_read as variables_read
+from ._programs import refusing_writes as refusing_writes
 from ._recent import (
     MAX_FUNCTIONS as MAX_FUNCTIONS,
     code_of as code_of,

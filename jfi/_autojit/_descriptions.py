@@ -12,8 +12,9 @@ from .._values import function_label
 from ._graphs import LEAVES, Graph, all_paths, paths
 from .kinds._base import MISSING
 from .kinds._classes import class_data
-from .kinds._classify import CLASS, SCALAR, STAND_INS, VALUE, VARIABLES
+from .kinds._classify import CLASS, SCALAR, VALUE, VARIABLES
 from .kinds._flax import NUMBERED
+from .kinds._stand_ins import StandInKind
 
 
 MAX_DESCRIBED = 2000  # values of one call that are written down
@@ -104,7 +105,7 @@ def description_of(
     found = paths(graph, clones, names)
     for i, path in enumerate(found[:MAX_DESCRIBED]):
         kind, part, children = graph[i]
-        if kind in STAND_INS:
+        if isinstance(kind, StandInKind):
             values[path] = kind.cls.__name__
             continue
         value = _value_of_node(kind, part, clones[i])

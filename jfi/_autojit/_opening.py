@@ -261,7 +261,7 @@ class _Walk:
         if isinstance(x, threading.local) and (self.outside[i] or mode in KEYS):
             self.unwatched.append((i, "what each thread has for itself for {path}"))
         if kind is OWN_METHOD:  # the class has it under this name
-            self.found.attributes.add(x.__func__.__name__)
+            self.found.attributes.add(kind.split(x)[0])
         if self._read.whole:
             self.found.add_value(x)
         if isinstance(x, (operator.attrgetter, operator.methodcaller)):

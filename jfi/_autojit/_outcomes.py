@@ -221,11 +221,10 @@ def _refuse_what_keeps_data(name: str, opened: Opened) -> None:
     for (kind, _, _), x in zip(opened.graph, opened.objects, strict=True):
         if kind is INPUT:
             continue
-        of_class = class_data(x).values() if kind is CLASS else ()
+        of_class: Any = class_data(x).values() if kind is CLASS else ()
         if isinstance(x, BaseException) or any(isinstance(v, Tracer) for v in of_class):
-            what = (
-                f"the class {x.__name__}" if kind is CLASS else f"a {type(x).__name__}"
-            )
+            of = getattr(x, "__name__", "") if kind is CLASS else type(x).__name__
+            what = f"the class {of}" if kind is CLASS else f"a {of}"
             raise UnreturnedError(
                 f"{name}() makes {what}, which compiled code can't make at each call.\n"
                 "Make it outside the function, of what it returns."

@@ -44,6 +44,7 @@ from ._standing_in import ChangedOnlyError, changed_only
 from ._unopened import UnopenedAttributes
 from ._varying import as_data, examples
 from ._watching import (
+    BRANCHES,
     RaisedError,
     UnseenCallError,
     UntracedError,
@@ -197,6 +198,8 @@ class Program:
         # Whoever swallows the signal is found out: the record has the call.
         with recording() as record, contextlib.suppress(WorldReadError):
             outcome = self._traced_body(leaves)
+        if self.refused is not None:  # and whoever caught that
+            raise self.refused()
         if record.call is not None:
             call = self._function.names[0], record.call
             self.refused = functools.partial(UnseenCallError, *call)
@@ -254,6 +257,7 @@ class Program:
         put_stand_ins(graph, clones, real)
         stood_in = contents(graph, clones)
         unopened, unwritten = UnopenedAttributes(graph, clones), ""
+        around, _here.trace = _here.trace, _Trace(self, clones, real)
         donated = {id(leaves[k]) for k in self._donated}
         try:
             with fresh_arrays(graph, clones, real):
@@ -263,6 +267,7 @@ class Program:
             what = f"a new key into a dict (a {error})"
             self._refuse(unwritable(names[0], what))
         finally:
+            _here.trace = around
             take_back(graph, clones, before, real)
             unwritten = unopened.take_back()
             self._remember(clones)
@@ -311,6 +316,29 @@ class Program:
                 what = f"{place()} in place" if is_array else f"data into {place()}"
                 self._refuse(unwritable(self._function.names[0], what))
 
+    @property
+    def graph(self) -> Graph:
+        """What it is made of."""
+        return self._opened.graph
+
+    def refuse_in_steps(
+        self,
+        often: str,
+        changes: Sequence[Change],
+        values: Sequence[Any],
+        clones: Sequence[Any],
+    ) -> None:
+        """Refuse what functions of a loop or branch have written in the body.
+
+        Raises:
+            WritesOnceError: They have written more than settings.
+        """
+        rest = iter(values)
+        for change in changes:
+            new = tuple(islice(rest, change.size))
+            place = functools.partial(self._place, change, clones)
+            self._refuse_in_steps(often, change, new, place)
+
     def _refuse_in_steps(
         self,
         often: str,
@@ -328,8 +356,9 @@ class Program:
         read = self._opened.read
         counts = any(type(x) in (int, float, complex, Count) for x in new)
         assigns = change.keys is not None and not (counts or holds_data(new, read))
-        if holds_data(new, read, ended=True) or (often and not assigns):
-            why = writes_once(self._function.names[0], place(), often or "branches")
+        is_same = assigns and often != BRANCHES  # of branches all are traced
+        if holds_data(new, read, ended=True) or (often and not is_same):
+            why = writes_once(self._function.names[0], place(), often or "calls")
             self.refused = functools.partial(WritesOnceError, why)
             raise self.refused()
 
@@ -383,11 +412,26 @@ class UncalledError(RetakenError):
     """A program has to be traced, for a call that nobody has taken apart."""
 
 
+class _Trace(NamedTuple):
+    """A body that is being traced: its program, what it got, what of that is real."""
+
+    program: Program
+    clones: Sequence[Any]
+    real: Collection[int]
+
+
 class _Here(threading.local):
-    """Whose program runs for a call, in this thread, and the values of the call."""
+    """Whose program runs for a call, in this thread, and the values of the call.
+
+    Attributes:
+        program: The program.
+        objects: The values, by node.
+        trace: The body that is being traced, the innermost.
+    """
 
     program: Program | None = None
     objects: Sequence[Any] = ()
+    trace: _Trace | None = None
 
     def objects_of(self, program: Program) -> Sequence[Any]:
         """The values of a call, by node, for which a program is traced.
@@ -412,6 +456,25 @@ def calling(program: Program, objects: Sequence[Any]) -> Generator[None]:
         yield
     finally:
         _here.program, _here.objects = around
+
+
+@contextlib.contextmanager
+def refusing_writes(often: str) -> Generator[None]:
+    """A block that traces functions of a loop or of branches, in a body.
+
+    Raises:
+        WritesOnceError: They have written what the body would write at each call: it
+            runs plainly, and then they run as in Python.
+    """
+    trace = _here.trace
+    if trace is None:
+        yield
+        return
+    program, clones, real = trace
+    before = contents(program.graph, clones)
+    yield
+    changes, values = find_changes(program.graph, before, clones, (), real)
+    program.refuse_in_steps(often, changes, values, clones)
 
 
 class Programs:

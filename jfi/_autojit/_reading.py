@@ -144,6 +144,7 @@ class Read:
         imports: What code of the user's imports when it runs.
         met: What is passed itself, by id: see `_met`.
         asked: The attributes that code of the user's reads.
+        codes: The code of the user's that may run.
         spelled: The texts that may be names, of code that asks with a default: what is
             not there counts, too.
         classes_count: Whether what code of the user's does depends on the classes of
@@ -173,6 +174,7 @@ class Read:
         self.met: frozenset[int] = frozenset()
         self.asked: set[str] = set()
         self.spelled: set[str] = set()
+        self.codes: set[types.CodeType] = set()
         self.classes_count: bool = False
         self.compared: set[str] = set()
         self.unions: set[str] = set()
@@ -293,6 +295,7 @@ class Read:
         imports = found.imports_in(module)
         self.imports.update(imports)
         self.asked |= found.attributes
+        self.codes.add(fn.__code__)
         self._add_questions(fn, found, names, builtin)
         if "isinstance" in builtin:  # `typing` itself compares `type(x)`
             self.unions.update(_in_unions(map(module.get, names)))

@@ -6,8 +6,10 @@ anything else with them, these values are settings for good.
 """
 
 import contextlib
+import re
 from collections.abc import Collection, Generator, Iterator, Sequence
 
+from .._values import used_otherwise
 from ._changes import Change
 from ._graphs import Graph, Opened, paths
 from ._keeping import RetakenError
@@ -31,8 +33,13 @@ class StandIns:
 
     def add(self, opened: Opened, nodes: Sequence[int], names: Sequence[str]) -> bool:
         """Let values have stand-ins from now on; whether some have not been tried."""
+        read = opened.read
+        if read.whole:  # attributes may be read by names that nobody sees
+            return False
+        used = frozenset[str]().union(*map(used_otherwise, read.codes))
         where = paths(opened.graph, opened.objects, names)
-        new = {where[i] for i in nodes} - self._read - self._paths - {""}
+        new = {where[i] for i in nodes} - self._read - self._paths
+        new = {path for path in new if _name_in(path) not in {"", *used, *names}}
         self._paths |= new
         return bool(new)
 
@@ -84,6 +91,16 @@ class StandIns:
         """Forget all."""
         self._paths.clear()
         self._read.clear()
+
+
+def _name_in(path: str) -> str:
+    """The last variable or attribute in a path; nothing where there is another step.
+
+    >>> _name_in("self.log['loss']"), _name_in("n"), _name_in("self.rows[0]['k']")
+    ('log', 'n', '')
+    """
+    found = re.fullmatch(r"(?:.*\.)?([^\W\d]\w*)(\['[^']*'\])?", path)
+    return found[1] if found else ""
 
 
 def is_int(node: tuple[object, ...]) -> bool:

@@ -61,6 +61,7 @@ class WritesOnceError(UntracedError):
 # An attribute of functions whose arguments are functions that run many times and
 # are traced once. It says for what: "steps".
 RUNS_OFTEN = "_jfi_runs_often"
+BRANCHES = "branches"  # of which one runs, and all are traced
 
 
 def writes_once(function: str, place: str, parts: str) -> str:

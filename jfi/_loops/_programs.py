@@ -15,7 +15,7 @@ from typing import Any
 
 import jax
 
-from .._autojit import Calls, UntracedError, UnwatchedError
+from .._autojit import Calls, UntracedError, UnwatchedError, refusing_writes
 from .._autojit._current_forms import current_form, renewed
 from .._autojit._unasked import (
     OPTIONS,
@@ -24,6 +24,7 @@ from .._autojit._unasked import (
     refusing_callbacks,
     with_variables,
 )
+from .._autojit._watching import BRANCHES
 from .._errors import DefaultsError, LoopError
 from .._jax_internals import (
     at_top_level,
@@ -72,7 +73,8 @@ def run_loop(
             if eager or not streams:
                 return program.run(functions, data, settings, streams)
             return in_stream(lambda: program.run(functions, data, settings, streams))
-    return _directly(operation, functions, data, settings, streams, anew=_is_anew())
+    with refusing_writes(_often(operation.__name__)):
+        return _directly(operation, functions, data, settings, streams, anew=_is_anew())
 
 
 def _directly(
@@ -144,9 +146,8 @@ class _EagerLoop:
         self._operation = operation
         name = operation.__name__  # what messages call it
         self._reasons = Reasons(name)
-        often = "" if name in RUN_ONCE else "steps"
         compiled = with_variables(
-            _traced_operation, name, often=often, operation=operation
+            _traced_operation, name, often=_often(name), operation=operation
         )
         options = {**OPTIONS, "traced": "data"}
         self._calls = Calls(compiled, options, varying=("functions",))
@@ -190,6 +191,13 @@ class _EagerLoop:
 
 # Operations that run a function once, as plain Python does.
 RUN_ONCE = ("checkpoint", "cond", "switch")
+
+
+def _often(name: str) -> str:
+    """What the functions of an operation run for, each: see `with_variables`."""
+    if name in ("cond", "switch"):
+        return BRANCHES
+    return "" if name in RUN_ONCE else "steps"
 
 
 def _refuse_draws(name: str, functions: tuple[Any, ...], why: Exception) -> None:

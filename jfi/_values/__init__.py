@@ -103,6 +103,7 @@ from ._origins import (
     user_level as user_level,
 )
 from ._partition import Rest as Rest, partition as partition
+from ._plain_changes import used_otherwise as used_otherwise
 from ._recording import (
     Record as Record,
     WorldReadError as WorldReadError,

@@ -149,6 +149,8 @@ def _is_known(code: CodeType) -> bool:
 # ---- sys.monitoring, from Python 3.12 on ----
 
 _monitoring: Any = getattr(sys, "monitoring", None)
+_getprofile: Any = sys.getprofile  # what it returns may be no function: cProfile's
+_getframe: Any = getattr(sys, "_getframe")  # noqa: B009 - it is documented, and fast
 _TOOLS = 6
 _lock = threading.Lock()
 
@@ -199,7 +201,7 @@ def _started(code: CodeType, offset: int) -> Any:
     if _is_known(code):
         return _monitoring.DISABLE  # of this code Python tells no more
     for record in _here.records[-1:]:
-        record.starts(sys._getframe(1))  # noqa: SLF001 - at each call: fast
+        record.starts(_getframe(1))
     return None
 
 
@@ -210,7 +212,7 @@ def _called(code: CodeType, offset: int, fn: Any, first: Any) -> Any:
     for record in _here.records[-1:]:
         fn, first = _behind(fn, None if first is _monitoring.MISSING else first)
         if type(fn) is not types.FunctionType:
-            record.calls(sys._getframe(1), fn, first)  # noqa: SLF001 - fast
+            record.calls(_getframe(1), fn, first)
     return None
 
 
@@ -259,8 +261,8 @@ def _profiling() -> Generator[None]:
 
     A profiler that is there already goes on; that of cProfile waits.
     """
-    around: Any = sys.getprofile()
-    waits = around is not None and not callable(around)
+    around = _getprofile()
+    waits = around is not None and not callable(around)  # that of cProfile
 
     def both(frame: FrameType, event: str, arg: Any) -> None:
         around(frame, event, arg)
