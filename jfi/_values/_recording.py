@@ -149,7 +149,6 @@ def _is_known(code: CodeType) -> bool:
 # ---- sys.monitoring, from Python 3.12 on ----
 
 _monitoring: Any = getattr(sys, "monitoring", None)
-_getprofile: Any = sys.getprofile  # what it returns may be no function: cProfile's
 _getframe: Any = getattr(sys, "_getframe")  # noqa: B009 - it is documented, and fast
 _TOOLS = 6
 _lock = threading.Lock()
@@ -255,20 +254,25 @@ def _tell(frame: FrameType, event: str, arg: Any) -> None:
             record.starts(frame)
 
 
+def _waits(profiler: Any) -> bool:
+    """Whether a profiler is no function: that of cProfile, which has to wait."""
+    return profiler is not None and not callable(profiler)
+
+
 @contextlib.contextmanager
 def _profiling() -> Generator[None]:
     """A block in which Python tells of events, in this thread.
 
     A profiler that is there already goes on; that of cProfile waits.
     """
-    around = _getprofile()
-    waits = around is not None and not callable(around)  # that of cProfile
+    around: Any = sys.getprofile()
+    waits = _waits(around)
 
     def both(frame: FrameType, event: str, arg: Any) -> None:
         around(frame, event, arg)
         _profile(frame, event, arg)
 
-    _here.profile = _profile if waits or around is None else both
+    _here.profile = both if around and not waits else _profile
     if waits:
         around.disable()
     sys.setprofile(_here.profile)
