@@ -251,8 +251,8 @@ class Program:
 
     def _run_body(self, clones: list[Any], leaves: Sequence[Any]) -> Any:
         graph, names = self._opened.graph, self._function.names
-        real = add_real(graph, clones, _here.objects_of(self))
         compilation = self._function.history.begin(graph, clones, names)
+        real = add_real(graph, clones, _here.objects_of(self))
         before = contents(graph, clones)
         put_stand_ins(graph, clones, real)
         stood_in = contents(graph, clones)
