@@ -1,5 +1,6 @@
 """What a trace is known to have read: calls that read what is not in the program."""
 
+import functools
 import random
 import sys
 import threading
@@ -198,3 +199,38 @@ def test_threads_keep_records_of_their_own():
     [t.start() for t in threads], [t.join() for t in threads]
     assert found == [(True, True)] * 4
     assert plain.cache_info().traces == 4
+
+
+@functools.lru_cache
+def noise_of(seed):
+    """It remembers what it read."""
+    return random.random() + np.random.rand() + time.time()
+
+
+def test_what_runs_outside_of_the_trace_is_not_recorded():
+    f = autojit(lambda x: x * noise_of(3))
+    assert f(1.0) == f(1.0) == np.float32(noise_of(3))  # an UncompiledWarning fails
+    noise_of.cache_clear()
+    assert f(1.0) == np.float32(noise_of(3))
+
+
+def drawing(v):
+    return v + np.random.rand() + random.random()
+
+
+@pytest.mark.parametrize("over", [lambda g: g, jfi.vmap], ids=["alone", "vmap"])
+def test_a_run_on_sample_values_draws_nothing(over):
+    host = jfi.from_numpy(drawing)
+    f = autojit(lambda x: over(host)(x))
+    random.seed(0), np.random.seed(0)
+    found = f(np.zeros(1, np.float32))
+    random.seed(0), np.random.seed(0)
+    assert float(found[0]) == pytest.approx(drawing(0.0))
+
+
+def test_a_function_of_torch_may_draw():
+    torch = pytest.importorskip("torch")
+    f = autojit(jfi.from_torch(lambda v: v + torch.randn(2)))
+    assert (f(np.ones(2)) != f(np.ones(2))).all()
+    g = autojit(lambda x: jfi.from_torch(lambda v: v + torch.randn(2))(x))
+    assert (g(np.ones(2)) != g(np.ones(2))).all()

@@ -46,6 +46,23 @@ class Record:
         self.call: WorldCall | None = None
         self._seeded: list[random.Random] = []
         self._makes_generators = False
+        self._numpys: Any = None
+
+    def note_draws(self) -> None:
+        """Remember where NumPy's global generator is, of which 3.11 tells nothing.
+
+        Cython's functions are no functions of C to `sys.setprofile`.
+        """
+        if _monitoring is None:
+            self._numpys = np.random.get_state(legacy=False)
+
+    def take_draws_back(self) -> None:
+        """Take back what that generator has drawn since then: it counts as a call."""
+        if self._numpys is None:
+            return
+        if not _is_same(self._numpys, np.random.get_state(legacy=False)):
+            np.random.set_state(self._numpys)
+            self.call = self.call or WorldCall("numpy.random", "", draws=True)
 
     def starts(self, frame: FrameType) -> None:
         """A function of a library begins to run."""
@@ -114,23 +131,32 @@ _here = _Here()
 def recording() -> Generator[Record]:
     """Keep a record of what runs in a block, in this thread."""
     record, around = Record(), _here.records
-    with contextlib.nullcontext() if around else _EVENTS(), _own_draws(record):
+    with contextlib.nullcontext() if around else _EVENTS():
+        record.note_draws()
         _here.records = (*around, record)
         try:
             yield record
         finally:
             _here.records = around
+            record.take_draws_back()
             if around and _monitoring is None:  # an error that it raised has ended it
                 sys.setprofile(_here.profile)
 
 
 @contextlib.contextmanager
 def not_recording() -> Generator[None]:
-    """Let a block run what is no part of the trace around it."""
+    """Let a block run what is no part of the trace around it.
+
+    Such as a run of a function on sample values, or of one that remembers its results.
+    """
     around, _here.records = _here.records, ()
+    for record in reversed(around):
+        record.take_draws_back()
     try:
         yield
     finally:
+        for record in around:
+            record.note_draws()
         _here.records = around
 
 
@@ -282,25 +308,6 @@ def _profiling() -> Generator[None]:
         sys.setprofile(None if waits else around)
         if waits:
             around.enable()
-
-
-@contextlib.contextmanager
-def _own_draws(record: Record) -> Generator[None]:
-    """Take back what NumPy's global generator draws, of which 3.11 tells nothing.
-
-    Cython's functions are no functions of C to `sys.setprofile`.
-    """
-    if _monitoring:
-        yield
-        return
-    before = np.random.get_state(legacy=False)
-    try:
-        yield
-    finally:
-        now = np.random.get_state(legacy=False)
-        if not _is_same(before, now):
-            np.random.set_state(before)
-            record.call = record.call or WorldCall("numpy.random", "", draws=True)
 
 
 def _is_same(before: Any, now: Any) -> bool:

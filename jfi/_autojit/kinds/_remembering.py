@@ -30,6 +30,7 @@ from ..._values import (
     identity_key,
     is_named,
     is_user_function,
+    not_recording,
     number_key,
     references,
 )
@@ -130,7 +131,8 @@ class Remembering:
 
 
 def _call_outside(fn: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    with without_draws():
+    # What it reads is remembered in Python, too: the clock, when it was first called.
+    with without_draws(), not_recording():
         if at_top_level():
             return fn(*args, **kwargs)
         with jax.ensure_compile_time_eval():

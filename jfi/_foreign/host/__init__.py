@@ -33,6 +33,7 @@ from ._functions import (
     GivenFunction as GivenFunction,
     HostFunction as HostFunction,
     RowByRow as RowByRow,
+    on_trial as on_trial,
     results_as as results_as,
     results_of as results_of,
     signature as signature,

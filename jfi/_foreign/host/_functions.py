@@ -1,8 +1,10 @@
 """Functions that run outside XLA, and what JAX must know of them."""
 
+import contextlib
 import operator
+import random
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Generator, Hashable, Sequence
 from typing import Any, TypeVar
 
 import jax
@@ -11,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._errors import CallbackError
+from ..._values import not_recording
 from ._derivatives import Derivative
 from ._forms import NUMPY, Form, Result, Spec, canonical, is_numpys
 
@@ -211,6 +214,22 @@ def batch_of(function: HostFunction, is_batched: tuple[bool, ...]) -> HostFuncti
     return function.derived(key, lambda: function.batched(is_batched))
 
 
+@contextlib.contextmanager
+def on_trial() -> Generator[None]:
+    """A block that runs functions only to learn what they return.
+
+    Plain Python makes no such run: it takes no numbers of the generators that Python
+    and NumPy share, and nothing that it reads gets into the program.
+    """
+    pythons, numpys = random.getstate(), np.random.get_state()
+    with not_recording():
+        try:
+            yield
+        finally:
+            random.setstate(pythons)
+            np.random.set_state(numpys)
+
+
 _x64 = operator.attrgetter("jax_enable_x64")  # unknown to type checkers
 
 
@@ -236,7 +255,8 @@ def _results(function: HostFunction, specs: Sequence[Any]) -> list[Result]:
             raise CallbackError(message)
     plain = [Spec(tuple(spec.shape), np.dtype(spec.dtype)) for spec in specs]
     _refuse_packed(function.name, "got", plain)
-    found = function.results(*plain)
+    with on_trial():
+        found = function.results(*plain)
     if not found:
         message = (
             f"{function.name} declares no result, so JAX would never run it. "

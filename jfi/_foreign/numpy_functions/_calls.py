@@ -21,6 +21,7 @@ from ..host import (
     describe,
     mismatch,
     narrowed,
+    on_trial,
     results_of,
     signature,
 )
@@ -235,7 +236,11 @@ class NumpyCall(HostFunction):
     def is_elementwise(self) -> bool:
         """Whether it is proved to compute element by element."""
         samples = [np.zeros(())] * sum(self.rest.is_taken)
-        prove = lambda: elementwise(self.on_arrays, samples) is not None
+
+        def prove() -> bool:
+            with on_trial():
+                return elementwise(self.on_arrays, samples) is not None
+
         return self.derived("elementwise", prove)
 
     def derivative(

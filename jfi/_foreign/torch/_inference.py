@@ -18,6 +18,7 @@ import jax
 import numpy as np
 
 from ..._errors import CallbackError
+from ..host import on_trial
 from ._drawing import unchanged
 from ._guard import Watch, guard_class
 from ._results import checked_leaf, flat_result
@@ -73,7 +74,7 @@ def look_at(
     """
     made: list[weakref.ref[torch.Tensor]] = []
     found = None
-    with unchanged():
+    with unchanged(), on_trial():
         try:
             found = _look_without_values(function, name, specs, made, disposable)
         except CallbackError:
