@@ -1,11 +1,14 @@
 """What a trace is known to have read: calls that read what is not in the program."""
 
 import functools
+import gc
+import os
 import random
 import sys
 import threading
 import time
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -78,6 +81,31 @@ def test_a_draw_is_fresh_however_the_code_comes_to_it(way):
     if "rand" in way and "os." not in way:
         random.seed(0), np.random.seed(0)
         assert found == [float(names["f"](0.0)) for _ in range(4)]
+
+
+SURROUNDINGS = """
+argparse.ArgumentParser().parse_args([])  decimal.getcontext().prec
+decimal.localcontext()  inspect.findsource(json.load)  inspect.getcomments(json.load)
+inspect.getsourcelines(json.load)  jax.numpy.load(FILE)  linecache.getlines(FILE)
+locale.getlocale()  multiprocessing.current_process()  os.environ.get("HOME")
+os.getcwd()  pathlib.Path(FILE).exists()  platform.node()  resource.getrusage(0)
+socket.gethostname()  socket.socket().close()  sys._getframe()  sys.argv  sys.path
+sys.stdin  tempfile.gettempdir()  threading.get_ident()  time.time()  uuid.uuid1()
+""".replace("\n", "  ").split("  ")[1:-1]
+
+
+@pytest.mark.parametrize("place", ["outside", "inside"])
+@pytest.mark.parametrize("read", SURROUNDINGS)
+def test_what_is_around_the_process_is_read_at_each_call(tmp_path, read, place):
+    np.save(tmp_path / "a.npy", np.ones(2))
+    names: dict = {"__name__": "a_script", "FILE": str(tmp_path / "a.npy")}
+    imports = f"import json, {read.partition('(')[0].rpartition('.')[0]}"
+    imports = imports.replace(".Path", "").replace(".ArgumentParser", "")
+    imports = imports.replace("os.environ", "os")
+    outside, inside = (imports, "") if place == "outside" else ("", imports)
+    exec(f"{outside}\ndef f(x):\n    {inside}\n    {read}\n    return x", names)
+    with pytest.warns(jfi.UncompiledWarning, match="can change without being seen"):
+        autojit(names["f"])(1.0)
 
 
 def test_the_warning_names_the_call_and_the_line():
@@ -154,7 +182,7 @@ def test_a_report_of_the_time_is_no_reading_of_it(caplog):
     assert f.cache_info().traces == 1
 
 
-def test_a_profiler_and_a_debugger_go_on():
+def test_a_profiler_goes_on():
     seen = set()
 
     def profile(frame, event, arg):
@@ -234,3 +262,72 @@ def test_a_function_of_torch_may_draw():
     assert (f(np.ones(2)) != f(np.ones(2))).all()
     g = autojit(lambda x: jfi.from_torch(lambda v: v + torch.randn(2))(x))
     assert (g(np.ones(2)) != g(np.ones(2))).all()
+
+
+def test_nothing_is_asked_of_what_the_body_calls():
+    class Odd:
+        def __eq__(self, other):
+            raise RuntimeError("compared")
+
+        def __hash__(self):
+            return 1
+
+        def __getattr__(self, name):
+            raise RuntimeError(f"asked for {name}")
+
+        def __call__(self, x):
+            return x
+
+    odd = Odd()
+    assert autojit(lambda x: odd(x))(1.0) == 1.0  # a warning fails
+
+
+def test_what_python_runs_in_between_is_not_the_body():
+    ended = []
+
+    class Held:
+        def __del__(self):
+            ended.append(time.time())
+
+    def note(phase, info):
+        ended.append(time.perf_counter())
+
+    def body(x):
+        held = Held()
+        held.itself = held  # it goes when garbage is collected
+        held = Held()
+        weakref.finalize(held, os.getcwd)
+        del held
+        gc_of_python()
+        return x
+
+    gc.callbacks.append(note)
+    try:
+        assert autojit(body)(1.0) == 1.0  # a warning fails
+    finally:
+        gc.callbacks.remove(note)
+    assert len(ended) >= 4
+
+
+def gc_of_python():
+    """Makes so many objects that Python looks for garbage, which nobody asks for."""
+    kept = [[] for _ in range(100_000)]
+    kept.append(kept)
+
+
+def test_a_debugger_goes_on():
+    lines = []
+
+    def trace(frame, event, arg):
+        lines.append(event)
+        return trace
+
+    f = autojit(lambda x: x + 1)
+    around = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        f(1.0)
+        assert sys.gettrace() is trace
+    finally:
+        sys.settrace(around)
+    assert "line" in lines

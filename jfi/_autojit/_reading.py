@@ -110,6 +110,8 @@ def _of_process(module: Mapping[str, Any], found: References) -> Iterator[str]:
     for name, *attributes in found.chains:
         if module.get(name) is sys and not _OF_PROCESS.isdisjoint(attributes):
             yield ".".join((name, *attributes))
+    if "sys" in found.imports:  # inside: then `sys` is a variable like others
+        yield from (f"sys.{name}" for name in _OF_PROCESS & found.attributes)
 
 
 def _is_of_user(x: Any) -> bool:

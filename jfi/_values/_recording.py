@@ -11,6 +11,7 @@ the function ...: of 34 such ways 18 were missed.
 
 import contextlib
 import functools
+import gc
 import os
 import random
 import sys
@@ -80,7 +81,10 @@ class Record:
             fn: What is called.
             first: Its first argument, where Python tells it.
         """
-        if fn in _MAKE_GENERATORS and first is not None:
+        # Nothing is asked of objects of the user's, whose `==` and attributes are code.
+        if not (_is_of_c(type(fn)) or issubclass(type(fn), type)):
+            return
+        if any(fn is make for make in _MAKE_GENERATORS) and first is not None:
             self._makes_generators = True
         elif not self._draws_by_own(fn, first):
             self._end_at(world_call(fn, frame))
@@ -90,10 +94,12 @@ class Record:
 
         Such draws follow from the seed, which is in the code or among what it reads.
         """
-        drawer = first if isinstance(first, _GENERATORS) else getattr(fn, "__self__", 0)
-        if isinstance(drawer, random.Random):
+        drawer = first
+        if not issubclass(type(first), _GENERATORS):
+            drawer = getattr(fn, "__self__", None)
+        if issubclass(type(drawer), random.Random):
             return any(drawer is one for one in self._seeded)
-        is_numpys = isinstance(drawer, _GENERATORS)
+        is_numpys = issubclass(type(drawer), _GENERATORS)
         return is_numpys and self._makes_generators and drawer is not _GLOBAL_GENERATOR
 
     def _end_at(self, call: WorldCall | None) -> None:
@@ -102,6 +108,18 @@ class Record:
             raise WorldReadError
 
 
+def _is_of_c(cls: type) -> bool:
+    """Whether a class is one of functions that Python runs no bytecode for."""
+    return cls in _OF_C or cls.__name__ == "cython_function_or_method"
+
+
+_OF_C = (
+    types.BuiltinFunctionType,
+    types.ClassMethodDescriptorType,
+    types.MethodDescriptorType,
+    types.MethodWrapperType,
+    types.WrapperDescriptorType,
+)
 _SEEDING = random.Random.__init__.__code__
 _GENERATORS = (random.Random, np.random.RandomState, np.random.Generator)
 _MAKE_GENERATORS = (np.random.default_rng, np.random.RandomState)
@@ -117,11 +135,17 @@ class _Here(threading.local):
 
     Attributes:
         records: Those that are kept, the innermost last.
+        collects: Whether Python looks for garbage: what runs then is not the body's.
         profile: What Python tells of each call, in Python 3.11.
     """
 
     records: tuple[Record, ...] = ()
+    collects = False
     profile: Any = None
+
+    def record(self) -> Record | None:
+        """The record that gets what runs now."""
+        return self.records[-1] if self.records and not self.collects else None
 
 
 _here = _Here()
@@ -131,7 +155,7 @@ _here = _Here()
 def recording() -> Generator[Record]:
     """Keep a record of what runs in a block, in this thread."""
     record, around = Record(), _here.records
-    with contextlib.nullcontext() if around else _EVENTS():
+    with contextlib.nullcontext() if around else _outermost():
         record.note_draws()
         _here.records = (*around, record)
         try:
@@ -141,6 +165,31 @@ def recording() -> Generator[Record]:
             record.take_draws_back()
             if around and _monitoring is None:  # an error that it raised has ended it
                 sys.setprofile(_here.profile)
+
+
+@contextlib.contextmanager
+def _outermost() -> Generator[None]:
+    """A block in which Python tells of events, but for those of its garbage collector.
+
+    That comes when it likes, and calls finalizers, and callbacks which take the time.
+    """
+    gc.callbacks.insert(0, _collection_begins)  # before the user's, and after them
+    gc.callbacks.append(_collection_ended)
+    try:
+        with _EVENTS():
+            yield
+    finally:
+        gc.callbacks.remove(_collection_begins)
+        gc.callbacks.remove(_collection_ended)
+        _here.collects = False
+
+
+def _collection_begins(phase: str, info: object) -> None:
+    _here.collects = _here.collects or phase == "start"
+
+
+def _collection_ended(phase: str, info: object) -> None:
+    _here.collects = _here.collects and phase != "stop"
 
 
 @contextlib.contextmanager
@@ -162,7 +211,7 @@ def not_recording() -> Generator[None]:
 
 @by_identity
 def _is_silent(code: CodeType) -> bool:
-    """Whether what code calls is never counted: JAX's, NumPy's and jfi's own."""
+    """Whether what code calls is never counted: JAX's, jfi's and Python's to import."""
     return code.co_filename.startswith(("<frozen importlib", "<autojit", *_SILENT))
 
 
@@ -225,7 +274,8 @@ def _started(code: CodeType, offset: int) -> Any:
     """Code begins to run."""
     if _is_known(code):
         return _monitoring.DISABLE  # of this code Python tells no more
-    for record in _here.records[-1:]:
+    record = _here.record()
+    if record is not None:
         record.starts(_getframe(1))
     return None
 
@@ -234,10 +284,10 @@ def _called(code: CodeType, offset: int, fn: Any, first: Any) -> Any:
     """Code calls something."""
     if _is_silent(code):
         return _monitoring.DISABLE  # of this place
-    for record in _here.records[-1:]:
+    record = _here.record()
+    if record is not None:
         fn, first = _behind(fn, None if first is _monitoring.MISSING else first)
-        if type(fn) is not types.FunctionType:
-            record.calls(_getframe(1), fn, first)
+        record.calls(_getframe(1), fn, first)
     return None
 
 
@@ -263,7 +313,7 @@ def _profile(frame: FrameType, event: str, arg: Any) -> None:
     if event == "call" or event == "c_call":
         code = frame.f_code
         if id(code) not in _passed:
-            if _is_silent(code):
+            if _is_silent(code) and _is_known(code):
                 _passed[id(code)] = code
             _tell(frame, event, arg)
 
@@ -272,12 +322,14 @@ _passed: dict[int, CodeType] = {}
 
 
 def _tell(frame: FrameType, event: str, arg: Any) -> None:
-    for record in _here.records[-1:]:
-        if event == "c_call":
-            if not _is_silent(frame.f_code):
-                record.calls(frame, arg)
-        elif not _is_known(frame.f_code):
-            record.starts(frame)
+    record = _here.record()
+    if record is None:
+        return
+    if event == "c_call":
+        if not _is_silent(frame.f_code):
+            record.calls(frame, arg)
+    elif not _is_known(frame.f_code):
+        record.starts(frame)
 
 
 def _waits(profiler: Any) -> bool:

@@ -1,8 +1,9 @@
 """What functions read that is not in the program: clocks, files, random numbers.
 
 Such a call is known by what is called, however the code came to it. A function of C is
-known by its module, or by the class that it is a method of; a few functions of Python
-stand for what they read in ways that nobody is told of.
+known by its module, or by the class that it is a method of. So is a function of a
+library in Python, where the user's code calls it: what it has read before, and keeps,
+no function of C tells of.
 """
 
 import os
@@ -32,57 +33,74 @@ class WorldCall(NamedTuple):
     draws: bool
 
 
-ALL = frozenset[str]()
+_ALL = frozenset[str]()
 
 # Whoever calls it, but for those who only report what happens (`_REPORTERS`).
 _ALWAYS: dict[str, frozenset[str]] = {
     "io": frozenset(("open", "open_code")),  # as Python 3.11 calls it
     "_io": frozenset(("open", "open_code")),
-    "_io.FileIO": ALL,
-    "_random.Random": ALL,
-    "random.Random": ALL,
+    "_io.FileIO": _ALL,
+    "_random.Random": _ALL,
+    "random.Random": _ALL,
     "numpy": frozenset(("fromfile",)),
-    "numpy.random.RandomState": ALL,
-    "numpy.random.Generator": ALL,
-    "numpy.random.mtrand.RandomState": ALL,
-    "numpy.random._generator.Generator": ALL,
+    "numpy.random.RandomState": _ALL,
+    "numpy.random.Generator": _ALL,
+    "numpy.random.mtrand.RandomState": _ALL,
+    "numpy.random._generator.Generator": _ALL,
     "numpy.random._generator": frozenset(("default_rng",)),
     "numpy.random": frozenset(("default_rng",)),
-    "torch": frozenset(
-        """bernoulli dropout dropout_ multinomial normal rand rand_like randint
-        randint_like randn randn_like randperm rrelu""".split()
-    ),
     "_io.TextIOWrapper": frozenset(("read", "readline", "readlines")),
     "_io.BufferedReader": frozenset(("read", "readline", "readlines", "readinto")),
 }
 # Called by the user's code, or by Python's own library for it. Other libraries take the
 # time for their own account, and look into the environment for their settings.
 _NEARBY: dict[str, frozenset[str]] = {
-    "time": ALL,
-    "posix": ALL,
-    "nt": ALL,
+    "time": _ALL,
+    "posix": _ALL,
+    "nt": _ALL,
     "datetime.datetime": frozenset(("now", "today", "utcnow")),
     "datetime.date": frozenset(("today",)),
-    "_socket.socket": ALL,
-    "_posixsubprocess": ALL,
-    "mmap.mmap": ALL,
-    "_sqlite3": ALL,
+    "_socket": _ALL,
+    "_posixsubprocess": _ALL,
+    "_sqlite3": _ALL,
+    "_tracemalloc": _ALL,
+    "mmap": _ALL,
+    "resource": _ALL,
 }
 # Called by the user's code itself. Python's library calls these for its own purposes.
 _DIRECTLY: dict[str, frozenset[str]] = {
     "builtins": frozenset(("eval", "exec", "globals", "id", "input", "__import__")),
     "builtins.type": frozenset(("__subclasses__",)),
+    "_contextvars": frozenset(("copy_context",)),
     "_contextvars.ContextVar": frozenset(("get",)),
-    "_decimal": frozenset(("getcontext", "localcontext")),
     "_thread": frozenset(("get_ident", "get_native_id")),
-    "gc": ALL,
+    "gc": _ALL,
+    "importlib": frozenset(("import_module",)),
+    "inspect": frozenset(
+        """currentframe findsource getcomments getfile getmodule getsource
+        getsourcefile getsourcelines stack""".split()
+    ),
+    "numpy._core._ufunc_config": frozenset(("geterr",)),
+    "numpy._core.arrayprint": frozenset(("get_printoptions",)),
+    "pandas._libs.tslibs.timestamps.Timestamp": frozenset(("now", "today", "utcnow")),
     "sys": frozenset(
-        """_current_frames get_int_max_str_digits getrecursionlimit
+        """_current_frames _getframe get_int_max_str_digits getrecursionlimit
         getrefcount getswitchinterval gettrace getprofile""".split()
+    ),
+    **dict.fromkeys(("_decimal", "decimal"), frozenset(("getcontext", "localcontext"))),
+    **dict.fromkeys(
+        """argparse h5py linecache locale multiprocessing pkgutil platform requests
+        socket tempfile timeit uuid""".split(),
+        _ALL,
     ),
 }
 _HARMLESS = {("posix", "fspath"), ("nt", "fspath")}
 _RANDOM = ("_random.", "random.", "numpy.random.", "torch")
+# Functions of PyTorch, and methods of its tensors.
+_TORCH_DRAWS = re.compile(
+    "(bernoulli|cauchy|dropout|exponential|geometric|log_normal|multinomial|normal"
+    "|rand|randint|randn|random|randperm|rrelu|uniform)(_like)?_?"
+)
 
 # In what these call, nothing is read for the user: they report, import, and compile.
 _REPORTERS = frozenset(
@@ -107,12 +125,9 @@ _IN_PYTHON: dict[CodeType, str] = {
     threading.current_thread.__code__: "threading.current_thread",
     threading.active_count.__code__: "threading.active_count",
 }
-_BY_NAME = {
-    ("importlib", "import_module"), ("numpy._core._ufunc_config", "geterr"),
-    ("numpy._core.arrayprint", "get_printoptions"), ("inspect", "getsource"),
-    ("inspect", "currentframe"), ("inspect", "stack"), ("inspect", "getmodule"),
-    ("inspect", "getfile"), ("inspect", "getsourcefile"),
-}  # fmt: skip
+_DIRECT_NAMES = frozenset().union(*_DIRECTLY.values())
+_DIRECT_MODULES = frozenset(m for m, names in _DIRECTLY.items() if names is _ALL)
+_WORDS = re.compile(r"\w+")
 
 
 def world_call(fn: Any, caller: FrameType) -> WorldCall | None:
@@ -124,16 +139,17 @@ def world_call(fn: Any, caller: FrameType) -> WorldCall | None:
     """
     try:
         owner, name = _owner_and_name(fn)
-        readers = name and _READERS.fullmatch(name) and _is_of_others(owner)
-    except Exception:  # an object of the user's, which says anything of its class
+    except Exception:  # a class of the user's, which says anything of itself
         return None
     for table, distance in _TABLES:
-        names = table.get(owner)
-        if names is not None and (not names or name in names):
+        if _has(table, owner, name):
             if (owner, name) in _HARMLESS:
                 return None
             return _seen_from(caller, _public(owner, name), distance)
-    return _seen_from(caller, f"{owner}.{name}", _DIRECT) if readers else None
+    if owner == "torch" and _TORCH_DRAWS.fullmatch(name):
+        return _seen_from(caller, f"torch.{name}", _ANY)
+    reads = _READERS.fullmatch(name) and _is_of_others(owner)
+    return _seen_from(caller, f"{owner}.{name}", _DIRECT) if reads else None
 
 
 def world_function(frame: FrameType) -> WorldCall | None:
@@ -146,24 +162,32 @@ def world_function(frame: FrameType) -> WorldCall | None:
     if name:
         return _seen_from(caller, name, _NEAR)
     reads = _READERS.fullmatch(code.co_name) and not module.startswith("numpy.")
-    if (module, code.co_name) in _BY_NAME or (reads and _is_of_others(module)):
+    if _has(_DIRECTLY, module, code.co_name) or (reads and _is_of_others(module)):
         return _seen_from(caller, f"{module}.{code.co_name}", _DIRECT)
     return None
 
 
 def may_read_world(code: CodeType) -> bool:
     """Whether `world_function` has to be asked when code begins to run."""
-    named = any(code.co_name == name for _, name in _BY_NAME)
-    return code in _IN_PYTHON or named or bool(_READERS.fullmatch(code.co_name))
+    named = code in _IN_PYTHON or code.co_name in _DIRECT_NAMES
+    within = not _DIRECT_MODULES.isdisjoint(_WORDS.findall(code.co_filename))
+    return named or within or bool(_READERS.fullmatch(code.co_name))
 
 
 _DIRECT, _NEAR, _ANY = range(3)
 _TABLES = (_ALWAYS, _ANY), (_NEARBY, _NEAR), (_DIRECTLY, _DIRECT)
 
 
+def _has(table: dict[str, frozenset[str]], owner: str, name: str) -> bool:
+    """Whether a table names something, or all of its module or package."""
+    names = table.get(owner, table.get(owner.partition(".")[0]))
+    exact = owner in table
+    return names is not None and (not names or (exact and name in names))
+
+
 def _owner_and_name(fn: Any) -> tuple[str, str]:
     """The module or class that a function of C belongs to, and its name in there."""
-    if isinstance(fn, type):
+    if issubclass(type(fn), type):
         return fn.__module__, fn.__qualname__
     cls = getattr(fn, "__objclass__", None)
     owner = getattr(fn, "__self__", None)
@@ -214,7 +238,7 @@ def _seen_from(frame: FrameType, name: str, distance: int) -> WorldCall | None:
     nearest: FrameType | None = frame
     while nearest is not None:
         module = str(nearest.f_globals.get("__name__"))
-        if module.partition(".")[0] in _REPORTERS:
+        if module.partition(".")[0] in _REPORTERS or _is_finalizer(nearest, module):
             return None
         if is_user_code(module, nearest.f_code):
             line = line_label(nearest.f_code.co_filename, nearest.f_lineno)
@@ -225,3 +249,8 @@ def _seen_from(frame: FrameType, name: str, distance: int) -> WorldCall | None:
             name = f"{module}.{nearest.f_code.co_name}"
         nearest = nearest.f_back
     return None
+
+
+def _is_finalizer(frame: FrameType, module: str) -> bool:
+    """Whether Python runs this when an object goes, and not the body."""
+    return frame.f_code.co_name == "__del__" or module == "weakref"
