@@ -369,6 +369,40 @@ def test_counting_and_appending_compile_once():
     assert names["M"].step.cache_info().traces == 2
 
 
+def test_what_classes_hold_counts_and_grows():
+    class Model:
+        log, calls = [], 0
+
+        @jfi.autojit
+        def step(self, x):
+            Model.log.append(x)
+            Model.log.append("one more")
+            Model.calls += 1
+            return x
+
+    for k in range(5):
+        Model().step(float(k))
+    assert Model.log == [v for k in range(5) for v in (k, "one more")]
+    assert (Model.calls, Model.step.cache_info().traces) == (5, 1)
+
+
+def test_counting_goes_on_where_a_number_is_needed():
+    class Model:
+        def __init__(self):
+            self.calls = 0
+
+        @jfi.autojit
+        def step(self, x, dt, calls):
+            self.calls += calls
+            for _ in range(int(1 / dt)):
+                x = x + 1
+            return x
+
+    model = Model()
+    assert [model.step(0.0, 0.5, 2) for _ in range(5)] == [2] * 5
+    assert (model.calls, Model.step.cache_info().traces) == (10, 1)
+
+
 def test_an_error_does_not_end_counting():
     class Model:
         def __init__(self):

@@ -239,6 +239,34 @@ print(jfi.cache_report().not_kept)
 """
 
 
+COUNTING = """
+import jax, jfi
+traces = []
+jax.monitoring.register_event_duration_secs_listener(
+    lambda _, seconds, fun_name="", **more: traces.append(fun_name)
+)
+class Model:
+    def __init__(self): self.calls, self.log = 0, []
+    @jfi.persistent
+    def step(self, x):
+        self.calls += 1
+        self.log.append(x)
+        return x * 2
+    @jfi.persistent
+    def read(self, x): return x * self.calls
+model = Model()
+for k in range(4): model.step(float(k))
+print(model.calls, [*map(float, model.log)], float(model.read(1.0)), end=" ")
+print(sorted({*traces} & {'read', 'step'}))
+"""
+
+
+def test_what_only_counts_is_not_traced_at_each_start(tmp_path):
+    cold, warm = twice(COUNTING, tmp_path)
+    told = "4 [0.0, 1.0, 2.0, 3.0] 4.0"
+    assert (cold, warm) == (f"{told} ['read', 'step']", f"{told} []")
+
+
 def test_what_is_told_by_identity_is_that_of_this_process(tmp_path):
     cold, warm = twice(IDENTITY, tmp_path)
     assert cold == warm

@@ -18,6 +18,7 @@ from ._graphs import Opened
 from ._history import History, running
 from ._keeping import (
     ChangedMeanwhileError,
+    ChangedOnlyError,
     Keeper,
     Kept,
     ProgramOrigin,
@@ -45,7 +46,7 @@ from ._programs import (
 from ._reading import Assumed, Read
 from ._recent import MAX_FUNCTIONS, Known, code_of, of_this_copy, portable
 from ._shardings import constrain, leaf_options, split_options
-from ._standing_in import ChangedOnlyError, StandIns
+from ._standing_in import StandIns, are_in
 from ._varying import Numbers
 from ._watching import (
     RUNS_OFTEN,
@@ -117,7 +118,7 @@ class Calls:
             self.history,
             self._failed,
             self._keep,
-            self._stand_ins.add,
+            self._stand_ins.may_have,
             getattr(fn, "__dict__", {}).get(RUNS_OFTEN),
         )
         # After the arguments come the modules that code imports when it runs.
@@ -248,10 +249,18 @@ class Calls:
                 with calling(program, opened.objects):
                     out = act(program, opened.leaves)
                 break
-            except (UnreadError, ChangedOnlyError) as error:
+            except ChangedOnlyError as error:
+                self._failure.last = None
+                if not self._stand_ins.add(opened, error.nodes, self._names()):
+                    program.trace_anyway()  # it is the note of another process
+                    continue
+                self.programs.drop(opened.graph)
+                return self._perform(args, act, abstract=abstract)
+            except UnreadError:
                 self._failure.last = None
                 self.programs.drop(opened.graph)
-                self._learn_of(error, opened)
+                if not self._stand_ins.give_up(opened, self._names()):
+                    self._assume_unread()
                 return self._perform(args, act, abstract=abstract)
             except LateRulesError:  # what is around it compiles it, or nothing does
                 raise
@@ -262,11 +271,11 @@ class Calls:
                 raise
             except Exception as error:
                 retries = self.retries(error)
-                if retries and self._stand_ins.are_in(opened):
+                numbers = needed_numbers(error, opened) if retries else ()
+                if retries and not numbers and are_in(opened):
                     self.programs.drop(opened.graph)
                     with self._stand_ins.without_those_of(opened, self._names()):
                         return self._perform(args, act, abstract=abstract)
-                numbers = needed_numbers(error, opened) if retries else ()
                 runs = not numbers and retries and act is _run
                 if runs and self._is_plain(error):
                     raise program.refuse_after(self.history.function, error) from None
@@ -294,18 +303,15 @@ class Calls:
         return given.frozen(frozen) if frozen else given
 
     def _open(self, args: Sequence[Any], *, abstract: bool = False) -> Opened:
-        opened = self._opened(args, abstract=abstract)
+        opened = self._opened(args, abstract)
         if self._stand_ins:
-            names = self._names()
-            growing = self._stand_ins.growing(opened, names)
-            if growing:
-                opened = self._opened(args, abstract=abstract, growing=growing)
-            opened = self._stand_ins.with_counts(opened, names)
+            again = functools.partial(self._opened, args, abstract)
+            opened = self._stand_ins.put_into(opened, self._names(), again)
         opened = opened.with_classes() if classes_count(opened) else opened
         return portable(opened) if self._is_copy else opened
 
     def _opened(
-        self, args: Sequence[Any], *, abstract: bool, growing: Collection[int] = ()
+        self, args: Sequence[Any], abstract: bool, growing: Collection[int] = ()
     ) -> Opened:
         traced = Mode.ABSTRACT if abstract else Mode.TRACED
         modes = [traced if m is Mode.TRACED else m for m in self._modes]
@@ -332,13 +338,6 @@ class Calls:
         come with the line to write.
         """
         return self.options.uncompiled and is_of_body(error)
-
-    def _learn_of(self, error: UnreadError | ChangedOnlyError, opened: Opened) -> None:
-        """Remember what a body has done to values, or that it has used some."""
-        if isinstance(error, ChangedOnlyError):
-            return  # the stand-ins know what has changed
-        if not self._stand_ins.give_up(opened, self._names()):
-            self._assume_unread()
 
     def _assume_unread(self) -> None:
         """Remember that a body uses attributes that its code does not show."""

@@ -3,7 +3,7 @@
 import enum
 import functools
 import types
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, takewhile
 from types import FunctionType
 from typing import Any, NamedTuple, TypeAlias
@@ -59,10 +59,12 @@ def add_real(graph: Graph, built: list[Any], objects: Sequence[Any]) -> Collecti
         The nodes of these.
     """
     real: list[int] = []
-    for i, (kind, _, _) in enumerate(graph):
+    for i, (kind, part, _) in enumerate(graph):
         # The variables with which methods run; functions have copies of theirs.
         of_methods = kind is VARIABLES and bool(objects[i].names)
-        if kind is CLASS or of_methods or built[i] is MISSING:
+        if kind in STAND_INS and built[i] is MISSING:
+            built[i] = kind.make(part, ())
+        elif kind is CLASS or of_methods or built[i] is MISSING:
             built[i] = objects[i]
             real.append(i)
             if isinstance(objects[i], functools.singledispatchmethod):
@@ -72,10 +74,6 @@ def add_real(graph: Graph, built: list[Any], objects: Sequence[Any]) -> Collecti
 
 def put_stand_ins(graph: Graph, built: list[Any], real: Collection[int]) -> None:
     """Put what stands for some values in place of them, where no copy is made."""
-    for i in real:
-        kind, part, _ = graph[i]
-        if kind in STAND_INS:
-            built[i] = kind.make(part, ())
     for i in real:
         kind, part, children = graph[i]
         for k, child in enumerate(children):
@@ -363,6 +361,20 @@ def _in_place(old: Mapping[Any, Any], new: Mapping[Any, Any]) -> list[Any]:
     return kept
 
 
+def with_values(
+    changes: Iterable[Change], values: Iterable[Any]
+) -> Iterator[tuple[Change, list[Any]]]:
+    """Each change with its new children.
+
+    Args:
+        changes: What has changed.
+        values: The new children, of one change after the other.
+    """
+    rest = iter(values)
+    for change in changes:
+        yield change, list(islice(rest, change.size))
+
+
 def write_back(
     changes: Iterable[Change], values: Iterable[Any], objects: Sequence[Any]
 ) -> None:
@@ -376,9 +388,8 @@ def write_back(
     Raises:
         AutoJitError: Another thread has written to what is replaced.
     """
-    rest = iter(values)
-    for node, kind, part, keys, removed, ends, before, size in changes:
-        children = list(islice(rest, size))
+    for change, children in with_values(changes, values):
+        node, kind, part, keys, removed, ends, before, _ = change
         x = objects[node]
         if keys is not None:
             for key in removed:

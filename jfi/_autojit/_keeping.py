@@ -36,7 +36,13 @@ class Keeper(Protocol):
 
 
 class Kept(Protocol):
-    """Compiles one program, or finds it compiled."""
+    """Compiles one program, or finds it compiled.
+
+    Attributes:
+        ignores_counts: Whether it traces what another process found to count only.
+    """
+
+    ignores_counts: bool
 
     def jit(self, fun: Callable[..., Any], options: Mapping[str, Any]) -> Any:
         """Stands for `jax.jit`, for calls that draw no random numbers."""
@@ -89,3 +95,15 @@ def keep_everything(keeper: Keeper | None) -> None:
 def keeper_of_all() -> Keeper | None:
     """Who keeps what is compiled; None if nobody does."""
     return _Everywhere.keeper
+
+
+class ChangedOnlyError(RetakenError):
+    """The body has changed values that it may not read: stand-ins will show that.
+
+    Attributes:
+        nodes: Which.
+    """
+
+    def __init__(self, nodes: Collection[int]) -> None:
+        super().__init__()
+        self.nodes = list(nodes)

@@ -12,7 +12,7 @@ import functools
 import operator
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -169,21 +169,27 @@ def look_at(
     return walk.opened()._replace(read=read)
 
 
-def holds_data(values: Sequence[object], read: Read, *, ended: bool = False) -> bool:
-    """Whether there is traced data in some values, as far as code reads them.
+class DataHeld(NamedTuple):
+    """What traced data there is in some values.
 
-    Args:
-        values: The values.
-        read: What code reads.
-        ended: Ask for data of traces inside this one: of a branch, or of a step.
+    Attributes:
+        some: Whether there is any, or the values can't be opened.
+        ended: Whether some is of an inner trace that has ended: a branch, a step.
     """
+
+    some: bool
+    ended: bool
+
+
+def data_held(values: Sequence[object], read: Read) -> DataHeld:
+    """What traced data there is in some values, as far as code reads them."""
     try:
         held = look_at(values, read).objects
     except RefusedError:
-        return not ended
-    if ended:
-        return any(isinstance(x, Tracer) and has_ended(x) for x in held)
-    return any(isinstance(x, Tracer) or is_traced_text(x) for x in held)
+        return DataHeld(some=True, ended=False)
+    traced = [x for x in held if isinstance(x, Tracer)]
+    some = bool(traced) or any(map(is_traced_text, held))
+    return DataHeld(some, any(map(has_ended, traced)))
 
 
 def contents_of(values: Sequence[object]) -> Opened:

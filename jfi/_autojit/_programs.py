@@ -4,7 +4,6 @@ import contextlib
 import functools
 import threading
 from collections.abc import Callable, Collection, Generator, Hashable, Sequence
-from itertools import islice
 from typing import Any, NamedTuple, NoReturn
 
 from jax.core import Tracer
@@ -29,18 +28,25 @@ from ._changes import (
     find_changes,
     put_stand_ins,
     take_back,
+    with_values,
 )
 from ._fresh_arrays import fresh_arrays
 from ._graphs import Graph, Opened, path_of_node
 from ._history import History
-from ._keeping import ChangedMeanwhileError, Kept, NumbersError, RetakenError
+from ._keeping import (
+    ChangedMeanwhileError,
+    ChangedOnlyError,
+    Kept,
+    NumbersError,
+    RetakenError,
+)
 from ._layout_table import WeakLayout
 from ._meanwhile import ClassesOfCall
-from ._opening import holds_data
+from ._opening import data_held
 from ._outcomes import take_apart
 from ._passing import Noted, passing_for_values
 from ._rebuilding import rebuild
-from ._standing_in import ChangedOnlyError, changed_only
+from ._standing_in import changed_only
 from ._unopened import UnopenedAttributes
 from ._varying import as_data, examples
 from ._watching import (
@@ -56,7 +62,7 @@ from ._watching import (
     writes_once,
     written,
 )
-from .kinds._classify import GROWING, STATIC_ARRAY
+from .kinds._classify import STATIC_ARRAY
 from .kinds._objects import touching
 from .kinds._remembering import Remembered, remembering
 from .kinds._stand_ins import Count
@@ -86,7 +92,7 @@ class CompiledBody(NamedTuple):
         history: Why it was compiled.
         failed: Gets an error that came while it was traced.
         keep: What keeps the program of an opened call; None if nothing does.
-        stand_in: Lets nodes of a call have stand-ins, and says whether that is new.
+        may_stand_in: Whether nodes of a call may have stand-ins, and some have none.
         often: What the functions among its arguments run for, each: "steps"; "" if they
             run once; None if it is no loop, batch or branch.
     """
@@ -96,7 +102,7 @@ class CompiledBody(NamedTuple):
     history: History
     failed: Callable[[Exception], None]
     keep: Callable[[Opened], Kept | None]
-    stand_in: Callable[[Opened, Sequence[int], Sequence[str]], bool]
+    may_stand_in: Callable[[Opened, Sequence[int], Sequence[str]], bool]
     often: str | None
 
 
@@ -104,6 +110,7 @@ class Program:
     """The compiled code for one graph of arguments. It holds no argument itself.
 
     Attributes:
+        graph: What it is made of.
         compiled: Takes the arrays and numbers of a call, and returns its outcome.
         succeeded: Whether it ever ran; JAX would run it slowly for ever if it did not.
         calls: How many calls were not recognised by a layout.
@@ -117,6 +124,7 @@ class Program:
         self, opened: Opened, function: CompiledBody, options: dict[str, Any]
     ) -> None:
         self._opened, self._function = opened._replace(objects=[], leaves=[]), function
+        self.graph: Graph = opened.graph
         self._donated: Sequence[int] = options.get("donate_argnums", ())
         self._classes = ClassesOfCall(opened) if opened.of_copy else None
         self._varying = examples(opened)
@@ -198,7 +206,7 @@ class Program:
         # Whoever swallows the signal is found out: the record has the call.
         with recording() as record, contextlib.suppress(WorldReadError):
             outcome = self._traced_body(leaves)
-        if self.refused is not None:  # and whoever caught that
+        if self.refused is not None:  # also if the body has caught that
             raise self.refused()
         if record.call is not None:
             call = self._function.names[0], record.call
@@ -252,7 +260,8 @@ class Program:
     def _run_body(self, clones: list[Any], leaves: Sequence[Any]) -> Any:
         graph, names = self._opened.graph, self._function.names
         compilation = self._function.history.begin(graph, clones, names)
-        real = add_real(graph, clones, _here.objects_of(self))
+        objects = _here.objects_of(self)
+        real = add_real(graph, clones, objects)
         before = contents(graph, clones)
         put_stand_ins(graph, clones, real)
         stood_in = contents(graph, clones)
@@ -276,10 +285,10 @@ class Program:
         if unwritten:
             self._refuse(unwritable(names[0], unwritten))
         if not self._opened.read.peeks:  # `type(x) is int` is not noted
-            opened = self._opened._replace(objects=[*_here.objects])
+            opened = self._opened._replace(objects=[*objects])
             only = list(changed_only(graph, changes, real))
-            if only and self._function.stand_in(opened, only, names):
-                raise ChangedOnlyError
+            if only and self._function.may_stand_in(opened, only, names):
+                raise ChangedOnlyError(only)
         self._refuse_changes(changes, values, clones, real)
         for function in remembering(clones):
             if function.error is not None:
@@ -304,22 +313,17 @@ class Program:
         Raises:
             UntracedError: It has made such a change.
         """
-        rest = iter(values)
-        for change in changes:
-            new = tuple(islice(rest, change.size))
-            place = functools.partial(self._place, change, clones)
-            if self._function.often is not None:
-                self._refuse_in_steps(self._function.often, change, new, place)
-            is_array = change.kind is STATIC_ARRAY
-            keeps = change.node in real and change.kind is not GROWING
-            if is_array or (keeps and holds_data(new, self._opened.read)):
-                what = f"{place()} in place" if is_array else f"data into {place()}"
-                self._refuse(unwritable(self._function.names[0], what))
-
-    @property
-    def graph(self) -> Graph:
-        """What it is made of."""
-        return self._opened.graph
+        often = self._function.often
+        if often is not None:
+            self.refuse_in_steps(often, changes, values, clones)
+        for change, new in with_values(changes, values):
+            if change.kind is STATIC_ARRAY:
+                what = f"{self._place(change, clones)} in place"
+            elif change.node in real and data_held(new, self._opened.read).some:
+                what = f"data into {self._place(change, clones)}"
+            else:
+                continue
+            self._refuse(unwritable(self._function.names[0], what))
 
     def refuse_in_steps(
         self,
@@ -328,39 +332,29 @@ class Program:
         values: Sequence[Any],
         clones: Sequence[Any],
     ) -> None:
-        """Refuse what functions of a loop or branch have written in the body.
-
-        Raises:
-            WritesOnceError: They have written more than settings.
-        """
-        rest = iter(values)
-        for change in changes:
-            new = tuple(islice(rest, change.size))
-            place = functools.partial(self._place, change, clones)
-            self._refuse_in_steps(often, change, new, place)
-
-    def _refuse_in_steps(
-        self,
-        often: str,
-        change: Change,
-        new: Sequence[Any],
-        place: Callable[[], str],
-    ) -> None:
         """Refuse what functions of a loop, batch or branch write, but for settings.
 
         A setting that is assigned is the same for all steps; numbers may count them.
 
+        Args:
+            often: What the functions run for, each: "steps"; "" if they run once.
+            changes: What they have changed.
+            values: The new children, of one change after the other.
+            clones: What they got, by node.
+
         Raises:
             WritesOnceError: It is written once, or holds data of a step or branch.
         """
-        read = self._opened.read
-        counts = any(type(x) in (int, float, complex, Count) for x in new)
-        assigns = change.keys is not None and not (counts or holds_data(new, read))
-        is_same = assigns and often != BRANCHES  # of branches all are traced
-        if holds_data(new, read, ended=True) or (often and not is_same):
-            why = writes_once(self._function.names[0], place(), often or "calls")
-            self.refused = functools.partial(WritesOnceError, why)
-            raise self.refused()
+        for change, new in with_values(changes, values):
+            data = data_held(new, self._opened.read)
+            counts = any(type(x) in (int, float, complex, Count) for x in new)
+            assigns = change.keys is not None and not (counts or data.some)
+            is_same = assigns and often != BRANCHES  # of branches all are traced
+            if data.ended or (often and not is_same):
+                place = self._place(change, clones)
+                why = writes_once(self._function.names[0], place, often or "calls")
+                self.refused = functools.partial(WritesOnceError, why)
+                raise self.refused()
 
     def _place(self, change: Change, clones: Sequence[Any]) -> str:
         """How the user writes what a change is made to."""
@@ -400,6 +394,11 @@ class Program:
         """The trace that has just failed needs the values of some numbers."""
         if self._kept:
             self._kept.note_numbers(nodes)
+
+    def trace_anyway(self) -> None:
+        """Whatever another process has noted of what the body only counts in."""
+        if self._kept:
+            self._kept.ignores_counts = True
 
     def forget(self) -> None:
         """Let no layout use it any longer."""

@@ -7,18 +7,13 @@ anything else with them, these values are settings for good.
 
 import contextlib
 import re
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 
 from .._values import used_otherwise
 from ._changes import Change
 from ._graphs import Graph, Opened, paths
-from ._keeping import RetakenError
 from .kinds._classify import COUNTED, LIST, STAND_INS, VALUE
 from .kinds._objects import ObjectKind
-
-
-class ChangedOnlyError(RetakenError):
-    """A trace has changed values that it may not read: stand-ins will show that."""
 
 
 class StandIns:
@@ -32,16 +27,26 @@ class StandIns:
         return bool(self._paths)
 
     def add(self, opened: Opened, nodes: Sequence[int], names: Sequence[str]) -> bool:
-        """Let values have stand-ins from now on; whether some have not been tried."""
-        read = opened.read
-        if read.whole:  # attributes may be read by names that nobody sees
-            return False
-        used = frozenset[str]().union(*map(used_otherwise, read.codes))
-        where = paths(opened.graph, opened.objects, names)
-        new = {where[i] for i in nodes} - self._read - self._paths
-        new = {path for path in new if _name_in(path) not in {"", *used, *names}}
+        """Let nodes of a call have stand-ins from now on; whether any have none yet."""
+        new = self._new(opened, nodes, names)
         self._paths |= new
         return bool(new)
+
+    def may_have(
+        self, opened: Opened, nodes: Sequence[int], names: Sequence[str]
+    ) -> bool:
+        """Whether `add` would add some."""
+        return bool(self._new(opened, nodes, names))
+
+    def _new(
+        self, opened: Opened, nodes: Sequence[int], names: Sequence[str]
+    ) -> set[str]:
+        if opened.read.whole:  # attributes may be read by names that nobody sees
+            return set()
+        used = frozenset[str]().union(*map(used_otherwise, opened.read.codes))
+        where = paths(opened.graph, opened.objects, names)
+        new = {where[i] for i in nodes} - self._read - self._paths
+        return {x for x in new if _is_free(x, used, names)}
 
     def give_up(self, opened: Opened, names: Sequence[str]) -> bool:
         """Have none in calls like this one: they are read; whether there were any."""
@@ -50,10 +55,6 @@ class StandIns:
         self._read |= read
         self._paths -= read
         return bool(read)
-
-    def are_in(self, opened: Opened) -> bool:
-        """Whether a call has some."""
-        return any(kind in STAND_INS for kind, _, _ in opened.graph)
 
     @contextlib.contextmanager
     def without_those_of(self, opened: Opened, names: Sequence[str]) -> Generator[None]:
@@ -69,18 +70,29 @@ class StandIns:
             self._paths, self._read = before
             raise
 
-    def growing(self, opened: Opened, names: Sequence[str]) -> frozenset[int]:
-        """The ids of the lists that are to have one."""
+    def put_into(
+        self,
+        opened: Opened,
+        names: Sequence[str],
+        again: Callable[[Collection[int]], Opened],
+    ) -> Opened:
+        """A call with its stand-ins.
+
+        Args:
+            opened: The call without any.
+            names: The user's names of its arguments.
+            again: Takes the call apart again, with stand-ins for the lists with such
+                ids.
+        """
         where = paths(opened.graph, opened.objects, names)
-        return frozenset(
+        growing = {
             id(opened.objects[i])
             for i, (kind, _, _) in enumerate(opened.graph)
             if kind is LIST and where[i] in self._paths
-        )
-
-    def with_counts(self, opened: Opened, names: Sequence[str]) -> Opened:
-        """A call with its ints that are to have one."""
-        where = paths(opened.graph, opened.objects, names)
+        }
+        if growing:
+            opened = again(growing)
+            where = paths(opened.graph, opened.objects, names)
         graph = tuple(
             (COUNTED, None, ()) if where[i] in self._paths and is_int(node) else node
             for i, node in enumerate(opened.graph)
@@ -93,6 +105,19 @@ class StandIns:
         self._read.clear()
 
 
+def _is_free(path: str, used: Collection[str], names: Sequence[str]) -> bool:
+    """Whether no code uses what is at a path otherwise than to change it.
+
+    Args:
+        path: As the user writes it.
+        used: The names that code uses otherwise.
+        names: Those of the parameters, which may be read in the place of a variable.
+    """
+    name = _name_in(path)
+    is_variable = "." not in path
+    return name not in {"", *used} and not (is_variable and name in names)
+
+
 def _name_in(path: str) -> str:
     """The last variable or attribute in a path; nothing where there is another step.
 
@@ -101,6 +126,11 @@ def _name_in(path: str) -> str:
     """
     found = re.fullmatch(r"(?:.*\.)?([^\W\d]\w*)(\['[^']*'\])?", path)
     return found[1] if found else ""
+
+
+def are_in(opened: Opened) -> bool:
+    """Whether a call has stand-ins."""
+    return any(kind in STAND_INS for kind, _, _ in opened.graph)
 
 
 def is_int(node: tuple[object, ...]) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from .._autojit._keeping import NumbersError, ProgramOrigin
+from .._autojit._keeping import ChangedOnlyError, NumbersError, ProgramOrigin
 from .._autojit._programs import UnreadError
 from .._autojit.kinds._base import UnportableError
 from .._dispatch._retracing import active_settings, version_of_rules
@@ -56,6 +56,7 @@ class KeptProgram:
         self._describing, self.places = describing, places
         self._description: ProgramDescription | None = describing()
         self._failed = threading.local()
+        self.ignores_counts = False
 
     def description(self) -> ProgramDescription:
         """What the program is made of by now.
@@ -101,6 +102,8 @@ class KeptProgram:
             raise UnreadError
         if record.made == "numbers":
             raise NumbersError(record.details)
+        if record.made == "counts" and not self.ignores_counts:
+            raise ChangedOnlyError(record.details)
         if record.made == "draws":
             numbers = record.details
             streams = [
@@ -243,6 +246,9 @@ class KeptJitted:
             raise
         except UnreadError:
             kept.note(key, "unread")
+            raise
+        except ChangedOnlyError as error:
+            kept.note(key, "counts", tuple(error.nodes))
             raise
         except Exception:
             kept.fail(key)

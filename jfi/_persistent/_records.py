@@ -33,9 +33,9 @@ class Record(NamedTuple):
         source: The file and line where that is.
         seconds: How long tracing and compiling took.
         made: How it can be had: "compiled"; or why its trace has failed, which the
-            next process need not try again: "draws", "numbers", "unread"; or "alone":
-            its code can't be loaded.
-        details: What was drawn from, or the nodes of the numbers.
+            next process need not try again: "draws", "numbers", "unread", "counts";
+            or "alone": its code can't be loaded.
+        details: What was drawn from, or the nodes of the numbers, or of what it counts.
         arguments: For each argument that is a random key, of what kind; else None.
         results: The same of its results.
         weak: Whether the type of each result is weak.

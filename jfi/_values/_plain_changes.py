@@ -17,10 +17,11 @@ def used_otherwise(code: CodeType) -> frozenset[str]:
     """The variables and attributes that code uses otherwise, or spells as a text."""
     steps = [s for s in dis.get_instructions(code) if s.opname not in _NO_EFFECT]
     names = {
-        name
+        step.argval
         for k, step in enumerate(steps)
-        for name in _loaded(step)
-        if not _only_changes(name, steps[k + 1 : k + 8])
+        if isinstance(step.argval, str) and not _is_harmless(step)
+        if step.opname not in _LOADS
+        or not _only_changes(step.argval, steps[k + 1 : k + 8])
     }
     texts = {x for x in code.co_consts if isinstance(x, str)}
     inner = (used_otherwise(x) for x in code.co_consts if isinstance(x, CodeType))
@@ -34,11 +35,16 @@ _LOADS = frozenset(
     ("LOAD_ATTR", "LOAD_METHOD", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF")
 )
 _STORES = frozenset(("STORE_ATTR", "STORE_GLOBAL", "STORE_NAME", "STORE_DEREF"))
+_OF_FUNCTION = ("LOAD_FAST", "STORE_FAST", "DELETE_FAST", "LOAD_CLOSURE", "MAKE_CELL")
 _SIGNS = frozenset(("+", "+=", "-", "-=", "*", "*="))
 
 
-def _loaded(step: dis.Instruction) -> tuple[str, ...]:
-    return (str(step.argval),) if step.opname in _LOADS else ()
+def _is_harmless(step: dis.Instruction) -> bool:
+    """Whether it only stores under a name, or names a variable of the function itself.
+
+    Functions inside are looked at for themselves, with the variables that they share.
+    """
+    return step.opname in _STORES or step.opname.startswith(_OF_FUNCTION)
 
 
 def _only_changes(name: str, steps: Sequence[dis.Instruction]) -> bool:
