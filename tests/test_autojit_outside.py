@@ -395,7 +395,7 @@ UNWATCHED = {
     "whether there is a file": "(1 + os.path.exists(str(FILE) + str(N)) * N)",
     "how large a file is": "(FILE.write_text('x' * N) and getsize(FILE))",
     "a packed file": "int(pack(str(N)) or gzip.open(FILE, 'rt').read())",
-    "a reader by its name": "FILE.write_text('1') + getattr(np, 'loadtxt')(FILE)",
+    "a reader by its name": "(N + 0 * getattr(np, 'loadtxt')(TABLE))",
     "the folder": "(N + 0 * len(os.path.abspath('.')))",
     "the globals of another function": "size.__globals__['N']",
     "the classes below another": "(N + len(Point.__subclasses__()))",
@@ -417,6 +417,8 @@ from os.path import getsize
 N, ITERATOR, RANDOM = 1, itertools.count(), np.random.default_rng(0)
 HERE, FILE = threading.local(), pathlib.Path(tempfile.mkdtemp(), "number")
 HOLDER, NUMBER = types.SimpleNamespace(file=FILE), ctypes.c_double(3)
+TABLE = FILE.with_name("table")
+TABLE.write_text("1")
 class Point(ctypes.Structure): _fields_ = [("y", ctypes.c_double)]
 POINT = Point(3)
 np.random.seed(0); random.seed(0)

@@ -298,6 +298,21 @@ def test_a_scan_counts_at_each_step(module):
     assert module.n == 3
 
 
+def test_bounded_loops_refuse_to_count_once_for_all_steps(module):
+    exec("n = 0\ndef f(x):\n    global n\n    n += 1\n    return x + 1", vars(module))
+    step, c = module.f, 0.0
+    loops = {
+        "scan_while": lambda: jnp.scan_while(
+            lambda c: c < 3, lambda c: (step(c), c), c, 9
+        ),
+        "while_loop": lambda: jnp.while_loop(lambda c: c < 3, step, c, max_steps=9),
+    }
+    for name, loop in loops.items():
+        with pytest.raises(jnp.LoopError, match=rf"^{name}\(\) .* writes n.*\n.*carry"):
+            loop()
+    assert module.n == 0
+
+
 def test_loops_refuse_generators_that_would_draw_once(module):
     exec("import random\ndef f(*x): return x[-1] + random.random()", vars(module))
     f, x = module.f, jnp.zeros(3)

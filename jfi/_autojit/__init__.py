@@ -19,6 +19,7 @@ from ._recent import (
     code_of as code_of,
 )
 from ._watching import (
+    BRANCHES as BRANCHES,
     UntracedError as UntracedError,
     UnwatchedError as UnwatchedError,
     WritesOnceError as WritesOnceError,

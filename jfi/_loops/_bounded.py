@@ -22,9 +22,7 @@ def scan_while(functions: tuple[Any, Any], init: Any, max_steps: Any) -> Any:
     return run_traced(names_in("scan_while", body), cond, body, init, max_steps)[:3]
 
 
-def bounded_while_loop(
-    functions: tuple[Any, Any], init_val: Any, max_steps: Any
-) -> Any:
+def while_loop(functions: tuple[Any, Any], init_val: Any, max_steps: Any) -> Any:
     cond_fun, body_fun = functions
     names = names_in("while_loop", body_fun, start="init_val")
 

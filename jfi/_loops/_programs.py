@@ -15,7 +15,13 @@ from typing import Any
 
 import jax
 
-from .._autojit import Calls, UntracedError, UnwatchedError, refusing_writes
+from .._autojit import (
+    BRANCHES,
+    Calls,
+    UntracedError,
+    UnwatchedError,
+    refusing_writes,
+)
 from .._autojit._current_forms import current_form, renewed
 from .._autojit._unasked import (
     OPTIONS,
@@ -24,7 +30,6 @@ from .._autojit._unasked import (
     refusing_callbacks,
     with_variables,
 )
-from .._autojit._watching import BRANCHES
 from .._errors import DefaultsError, LoopError
 from .._jax_internals import (
     at_top_level,
@@ -160,14 +165,18 @@ class _EagerLoop:
         settings: tuple[Any, ...],
         streams: bool,
     ) -> Any:
-        """Run it with the variables that the functions read, or else as JAX does."""
+        """Run it with the variables that the functions read, or else as JAX does.
+
+        Raises:
+            LoopError: The functions must run in Python, and this loop can't.
+        """
         try:
             return self._calls(functions, data, settings)
         except DefaultsError:
             raise  # JAX would cut the integers
         except Exception as error:
             if isinstance(error, UntracedError) and not streams:
-                raise  # the bounded loops are traced in any case
+                raise LoopError(str(error)) from None  # they are traced in any case
             why = error
         why.__traceback__ = None  # it holds the arguments
         if self._operation.__name__ not in RUN_ONCE:

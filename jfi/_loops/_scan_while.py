@@ -119,6 +119,6 @@ def bounded_while_loop(
     """`while_loop` of a condition and a body, with `max_steps`."""
     steps = checked_max_steps("while_loop", max_steps)
     whole: CarryT = run_loop(
-        _bounded.bounded_while_loop, functions, (init_val,), (steps,), streams=False
+        _bounded.while_loop, functions, (init_val,), (steps,), streams=False
     )
     return whole

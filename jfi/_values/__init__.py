@@ -1,11 +1,12 @@
 """Values of any kind, looked at without JAX's transformations.
 
 `_data` says what is data, `_keys` when two values are the same, `_origins` whose code
-something is, `_bytecode` which names code reads,
-only count, `_naming` what messages call things; `_classes` says what classes define,
+something is, `_bytecode` which names code reads, `_plain_changes` which of them it
+only changes, `_naming` what messages call things; `_classes` says what classes define,
 `_captured` what functions hold, `_generators` by which random generators they draw,
 `_class_questions` whether they ask for classes, `_handlers` what they catch,
-`_made_up_names` whether code spells out what it reads.
+`_made_up_names` whether code spells out what it reads. `_recording` tells which
+functions are called while a body is traced, `_world` which of them read the world.
 `_partition` takes trees apart, `_warnings` warns once, `_caches` keeps what was made;
 `trees` are objects as trees of JAX. Every question has its one answer here; all other
 rooms ask it.

@@ -215,6 +215,7 @@ def _public(owner: str, name: str) -> str:
         "random.Random": "random", "numpy.random.mtrand.RandomState": "numpy.random",
         "numpy.random.RandomState": "numpy.random",
         "numpy.random._generator": "numpy.random", "_thread": "threading", "_io": "",
+        "builtins.type": "type",
     }.get(owner, owner)  # fmt: skip
     return f"{owner.lstrip('_')}.{name}" if owner else name
 

@@ -51,6 +51,7 @@ class OwnMethodKind(Kind):
         self, source: Source, name: str, part: Any, n: int
     ) -> Sequence[Expression]:
         source.require(f"type({name}) is {source.constant(types.MethodType)}")
-        source.require(f"{source.constant(is_of_class)}({name})")
         source.require(f"{name}.__func__.__name__ == {part!r}")
+        # What `is_of_class` says, without a frame of Python.
+        source.require(f"getattr(type({name}.__self__), {part!r}) is {name}.__func__")
         return [f"{name}.__self__"]
