@@ -268,18 +268,10 @@ def test_branches_in_a_loop_see_what_cannot_be_watched(module):
     assert [run(), run()] == [12.0] * 2
 
 
-@pytest.mark.parametrize(
-    "run",
-    [
-        lambda f: jnp.scan_while(lambda c: c < 3, lambda c: (c + 1, f(c)), 0.0, 4),
-        lambda f: jnp.auto_vmap(f)(X),
-    ],
-    ids=["scan_while", "batch"],
-)
-def test_a_loop_or_batch_tells_that_all_of_it_sees_one_value(module, run):
+def test_a_batch_tells_that_all_of_it_sees_one_value(module):
     exec("import time\ndef f(x): return x + time.time()", vars(module))
     with pytest.warns(jnp.UncompiledWarning, match="all steps or rows get what is re"):
-        run(module.f)
+        jnp.auto_vmap(module.f)(X)
 
 
 def test_a_scan_reads_the_world_at_each_step(module):
@@ -298,19 +290,158 @@ def test_a_scan_counts_at_each_step(module):
     assert module.n == 3
 
 
-def test_bounded_loops_refuse_to_count_once_for_all_steps(module):
-    exec("n = 0\ndef f(x):\n    global n\n    n += 1\n    return x + 1", vars(module))
-    step, c = module.f, 0.0
+@pytest.mark.filterwarnings("ignore::jfi.UncompiledWarning")
+def test_bounded_loops_write_and_read_outside_at_each_step(module):
+    exec(
+        "import itertools\nit, n, log = itertools.count(1), 0, []\n"
+        "def f(x):\n    global n\n    n += 1\n    log.append(x)\n"
+        "    return x * next(it)",
+        vars(module),
+    )
+    step = module.f
     loops = {
-        "scan_while": lambda: jnp.scan_while(
-            lambda c: c < 3, lambda c: (step(c), c), c, 9
+        "scan_while": lambda x: jnp.scan_while(
+            lambda c: c < 9, lambda c: (step(c) + 1, c), x, 9
         ),
-        "while_loop": lambda: jnp.while_loop(lambda c: c < 3, step, c, max_steps=9),
+        "while_loop": lambda x: jnp.while_loop(
+            lambda c: c < 9, lambda c: step(c) + 1, x, max_steps=9
+        ),
     }
     for name, loop in loops.items():
-        with pytest.raises(jnp.LoopError, match=rf"^{name}\(\) .* writes n.*\n.*carry"):
-            loop()
+        for run in (loop, jnp.autojit(loop)):
+            exec("it, n, log = itertools.count(1), 0, []", vars(module))
+            out = run(1.0)
+            assert (module.n, [*map(float, module.log)]) == (3, [1, 2, 5])
+            assert float(getattr(out, "carry", out)) == 16
+            if name == "scan_while":
+                assert out.ys.tolist() == [1, 2, 5, *[0] * 6]
+                assert int(out.length) == 3
+        exec("it, n, log = itertools.count(1), 0, []", vars(module))
+        slope = jax.grad(lambda x, loop=loop: getattr(out := loop(x), "carry", out))
+        assert float(slope(1.0)) == 6  # 1 * 2 * 3
+    exec("it, n, log = itertools.count(1), 0, []", vars(module))
+    with pytest.raises(jnp.LoopError, match=r"scan_while\(\) uses it .an iter"):
+        jax.vmap(loops["scan_while"])(jnp.ones(2))
     assert module.n == 0
+    assert module.log == []
+
+
+@pytest.mark.filterwarnings("ignore::jfi.UncompiledWarning")
+@pytest.mark.parametrize("rng", ["jnp", "jnp.Generator(7)"])
+def test_bounded_loops_draw_the_same_where_they_write(module, rng):
+    text = """
+import jfi as jnp
+log = []
+def run(writes, rng):
+    def step(c):
+        if writes: log.append(c)
+        inner = jnp.scan_while(lambda d: d < 2, lambda d: (d + rng.rand(), d), 0.0, 9)
+        return c + rng.rand(), (rng.randn(2), inner.carry, jnp.rand())
+    return jnp.scan_while(lambda c: c < 2 + rng.rand(), step, 0.0, 9), rng.rand()
+"""
+    exec(text, vars(module))
+    outs = []
+    for writes in (False, True):
+        jnp.manual_seed(0)
+        outs.append(module.run(writes, eval(rng, {"jnp": jnp})))
+    jax.tree.map(np.testing.assert_allclose, *outs)
+    assert len(module.log) == int(outs[0][0].length)
+
+
+@pytest.mark.filterwarnings("ignore::jfi.UncompiledWarning")
+def test_a_bounded_loop_of_no_steps_has_no_rows_in_python(module):
+    exec("log = []\ndef f(x):\n    log.append(x)\n    return x", vars(module))
+    never, step = lambda c: c < 0, module.f
+    assert float(jnp.while_loop(never, step, 1.0, max_steps=3)) == 1
+    with pytest.raises(jnp.LoopError, match=r"scan_while\(\) took no step.*\n.*if"):
+        jnp.scan_while(never, lambda c: (step(c), c), 1.0, 3)
+    assert module.log == []
+
+
+def test_disable_jit_runs_bounded_loops_in_python():
+    seen = []
+    body = lambda c: (seen.append(float(c)), (2 * c, c))[1]
+    with jax.disable_jit():
+        out = jnp.scan_while(lambda c: c < 5, body, 1.0, 4)
+        wrong = r"carry comes|carry c goes into .*float32\[\].*float32\[2\]"
+        with pytest.raises(jnp.LoopError, match=wrong):
+            jnp.scan_while(lambda c: c < 5, lambda c: (jnp.ones(2), c), 1.0, 4)
+        with pytest.raises(jnp.LoopError, match=r"must return bool\[\]"):
+            jnp.scan_while(lambda c: c, body, 1.0, 4)
+        rows = jax.vmap(lambda x: jnp.scan_while(lambda c: c < 5, double, x, 4).carry)(
+            jnp.arange(1.0, 4)
+        )
+    assert seen == [1, 2, 4]
+    assert out.ys.tolist() == [1, 2, 4, 0]
+    assert rows.tolist() == [8, 8, 6]
+
+
+def double(c):
+    return 2 * c, c
+
+
+@pytest.mark.filterwarnings("ignore::jfi.UncompiledWarning")
+def test_what_steps_write_is_written_as_often_as_in_python(module):
+    lines = {
+        "self.log.setdefault('k', []).append(1)": {"log": {"k": [1, 1, 1]}},
+        "self.a, self.b = self.b, self.a": {"a": "y", "b": "x"},
+        "self.on = not self.on": {"on": True},
+        "self.a, self.n = 'new', 5": {"a": "new", "n": 5},
+        "self.b = self.log": {"b": {}},
+    }
+    for line, written in lines.items():
+        text = f"""
+class Model:
+    def __init__(self):
+        self.log, self.a, self.b, self.on, self.n = {{}}, "x", "y", False, 1
+    def step(self, c, x):
+        {line}
+        return c, x * self.n
+"""
+        exec(text, vars(module))
+        for run in (
+            lambda m: jnp.scan(m.step, 0.0, jnp.ones(3)),
+            jnp.autojit(lambda m: jnp.scan(m.step, 0.0, jnp.ones(3))),
+        ):
+            model, other = module.Model(), module.Model()
+            run(model)
+            for _ in range(3):
+                other.step(0.0, 1.0)
+            assert vars(model) == vars(other)
+            assert vars(model).items() >= written.items()
+
+
+def test_rows_may_all_assign_the_same(module):
+    exec(
+        "mode = 'a'\ndef f(x):\n    global mode\n    mode = 'b'\n    return x + 1",
+        vars(module),
+    )
+    assert jnp.vmap_automatically(module.f, jnp.zeros(2)).tolist() == [1, 1]
+    assert module.mode == "b"
+
+
+@pytest.mark.filterwarnings("ignore::jfi.UncompiledWarning")
+@pytest.mark.parametrize("wrap", [lambda f: f, jnp.autojit], ids=["eager", "autojit"])
+def test_batches_that_run_uncompiled_leave_no_row_outside(module, wrap):
+    exec(
+        "kept, n, NAME = [0], 0, 'GAIN'\nGAIN = 2.0\n"
+        "def keep(x):\n    kept[:] = [x]\n    return x * globals()[NAME]\n"
+        "def count(x):\n    global n\n    n += 1\n    return x * globals()[NAME]\n"
+        "class Empty: pass\nempty = Empty()\n"
+        "def fill(x):\n    empty.k = x\n    return x * globals()[NAME]\n",
+        vars(module),
+    )
+    for k in range(2):
+        functions = {
+            "kept": module.keep,
+            "n": module.count,
+            "(empty|the first)": module.fill,
+        }
+        for name, function in functions.items():
+            run = wrap(lambda x, f=function: jnp.vmap_automatically(f, x))
+            with pytest.raises(jnp.BatchError, match=rf"\(\) .* writes {name}"):
+                run(X + k)
+    assert (module.kept, module.n, vars(module.empty)) == ([0], 0, {})
 
 
 def test_loops_refuse_generators_that_would_draw_once(module):

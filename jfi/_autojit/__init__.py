@@ -14,6 +14,10 @@ from ._caught import errors_caught as errors_caught
 from ._modes import Mode as Mode
 from ._opening import contents_of as contents_of, variables_read as variables_read
 from ._programs import refusing_writes as refusing_writes
+from ._reached import (
+    assigns_alike as assigns_alike,
+    undoing_writes as undoing_writes,
+)
 from ._recent import (
     MAX_FUNCTIONS as MAX_FUNCTIONS,
     code_of as code_of,

@@ -436,6 +436,8 @@ def same(a: Any, b: Any) -> bool:
         return True
     if issubclass(type(a), Unread):  # a stand-in: to ask for its value is noted
         return False
+    if type(a) is type(b) is tuple:  # made anew by each run
+        return len(a) == len(b) and all(map(same, a, b))
     if type(a) is type(b) and isinstance(a, (int, float, complex)):
         return number_key(a) == number_key(b)
     if type(a) is frozenset and type(b) is frozenset:

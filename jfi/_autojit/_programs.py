@@ -45,12 +45,12 @@ from ._meanwhile import ClassesOfCall
 from ._opening import data_held
 from ._outcomes import take_apart
 from ._passing import Noted, passing_for_values
+from ._reached import written_once
 from ._rebuilding import rebuild
 from ._standing_in import changed_only
 from ._unopened import UnopenedAttributes
 from ._varying import as_data, examples
 from ._watching import (
-    BRANCHES,
     RaisedError,
     UnseenCallError,
     UntracedError,
@@ -65,7 +65,6 @@ from ._watching import (
 from .kinds._classify import STATIC_ARRAY
 from .kinds._objects import touching
 from .kinds._remembering import Remembered, remembering
-from .kinds._stand_ins import Count
 
 
 MAX_PROGRAMS = 1024  # per function; the least recently used goes
@@ -313,9 +312,8 @@ class Program:
         Raises:
             UntracedError: It has made such a change.
         """
-        often = self._function.often
-        if often is not None:
-            self.refuse_in_steps(often, changes, values, clones)
+        if self._function.often is not None:
+            self.refuse_in_steps(self._function.often, changes, values, clones)
         for change, new in with_values(changes, values):
             if change.kind is STATIC_ARRAY:
                 what = f"{self._place(change, clones)} in place"
@@ -332,9 +330,7 @@ class Program:
         values: Sequence[Any],
         clones: Sequence[Any],
     ) -> None:
-        """Refuse what functions of a loop, batch or branch write, but for settings.
-
-        A setting that is assigned is the same for all steps; numbers may count them.
+        """Refuse what functions of a loop, batch or branch write once.
 
         Args:
             often: What the functions run for, each: "steps"; "" if they run once.
@@ -345,16 +341,12 @@ class Program:
         Raises:
             WritesOnceError: It is written once, or holds data of a step or branch.
         """
-        for change, new in with_values(changes, values):
-            data = data_held(new, self._opened.read)
-            counts = any(type(x) in (int, float, complex, Count) for x in new)
-            assigns = change.keys is not None and not (counts or data.some)
-            is_same = assigns and often != BRANCHES  # of branches all are traced
-            if data.ended or (often and not is_same):
-                place = self._place(change, clones)
-                why = writes_once(self._function.names[0], place, often or "calls")
-                self.refused = functools.partial(WritesOnceError, why)
-                raise self.refused()
+        change = written_once(changes, values, self._opened.read, often)
+        if change is not None:
+            place = self._place(change, clones)
+            why = writes_once(self._function.names[0], place, often or "calls")
+            self.refused = functools.partial(WritesOnceError, why)
+            raise self.refused()
 
     def _place(self, change: Change, clones: Sequence[Any]) -> str:
         """How the user writes what a change is made to."""

@@ -12,17 +12,23 @@ import numpy as np
 from jax import lax
 
 from .._errors import LoopError
+from .._jax_internals import setting
 from .._values import names_to_copy
+from ._by_steps import has_values, run_by_steps, stacked
 from ._carry import names_in
 from ._traced_loop import run_traced
 
 
-def scan_while(functions: tuple[Any, Any], init: Any, max_steps: Any) -> Any:
+def scan_while(functions: tuple[Any, Any], init: Any, max_steps: int) -> Any:
     cond, body = functions
-    return run_traced(names_in("scan_while", body), cond, body, init, max_steps)[:3]
+    names = names_in("scan_while", body)
+    if setting("jax_disable_jit") and has_values():
+        carry, rows, _ = run_by_steps(names, cond, body, init, max_steps)
+        return carry, stacked(names, rows, max_steps), jnp.int32(len(rows))
+    return run_traced(names, cond, body, init, max_steps)[:3]
 
 
-def while_loop(functions: tuple[Any, Any], init_val: Any, max_steps: Any) -> Any:
+def while_loop(functions: tuple[Any, Any], init_val: Any, max_steps: int) -> Any:
     cond_fun, body_fun = functions
     names = names_in("while_loop", body_fun, start="init_val")
 
@@ -30,7 +36,10 @@ def while_loop(functions: tuple[Any, Any], init_val: Any, max_steps: Any) -> Any
     def body(carry: Any) -> tuple[Any, None]:
         return body_fun(carry), None
 
-    carry, _, _, cut = run_traced(names, cond_fun, body, init_val, max_steps)
+    if setting("jax_disable_jit") and has_values():
+        carry, _, cut = run_by_steps(names, cond_fun, body, init_val, max_steps)
+    else:
+        carry, _, _, cut = run_traced(names, cond_fun, body, init_val, max_steps)
     if not any(map(_can_tell, jax.tree.leaves(carry))):
         message = (
             "while_loop(..., max_steps=) can't show in its result that it was cut off: "

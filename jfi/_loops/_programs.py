@@ -15,13 +15,7 @@ from typing import Any
 
 import jax
 
-from .._autojit import (
-    BRANCHES,
-    Calls,
-    UntracedError,
-    UnwatchedError,
-    refusing_writes,
-)
+from .._autojit import BRANCHES, Calls, UnwatchedError, refusing_writes
 from .._autojit._current_forms import current_form, renewed
 from .._autojit._unasked import (
     OPTIONS,
@@ -41,6 +35,7 @@ from .._jax_internals import (
 )
 from .._random.traced._own_stream import in_stream
 from .._values import is_tracer, one_draw, partition
+from ._by_steps import has_values
 
 
 Operation = Callable[..., Any]  # of the user's functions, and of arguments
@@ -168,15 +163,15 @@ class _EagerLoop:
         """Run it with the variables that the functions read, or else as JAX does.
 
         Raises:
-            LoopError: The functions must run in Python, and this loop can't.
+            LoopError: The functions must run in Python, which has no values here.
         """
         try:
             return self._calls(functions, data, settings)
         except DefaultsError:
             raise  # JAX would cut the integers
         except Exception as error:
-            if isinstance(error, UntracedError) and not streams:
-                raise LoopError(str(error)) from None  # they are traced in any case
+            if isinstance(error, UnwatchedError) and not (streams or has_values()):
+                raise LoopError(str(error)) from None
             why = error
         why.__traceback__ = None  # it holds the arguments
         if self._operation.__name__ not in RUN_ONCE:
@@ -194,7 +189,7 @@ class _EagerLoop:
                 anew=is_unwatched or _is_anew(),
             )
         self.compiles = is_unwatched  # what it reads may be another next time
-        self._reasons.warn(why, by_step=is_unwatched and streams)
+        self._reasons.warn(why, by_step=is_unwatched)
         return out
 
 

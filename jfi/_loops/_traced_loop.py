@@ -49,13 +49,13 @@ def run_traced(
     cond: Callable[[Any], Any],
     body: Callable[[Any], Any],
     init: Any,
-    max_steps: Any,
+    max_steps: int,
 ) -> LoopOutcome:
     """Repeat `body`, which returns a pair, while `cond` holds; with derivatives."""
-    steps = checked_max_steps(names.loop, max_steps)
     check_arrays(names.loop, init, names.start)
     return with_own_stream(
-        lambda keys: _run_traced(names, cond, body, init, steps, keys), finds_draws=True
+        lambda keys: _run_traced(names, cond, body, init, max_steps, keys),
+        finds_draws=True,
     )
 
 

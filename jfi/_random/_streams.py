@@ -8,7 +8,7 @@ import functools
 import os
 import threading
 import weakref
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple, TypeAlias
@@ -136,6 +136,9 @@ class Stream:
             Where they come from, and the number of the first.
         """
         refuse_out_of_order()
+        instead = _instead.of(self)
+        if instead is not self:
+            return instead.reserve(size)
         with self._lock:
             start = self._count
             self._count = start + size
@@ -148,6 +151,10 @@ class Stream:
             end: The number after the last that was set aside.
             used: The number after the last that was used.
         """
+        instead = _instead.of(self)
+        if instead is not self:
+            instead.release(end, used)
+            return
         with self._lock:
             if self._count == end:
                 self._count = used
@@ -162,6 +169,38 @@ class Stream:
         """After a fork: draw other numbers than the parent process."""
         self._lock = threading.Lock()  # another thread of the parent may have held it
         self._origin = self._origin.in_child_process()
+
+
+def _itself(stream: Stream) -> Stream:
+    return stream
+
+
+class _Instead(threading.local):
+    """Which stream this thread draws from where code draws from another."""
+
+    of: Callable[[Stream], Stream] = staticmethod(_itself)
+
+
+_instead = _Instead()
+
+
+@contextmanager
+def drawing_instead(
+    of: Callable[[Stream], Stream],
+) -> Generator[Callable[[Stream], Stream]]:
+    """A block of this thread in which other streams stand for those drawn from.
+
+    Args:
+        of: Which for which; each of them for itself.
+
+    Yields:
+        What held around the block.
+    """
+    around, _instead.of = _instead.of, of
+    try:
+        yield around
+    finally:
+        _instead.of = around
 
 
 _jitted_key_of_state = functools.partial(jax.jit, static_argnums=0)(key_of_state)

@@ -8,10 +8,12 @@ result must not be batched, which a draw in it is. A conditional with state in a
 is a NotImplementedError (jax-ml/jax#39290), and `shard_map` fails on a captured Ref.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeAlias, TypeVar
 
 import jax
+import numpy as np
 
 from ..._jax_internals import (
     RefusedEffectsError,
@@ -21,7 +23,7 @@ from ..._jax_internals import (
     is_staged,
     setting,
 )
-from .._streams import MANY, current, folded_in
+from .._streams import MANY, Root, Stream, current, drawing_instead, folded_in
 from . import (
     FoundDraws,
     Keys,
@@ -88,6 +90,41 @@ def on_keys(fun: Function, keys: Keys, /, *args: Any, **kwargs: Any) -> Any:
     """Call a function on streams that begin with these keys (their data)."""
     function, values = trace_call(fun, args, kwargs)
     return function.with_keys(keys, values)
+
+
+class OwnStreams:
+    """Streams of their own for steps that Python runs: those of `with_own_stream`.
+
+    The first draw from a stream takes a key from it, of which all are made.
+    """
+
+    def __init__(self) -> None:
+        self._keys: dict[Stream, jax.Array] = {}
+
+    @contextmanager
+    def of_step(self, *numbers: int) -> Generator[None]:
+        """A block that draws as a step does whose keys are varied by these numbers."""
+        made: dict[Stream, Stream] = {}
+
+        def own(stream: Stream) -> Stream:
+            if stream not in made:
+                new = self._stream(stream, numbers, around)
+                made[stream] = made[new] = new
+            return made[stream]
+
+        with drawing_instead(own) as around:
+            yield
+
+    def _stream(
+        self, stream: Stream, numbers: Sequence[int], around: Callable[[Stream], Stream]
+    ) -> Stream:
+        with drawing_instead(around), jax.ensure_compile_time_eval():
+            if stream not in self._keys:
+                self._keys[stream] = stream.next_key()
+            key = self._keys[stream]
+            for number in numbers:
+                key = folded_in(stream.impl, key, number)
+            return Stream(Root(np.asarray(key), stream.impl))
 
 
 def varied(keys: Keys, number: jax.Array | int) -> Keys:

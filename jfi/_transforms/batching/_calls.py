@@ -1,5 +1,6 @@
 """Calls of a batched function: compiled, unless Python code in it needs values."""
 
+import functools
 import threading
 from collections.abc import Callable, Hashable
 from typing import Any
@@ -9,8 +10,11 @@ import jax
 from ..._autojit import (
     UnwatchedError,
     WritesOnceError,
+    assigns_alike,
     autojit,
     errors_caught,
+    refusing_writes,
+    undoing_writes,
 )
 from ..._autojit._unasked import OPTIONS, Reasons, generators_in, with_variables
 from ..._autojit.kinds._classify import HASHABLE, register_kind
@@ -58,7 +62,7 @@ class BatchCalls:
         known = self._forms and _form(args, kwargs) in self._forms
         inside = not at_top_level()
         if known or not self._compiles or (inside and is_staged()):
-            return self._mapping.run(fn, args, kwargs)
+            return self._uncompiled(fn, args, kwargs)
         try:
             if not inside:
                 return self._compiled(fn, args, kwargs)
@@ -66,7 +70,7 @@ class BatchCalls:
             with tracing(refuses=True):
                 return self._compiled(fn, args, kwargs)
         except FoundDraws:  # compiled, it would not draw there what eager code draws
-            return self._mapping.run(fn, args, kwargs)
+            return self._uncompiled(fn, args, kwargs)
         except Exception as error:
             failure = error
         self._check(failure)
@@ -82,18 +86,38 @@ class BatchCalls:
         if isinstance(error, (JfiError, Warning, _RAN)) and not refused:
             raise error
 
+    def _uncompiled(self, fn: Function, args: Args, kwargs: Kwargs) -> Any:
+        """Run it once for all rows, whatever it reads outside.
+
+        Raises:
+            BatchError: It writes there what is not so for all rows.
+        """
+        if is_staged():  # in a body that is traced, which writes at each call
+            with refusing_writes("rows"):
+                return self._mapping.run(fn, args, kwargs)
+        # What calls back may write for each row, then.
+        often = "" if self._compiles else "rows"
+        try:
+            with undoing_writes((fn,), (self._name, "function"), often):
+                return self._mapping.run(fn, args, kwargs)
+        except WritesOnceError as error:
+            raise BatchError(str(error)) from None
+
     def _without_compiling(
         self, fn: Function, args: Args, kwargs: Kwargs, why: Exception
     ) -> Any:
         """Python code in it asks for a value, or for what autojit refuses."""
-        if isinstance(why, WritesOnceError):  # they would meet what all rows have
+        if isinstance(why, WritesOnceError):
+            run = functools.partial(self._mapping.run, fn, args, kwargs)
+            if assigns_alike(run, (fn,), (self._name, "function")):
+                return run()  # the next call has nothing to write, and is compiled
             raise BatchError(str(why))
         for name in generators_in(why, (fn,)):
             raise BatchError(one_draw(self._name, name, "rows"))
         if isinstance(why, UnwatchedError):
             self._compiles = False
         with errors_caught(isinstance(why, UnwatchedError)) as caught:
-            out = self._mapping.run(fn, args, kwargs)
+            out = self._uncompiled(fn, args, kwargs)
         for error, _ in caught:  # rows have no values in uncompiled code, either
             raise error
         self._reasons.warn(why)
