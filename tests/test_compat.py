@@ -399,3 +399,35 @@ def test_kept_programs_hold_no_names_of_operations(missing):
     assert (b"jit(named)/sin" in code) == bool(missing)
     run = _jax_internals.deserialized(code, 1, 1, jax.devices()[0])
     assert float(run(1.0)[0]) == pytest.approx(np.sin(1.0) + 1)
+
+
+def test_what_was_traced_is_not_traced_again():
+    """No first call of jfi adds to JAX's contexts, as the import of Pallas does."""
+    code = """
+import jax, numpy as np
+traces = []
+@jax.jit
+def f(x):
+    traces.append(x)
+    return x
+import jfi as jnp
+f(1.0)
+calls = [
+    lambda: jnp.autojit(lambda x: x + 1)(1.0),
+    lambda: jnp.jit(lambda x: x + jnp.rand())(1.0),
+    lambda: jnp.scan(lambda c, x: (c, x), 0.0, jnp.ones(3)),
+    lambda: jnp.vmap_automatically(lambda x: x, jnp.ones((3, 2))),
+    lambda: jnp.grad(lambda x: jnp.scan_while(lambda c: c < 3, step, x, 5).carry)(1.0),
+    lambda: jnp.jit(jnp.from_numpy(np.sin))(jnp.ones(3)),
+    lambda: jnp.inspect(lambda x: jnp.linalg.solve(jnp.eye(2), x))(jnp.ones(2)),
+    lambda: jnp.persistent(lambda x: x * 2)(1.0),
+    lambda: jnp.scipy.optimize.root(lambda x: x - 1, jnp.ones(2)),
+    lambda: jnp.KDTree(np.ones((9, 2))).query(jnp.ones((1, 2))),
+]
+step = lambda c: (c + 1, c)
+for call in calls:
+    call()
+    f(1.0)
+print(len(traces))
+"""
+    assert output_of(code, fresh=True) == "1"

@@ -27,6 +27,7 @@ from ._watching import (
     UntracedError as UntracedError,
     UnwatchedError as UnwatchedError,
     WritesOnceError as WritesOnceError,
+    reaches_outside as reaches_outside,
 )
 from ._wrapper import AutoJIT as AutoJIT, CacheInfo as CacheInfo, autojit as autojit
 

@@ -20,7 +20,7 @@ from jax.core import Tracer
 from .._jax_internals import callbacks_of, replayed, rules_in
 from .._values import attributes_of, references
 from ._graphs import Graph, Opened
-from ._watching import UnwatchedError
+from ._watching import CallsBackError
 from .kinds._base import MISSING
 from .kinds._classify import BODY, CELL, CUSTOM_RULES, FUNCTION, SHOWN, VARIABLES
 from .kinds._variables import Namespace
@@ -78,14 +78,10 @@ def refusing_clones(
         graph: That of the clones.
 
     Raises:
-        UnwatchedError: It calls back to code that holds clones.
+        CallsBackError: It calls back to code that holds clones.
     """
     clones: list[Any] = []
-    refused = UnwatchedError(
-        f"{function}() calls back to Python code that uses what it has captured, "
-        "of which compiled code has copies.\nDo that outside the function, with "
-        "what it returns."
-    )
+    refused = CallsBackError(function)
     try:
         traced = jax.jit(functools.partial(trace, clones)).trace(*leaves)
     except Exception as error:  # a run to learn its results may have met clones, too

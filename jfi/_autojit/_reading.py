@@ -366,6 +366,6 @@ class Read:
         names = (asked & vars(module).keys()) | known.made_up(vars(module), _PART)
         names |= known.spelled
         if id(module) in known.listed or module.__name__ == ACTIVE_RULES:
-            names |= {name for name in vars(module) if not name.startswith("__")}
+            names |= {name for name in dict(vars(module)) if not name.startswith("__")}
         self._variables.setdefault((id(vars(module)), mode), set()).update(names)
         self.unseen.update(dict.fromkeys(self._lost()))

@@ -12,14 +12,13 @@ from typing import Any
 import jax
 
 from .._errors import AutoJitError, RandomError, UncompiledWarning
-from .._jax_internals import calls_back
 from .._optional._progress import ProgressBar
 from .._random.traced import FoundDraws
 from .._values import NEEDS_VALUE, Warner, generators_read
 from ._watching import (
     RUNS_OFTEN,
     UnseenCallError,
-    UnwatchedError,
+    reaches_outside,
     uncompiled_because,
 )
 
@@ -69,16 +68,14 @@ class Reasons:
         # How jfi finds draws and bars, which are right; a warning made an error.
         if isinstance(error, (FoundDraws, RandomError, MovesBarError, Warning)):
             return
-        once = isinstance(error, UnwatchedError) and not by_step
+        once = reaches_outside(error) and not by_step
         told = " Until then all steps or rows get what is read once." if once else ""
         self._warner.warn(self._message(error) + told)
 
     def _message(self, error: Exception) -> str:
         if isinstance(error, AutoJitError):
             return uncompiled_because(str(error))
-        if isinstance(error, CallsBackError):
-            why = "calls back to Python, as jax.debug.print does"
-        elif isinstance(error, NEEDS_VALUE):
+        if isinstance(error, NEEDS_VALUE):
             why = "has Python code that asks for the value of an array"
         else:
             seen = f"{type(error).__name__}: {error}".partition("\n")[0]
@@ -102,31 +99,23 @@ def generators_in(why: Exception, functions: Iterable[Any]) -> Iterator[str]:
         yield from generators_read(function)
 
 
-class CallsBackError(Exception):
-    """What is being compiled calls back to Python."""
+class MovesBarError(Exception):
+    """What is being compiled calls back to move a progress bar of jfi's."""
 
 
-class MovesBarError(CallsBackError):
-    """It does so to move a progress bar of jfi's."""
-
-
-def refusing_callbacks(block: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of arrays, for autojit, that refuses to call back to Python.
-
-    autojit runs the function on copies of what it captured. A callback would write into
-    these copies, at run time, and the caller would never see it.
+def refusing_bars(block: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of arrays, for autojit, that refuses to move a progress bar.
 
     Raises:
-        CallsBackError: At its call: it has `jax.debug.callback`, `pure_callback` ...
+        MovesBarError: At its call: it does, and each call is to show a bar of its own.
     """
     jitted = jax.jit(block, inline=True)
 
     def refusing(*args: Any) -> Any:
         bars = ProgressBar.traced
-        jaxpr = jitted.trace(*args).jaxpr.jaxpr  # the call finds this trace
-        # Host functions are the user's own objects, or else `_callbacks` finds out.
-        if calls_back(jaxpr, host_functions=False):
-            raise MovesBarError if ProgressBar.traced > bars else CallsBackError
+        jitted.trace(*args)  # the call finds this trace
+        if ProgressBar.traced > bars:
+            raise MovesBarError
         return jitted(*args)
 
     return refusing

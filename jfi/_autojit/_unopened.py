@@ -48,7 +48,8 @@ class UnopenedAttributes:
         found = ""
         for kind, x, before in self._before:
             now = own_attributes(x)
-            new = {k: v for k, v in now.items() if before.get(k, before) is not v}
+            # A copy: another thread may write meanwhile.
+            new = {k: v for k, v in dict(now).items() if before.get(k, before) is not v}
             if not new or _is_effect(kind, new):
                 continue
             if kind is SENTINEL:

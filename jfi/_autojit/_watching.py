@@ -50,6 +50,26 @@ class RaisedError(UnwatchedError):
         self.shown = function, error
 
 
+class CallsBackError(UnwatchedError):
+    """Code calls back to Python code that holds what the trace has copies of."""
+
+    def __init__(self, function: str) -> None:
+        super().__init__(
+            f"{function}() calls back to Python code that uses what it has captured, "
+            "of which compiled code has copies.\nDo that outside the function, with "
+            "what it returns."
+        )
+
+
+def reaches_outside(error: Exception) -> bool:
+    """Whether code reads or writes outside what compiled code can't.
+
+    Python must run it, then; JAX itself runs what only calls back.
+    """
+    unwatched = isinstance(error, UnwatchedError)
+    return unwatched and not isinstance(error, CallsBackError)
+
+
 class UntracedError(UnwatchedError):
     """Code fills a cache of Python's, which must not keep what is traced."""
 

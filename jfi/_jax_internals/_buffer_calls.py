@@ -14,6 +14,7 @@ import numpy as np
 from jax.core import ShapedArray
 from jax.interpreters import mlir
 
+from ._operations import primitive
 from ._pieces import outside_of_tracing, piece
 
 
@@ -52,9 +53,7 @@ def called_on_buffers(
 def flat_buffer_calls() -> (
     Callable[[OnBuffers, Sequence[Any]], Callable[..., Sequence[jax.Array]]] | None
 ):
-    from jax.extend.core import Primitive
-
-    made: Any = Primitive("host_buffers")
+    made = primitive("host_buffers")
     made.multiple_results = True
 
     def avals(*arguments: Any, function: OnBuffers, results: Any) -> list[Any]:

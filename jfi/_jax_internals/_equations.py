@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
+from jax.core import eval_jaxpr
 
 from ._effects import inner_jaxprs
 from ._pieces import outside_of_tracing, piece
@@ -62,9 +63,8 @@ def replayed(traced: Any, args: Sequence[Any]) -> Any:
     As by a `jax.jit` with `inline=True`, but that in JAX 0.10 gives all operations the
     line of the call.
     """
-    from jax.extend.core import jaxpr_as_fun
-
-    results = jaxpr_as_fun(traced.jaxpr)(*jax.tree.leaves(args))
+    closed = traced.jaxpr
+    results = eval_jaxpr(closed.jaxpr, closed.consts, *jax.tree.leaves(args))
     return jax.tree.unflatten(traced.out_tree, results)
 
 
@@ -134,8 +134,10 @@ def _cond(equation: Any) -> list[Inner]:
 
 
 def _linear_solve(equation: Any) -> list[Inner]:
-    # Of its four functions only this one runs, unless it is differentiated.
-    return [_one(equation.params["jaxprs"].solve, "solve", 1)]
+    # Of its four functions only this one runs, unless it is differentiated. lineax has
+    # an operation of the same name, and no code in it.
+    functions = equation.params.get("jaxprs")
+    return [_one(functions.solve, "solve", 1)] if functions else []
 
 
 def _shard_map(equation: Any) -> list[Inner]:

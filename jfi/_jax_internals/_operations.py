@@ -1,8 +1,7 @@
 """Operations of jfi's own, with a rule for everything that JAX does.
 
-By `jax.extend.core.Primitive` and the tables of `jax.interpreters`, which JAX documents
-as unstable: this module and `_buffer_calls` are their only users. `jax.extend` is
-imported on use: with Pallas, which it imports, it takes half as long as all of jfi.
+By the tables of `jax.interpreters`, which JAX documents as unstable: this module and
+`_buffer_calls` are their only users.
 """
 
 from collections.abc import Callable
@@ -13,6 +12,16 @@ from jax.core import ShapedArray
 from jax.interpreters import ad, batching, mlir
 
 from ._varying_axes import varying_axes
+
+
+def primitive(name: str) -> Any:
+    """A new primitive of JAX, without any rule.
+
+    Its class is that of JAX's own. `jax.extend.core` has it by name, and imports
+    Pallas, which takes long and adds states to JAX's contexts (in 0.12): all that was
+    traced before is traced again, the user's programs too.
+    """
+    return type(jax.lax.add_p)(name)
 
 
 def operation(
@@ -44,9 +53,7 @@ def operation(
     Returns:
         Its `bind` applies it.
     """
-    from jax.extend.core import Primitive
-
-    made: Any = Primitive(name)
+    made = primitive(name)
     made.multiple_results = True
 
     def lower(context: Any, *operands: Any, **parameters: Any) -> Any:

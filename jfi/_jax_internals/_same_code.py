@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from jax.core import Tracer
 
-from ._effects import inner_jaxprs
+from ._effects import inner_jaxprs, is_jaxpr
 from ._pieces import outside_of_tracing, piece
 
 
@@ -97,9 +98,6 @@ class _Writer:
     """Writes jaxprs, each once: they share their parts."""
 
     def __init__(self) -> None:
-        from jax.extend import core
-
-        self._core = core
         self._written: dict[int, _Written] = {}
 
     def jaxpr(self, closed: Any) -> _Written:
@@ -108,12 +106,12 @@ class _Writer:
         return self._written[id(closed)]
 
     def _jaxpr(self, closed: Any) -> _Written:
-        jaxpr = closed.jaxpr if isinstance(closed, self._core.ClosedJaxpr) else closed
+        jaxpr = getattr(closed, "jaxpr", closed)
         numbers: dict[Any, Hashable] = {}
         known = (*jaxpr.constvars, *jaxpr.invars)
 
         def use(atom: Any) -> Hashable:
-            if isinstance(atom, self._core.Literal):
+            if hasattr(atom, "val"):  # a literal
                 return "literal", atom.aval, self.value(atom.val)
             return numbers[atom]
 
@@ -151,7 +149,7 @@ class _Writer:
 
     def value(self, x: Any) -> Hashable:
         """A parameter or a constant."""
-        if isinstance(x, (self._core.Jaxpr, self._core.ClosedJaxpr)):
+        if is_jaxpr(x):
             return self.jaxpr(x)
         if isinstance(x, (tuple, list)):
             return type(x), tuple(map(self.value, x))
@@ -188,7 +186,9 @@ class _ByIdentity:
 
 def _constant(x: Any) -> Hashable:
     aval = jax.typeof(x)
-    known = isinstance(x, np.ndarray | np.generic) or x.is_fully_addressable
+    known = isinstance(x, np.ndarray | np.generic) or (
+        not isinstance(x, Tracer) and x.is_fully_addressable
+    )
     if x.size * x.dtype.itemsize > MAX_BYTES or not known or _is_opaque(x):
         # What is written to a NumPy array makes other code of it: none equals it.
         stays = isinstance(x, jax.Array)

@@ -8,8 +8,9 @@ that carry random state, `_safe_where` a `where` with a safe gradient.
 
 `_scan_while` is the loop that stops by itself and keeps its history, `_bounded` what it
 does, and what a while loop with `max_steps` does. `_traced_loop` makes it of the user's
-functions. `_loop_forms` are what runs it: a while loop, one loop for a whole batch, a
-scan. `_loop_derivatives` differentiates it, and `_jax_internals` hands these to JAX.
+functions; `_by_steps` runs these in Python. `_loop_forms` are what runs it: a while
+loop, one loop for a whole batch, a scan. `_loop_derivatives` differentiates it, and
+`_jax_internals` hands these to JAX.
 """
 
 from ._control_flow import (

@@ -15,13 +15,13 @@ from typing import Any
 
 import jax
 
-from .._autojit import BRANCHES, Calls, UnwatchedError, refusing_writes
+from .._autojit import BRANCHES, Calls, reaches_outside, refusing_writes
 from .._autojit._current_forms import current_form, renewed
 from .._autojit._unasked import (
     OPTIONS,
     Reasons,
     generators_in,
-    refusing_callbacks,
+    refusing_bars,
     with_variables,
 )
 from .._errors import DefaultsError, LoopError
@@ -120,7 +120,7 @@ def _untraced(
     why: Exception,
 ) -> contextlib.AbstractContextManager[None]:
     """Python runs the steps of loops, where a cache of its own would keep tracers."""
-    untraced = isinstance(why, UnwatchedError)
+    untraced = reaches_outside(why)
     return jax.disable_jit() if untraced else contextlib.nullcontext()
 
 
@@ -170,7 +170,7 @@ class _EagerLoop:
         except DefaultsError:
             raise  # JAX would cut the integers
         except Exception as error:
-            if isinstance(error, UnwatchedError) and not (streams or has_values()):
+            if reaches_outside(error) and not (streams or has_values()):
                 raise LoopError(str(error)) from None
             why = error
         why.__traceback__ = None  # it holds the arguments
@@ -178,7 +178,7 @@ class _EagerLoop:
             _refuse_draws(self._operation.__name__, functions, why)
         # It calls back, or holds what can't be compared, or Python code needs the value
         # of an array; or it fails anyway, in words that should be JAX's and the user's.
-        is_unwatched = isinstance(why, UnwatchedError)
+        is_unwatched = reaches_outside(why)
         with _untraced(why):
             out = _directly(
                 self._operation,
@@ -225,7 +225,7 @@ def _traced_operation(functions: tuple[Any, ...], data: Any, settings: Any) -> A
     def block(tracers: list[Any]) -> Any:
         return operation(fresh, *rest.filled(tracers), *settings)
 
-    return refusing_callbacks(block)(tracers)
+    return refusing_bars(block)(tracers)
 
 
 @functools.lru_cache(MAX_PLACES)

@@ -39,7 +39,7 @@ def slots(cls: type) -> dict[str, types.MemberDescriptorType]:
     return {
         name: value
         for base in reversed(cls.__mro__)
-        for name, value in vars(base).items()
+        for name, value in tuple(vars(base).items())
         if isinstance(value, types.MemberDescriptorType) and name != "__dict__"
     }
 

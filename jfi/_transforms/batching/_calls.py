@@ -8,11 +8,11 @@ from typing import Any
 import jax
 
 from ..._autojit import (
-    UnwatchedError,
     WritesOnceError,
     assigns_alike,
     autojit,
     errors_caught,
+    reaches_outside,
     refusing_writes,
     undoing_writes,
 )
@@ -114,9 +114,9 @@ class BatchCalls:
             raise BatchError(str(why))
         for name in generators_in(why, (fn,)):
             raise BatchError(one_draw(self._name, name, "rows"))
-        if isinstance(why, UnwatchedError):
+        if reaches_outside(why):
             self._compiles = False
-        with errors_caught(isinstance(why, UnwatchedError)) as caught:
+        with errors_caught(reaches_outside(why)) as caught:
             out = self._uncompiled(fn, args, kwargs)
         for error, _ in caught:  # rows have no values in uncompiled code, either
             raise error

@@ -5,7 +5,7 @@ from typing import Any, Protocol, TypeAlias
 
 import jax
 
-from ..._autojit._unasked import refusing_callbacks
+from ..._autojit._unasked import refusing_bars
 from ..._optional._progress import ProgressBar
 from ._choosing import Choice, choose
 from ._leaves import Arguments
@@ -69,7 +69,7 @@ class Mapping:
         arguments = self._read(fn, args, kwargs)
         failure = failure_of_trace if compiling else failure_of
         choice, rows, results = self._divided(fn, arguments, failure)
-        guard = refusing_callbacks if compiling else as_it_is
+        guard = refusing_bars if compiling else as_it_is
         fits = plan.chunk_size is None or plan.chunk_size >= choice.size
         if plan.spread is None and fits:
             out = rows.at_once(plan, plan.out_axes, guard)

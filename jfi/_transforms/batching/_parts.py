@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._arrays._surroundings import with_settings
 from ..._autojit import MAX_FUNCTIONS, calls_of_copies, code_of
-from ..._autojit._unasked import refusing_callbacks
+from ..._autojit._unasked import refusing_bars
 from ..._random._streams import Stream, using
 from ..._random.traced._rows import RowDraws
 from ..._values import Recent, is_key
@@ -93,5 +93,5 @@ class _PartMapping:
         size = next(len(x) for x, axis in pairs if axis is not None)
         results = Results(self._name, arguments.values)
         rows = Rows(fn, arguments, Choice(axes, size), results.arrays)
-        guard = refusing_callbacks if compiling else as_it_is
+        guard = refusing_bars if compiling else as_it_is
         return jax.tree.leaves(rows.part(self._draws, first, guard))
