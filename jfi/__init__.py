@@ -80,6 +80,7 @@ from ._errors import (
     LateDefaultsWarning as LateDefaultsWarning,
     LocalFallbackWarning as LocalFallbackWarning,
     LoopError as LoopError,
+    LostWriteWarning as LostWriteWarning,
     MaterialiseError as MaterialiseError,
     MaterialiseWarning as MaterialiseWarning,
     MissingDependencyError as MissingDependencyError,

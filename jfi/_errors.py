@@ -33,6 +33,7 @@ Python user would expect, so that either can be caught:
     ├── Float64Warning                      float32 becomes float64 in compiled code
     ├── LateDefaultsWarning                 jfi was imported too late to set a default
     ├── LocalFallbackWarning                a persistent function runs in this process
+    ├── LostWriteWarning                    a function under grad writes to a copy
     ├── MaterialiseWarning                  a custom array becomes a plain one
     ├── PlainJitWarning                     a program of plain JAX draws random numbers
     ├── RecompileWarning                    autojit compiles again and again
@@ -65,6 +66,7 @@ __all__ = [
     "LocalFallbackWarning",
     "LoopError",
     "MaterialiseError",
+    "LostWriteWarning",
     "MaterialiseWarning",
     "MissingDependencyError",
     "PlainJitWarning",
@@ -194,6 +196,10 @@ class LateDefaultsWarning(JfiWarning):
 
 class LocalFallbackWarning(JfiWarning):
     """A persistent function runs in this process, without the server."""
+
+
+class LostWriteWarning(JfiWarning):
+    """A function under `grad` writes to the object that it got, which is a copy."""
 
 
 class MaterialiseWarning(JfiWarning):

@@ -558,7 +558,7 @@ def test_axes_that_fit(in_axes, args, fitting):
     assert "{" not in text or "'a': float32[4,3]" in text or "'b': float32[3]" in text
 
 
-@jnp.pytree
+@jnp.pytree(data="scale")
 class Scaled:
     def __init__(self):
         self.rows, self.scale = jnp.ones((4, 3)), 2.0

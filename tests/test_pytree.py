@@ -24,7 +24,7 @@ class Layer:
         return jnp.tanh(self.w @ x + self.b)
 
 
-@jnp.pytree
+@jnp.pytree(data="options")
 class Model:
     def __init__(self, n=2):
         self.layers = [Layer(n), Layer(n)]
@@ -447,3 +447,208 @@ def test_an_object_among_its_own_parts_is_refused_by_its_attribute(names, around
             use(node)
     node.child = None  # nothing is left behind
     assert len(jax.tree.leaves(node)) == 1
+
+
+@jnp.pytree
+class Normed:
+    """A layer with what everybody writes beside the weights."""
+
+    def __init__(self):
+        self.w, self.eps, self.training = jnp.ones(2), 1e-5, True
+        self.momenta, self.options = [0.1, 0.2], {"rate": 0.3, "b": jnp.zeros(2)}
+
+    def __call__(self, x):
+        y = self.w * x + self.options["b"] * self.momenta[0]
+        return jnp.sum(y) / (1 + self.eps)
+
+
+class NormedTrainer:
+    def __init__(self):
+        optax = pytest.importorskip("optax")
+        self.model, self.optimizer = Normed(), optax.adamw(0.1)
+        self.state = self.optimizer.init(self.model)
+
+    def step(self, x):
+        gradient = jnp.grad(lambda model: model(x))(self.model)
+        updates, self.state = self.optimizer.update(gradient, self.state, self.model)
+        self.model = jnp.apply_updates(self.model, updates)
+        return gradient
+
+    compiled_step = jnp.autojit(step)
+
+
+@pytest.mark.parametrize("name", ["step", "compiled_step"])
+def test_floats_of_a_model_are_not_trained(name):
+    trainer = NormedTrainer()
+    for _ in range(3):
+        gradient = getattr(trainer, name)(X)
+    for model in (trainer.model, gradient):
+        assert (model.eps, model.momenta) == (1e-5, [0.1, 0.2])
+        assert (model.options["rate"], model.training) == (0.3, True)
+        assert type(model.eps) is float
+    np.testing.assert_allclose(trainer.model.w, [0.7, 0.7], atol=1e-3)
+
+
+def test_a_class_says_which_floats_are_data():
+    @jnp.pytree(data=("rate", "pair"), settings="table")
+    class Decay:
+        def __init__(self):
+            self.rate, self.pair, self.eps = 0.5, [2.0, 3.0], 1e-5
+            self.table = jnp.arange(2.0)
+
+    class Derived(Decay):
+        pass
+
+    def value(m):
+        return m.rate * m.pair[0] + m.pair[1] * m.eps + (m.table * m.rate).sum()
+
+    for cls in (Decay, Derived):
+        for grad in (jnp.grad, jax.grad, lambda f: jnp.autojit(jnp.grad(f))):
+            slope = grad(value)(cls())
+            assert [float(slope.rate), *slope.pair] == [3.0, 0.5, np.float32(1e-5)]
+            assert (slope.eps, slope.table.tolist()) == (1e-5, [0.0, 1.0])
+    run, model = jax.jit(value), Decay()
+    assert float(run(model)) == pytest.approx(1.5 + 3e-5)
+    model.table = jnp.ones(2)
+    assert float(run(model)) == pytest.approx(2.0 + 3e-5)
+    with pytest.raises(jnp.TreeError, match="'x' as data and as settings"):
+        jnp.pytree(data="x", settings=("x", "y"))
+
+
+def test_nothing_but_floats_is_nothing_to_differentiate():
+    @jnp.pytree
+    class Line:
+        def __init__(self, slope):
+            self.slope, self.name = slope, "line"
+
+    loss = lambda line: line.slope**2
+    for derivative in (jnp.grad, jnp.value_and_grad, jnp.jacrev):
+        with pytest.raises(jnp.DerivativeError, match=r"self\.slope = jnp\.asarray"):
+            derivative(loss)(Line(2.0))
+    assert float(jnp.grad(loss)(Line(jnp.asarray(2.0))).slope) == 4
+    assert float(jnp.grad(loss)(Line(np.float32(2.0))).slope) == 4
+    assert (
+        float(
+            jnp.grad(lambda p: loss(p["line"]) * p["w"])({"line": Line(2.0), "w": 3.0})[
+                "w"
+            ]
+        )
+        == 4
+    )
+
+
+def test_settings_that_differ_in_a_bit_are_others():
+    trees = [Normed() for _ in range(3)]
+    trees[1].eps, trees[2].eps = 0.0, -0.0
+    structures = [jax.tree.structure(tree) for tree in trees]
+    assert len(set(structures)) == 3
+    nan = Normed()
+    nan.eps = float("nan")
+    assert jax.tree.structure(nan) == jax.tree.structure(jax.tree.map(abs, nan))
+
+
+def test_a_config_of_floats_is_a_setting():
+    @dataclasses.dataclass(frozen=True)
+    class Config:
+        rate: float = 0.1
+
+    class Level(enum.Enum):
+        LOW = 0.5
+
+    @jnp.pytree
+    class Net:
+        def __init__(self):
+            self.w, self.config, self.level = jnp.ones(2), Config(), Level.LOW
+
+    net = Net()
+    slope = jnp.grad(lambda n: jnp.sum(n.w) * n.config.rate * n.level.value)(net)
+    assert (slope.config, slope.level) == (net.config, net.level)
+    np.testing.assert_allclose(slope.w, [0.05, 0.05])
+
+
+def test_floats_of_equinox_modules_have_no_gradient():
+    eqx = pytest.importorskip("equinox")
+
+    class Module(eqx.Module):
+        w: jax.Array
+        eps: float
+
+    loss = lambda m, scale: jnp.sum(m.w * m.eps) * scale["k"]
+    module = Module(jnp.ones(2), 0.5)
+    for wrap in (lambda f: f, jnp.autojit):
+        slope = wrap(jnp.grad(loss))(module, {"k": 3.0})
+        assert slope.w.tolist() == [1.5, 1.5]
+        assert slope.eps is None
+        other = wrap(jnp.grad(loss, argnums=1))(module, {"k": 3.0})
+        assert float(other["k"]) == 1
+    assert jnp.apply_updates(module, jnp.grad(loss)(module, {"k": 1.0})).eps == 0.5
+
+
+@pytest.mark.parametrize("grad", [jnp.grad, jax.grad])
+@pytest.mark.parametrize("wrap", [lambda f: f, jnp.autojit], ids=["plain", "autojit"])
+def test_buffers_are_carried_and_not_trained(grad, wrap):
+    optax = pytest.importorskip("optax")
+
+    @jnp.pytree(buffers=("mean", "counts"))
+    class BatchNorm:
+        def __init__(self):
+            self.scale, self.mean = jnp.ones(2), jnp.full(2, 0.5)
+            self.counts = {"seen": jnp.zeros(())}
+
+        def __call__(self, x):
+            self.mean = 0.9 * self.mean + 0.1 * x
+            self.counts["seen"] = self.counts["seen"] + 1
+            return self.scale * (x - self.mean)
+
+    @jnp.pytree
+    class Net:
+        def __init__(self):
+            self.norms = [BatchNorm(), BatchNorm()]
+
+    def loss(net, x):
+        for norm in net.norms:
+            x = norm(x)
+        return jnp.sum(x**2), net
+
+    optimizer, net = optax.adamw(0.1), Net()
+
+    @wrap
+    def step(net, state, x):
+        slope, net = grad(loss, has_aux=True)(net, x)
+        updates, state = optimizer.update(slope, state, net)
+        return jnp.apply_updates(net, updates), state, slope
+
+    state = optimizer.init(net)
+    for k in range(1, 4):
+        net, state, slope = step(net, state, X * k)
+    first = net.norms[0]
+    mean = 0.5
+    for k in range(1, 4):
+        mean = 0.9 * mean + 0.1 * k
+    np.testing.assert_allclose(first.mean, [mean] * 2, rtol=1e-5)
+    assert float(first.counts["seen"]) == 3
+    assert slope.norms[0].mean.tolist() == [0, 0]
+    assert not np.allclose(first.scale, 1)
+    with pytest.raises(jnp.TreeError, match="'x' as buffers and as settings"):
+        jnp.pytree(buffers="x", settings="x")
+
+
+def test_what_is_written_to_a_copy_is_lost_with_a_warning():
+    @jnp.pytree
+    class Counting:
+        def __init__(self):
+            self.w, self.mean = jnp.ones(2), jnp.zeros(2)
+
+        def __call__(self, x):
+            self.mean = 0.9 * self.mean + 0.1 * x
+            return jnp.sum(self.w * x)
+
+    nets = {"net": [Counting()]}
+    loss = lambda nets, x: nets["net"][0](x)
+    for tool in (jnp.grad, jnp.value_and_grad):
+        with pytest.warns(jnp.LostWriteWarning, match=r"Counting\.mean .*\n.*has_aux"):
+            tool(loss, argnames="nets")(nets=nets, x=X)
+        assert nets["net"][0].mean.tolist() == [0, 0]
+    both = lambda nets, x: (nets["net"][0](x), nets)
+    _, new = jnp.grad(both, has_aux=True)(nets, X)
+    assert new["net"][0].mean.tolist() == pytest.approx([0.1, 0.1])

@@ -8,12 +8,13 @@ import numpy as np
 
 from .._advice import hide_frames
 from .._docstrings import explained_as
-from .._errors import DerivativeError
+from .._errors import DerivativeError, LostWriteWarning
 from .._jax_internals import XLA_ERRORS, raise_original
 from .._random.traced import as_outside, differentiate
 from .._shown import shown_as
-from .._values import function_name, is_data, is_differentiable
-from ._leaves import Nondiff, all_differentiable, check_nondiff, derivative_of
+from .._values import Warner, function_name, is_data, is_differentiable
+from .._values.trees import Watched
+from ._leaves import Nondiff, check_nondiff, derivative_of, to_be_differentiated
 from ._messages import described, like
 from ._outputs import value_and_aux
 from ._selection import Selected, Selection, selected
@@ -180,7 +181,7 @@ def _value_and_grad(
 ) -> Callable[..., tuple[Any, Any]]:
     selection = Selection(fun, argnums, argnames)
     how = check_nondiff("float0" if allow_int and nondiff == "none" else nondiff)
-    checked = _returning_one_number(tool, fun, has_aux)
+    checked = _returning_one_number(tool, fun, selection, has_aux=has_aux)
     of_jax = jax.value_and_grad(
         checked, selection.argnums, has_aux, holomorphic, allow_int
     )
@@ -201,7 +202,7 @@ def _value_and_grad(
         chosen = selection.positional(args)
         try:
             if chosen is not None and (
-                all_differentiable(chosen)
+                ((leaves := to_be_differentiated(chosen)) and all(leaves))
                 or (ints_too and all(map(is_data, jax.tree.leaves(chosen))))
             ):
                 value, slope = differentiate(of_jax, *args, **kwargs)
@@ -217,18 +218,33 @@ def _value_and_grad(
     return differentiated
 
 
-def _returning_one_number(tool: str, fun: Any, has_aux: bool) -> Any:
+def _returning_one_number(
+    tool: str, fun: Any, selection: Selection, *, has_aux: bool
+) -> Any:
     """The function, which says what to write if it returns anything else."""
 
     @like(fun)
     def checked(*args: Any, **kwargs: Any) -> Any:
+        places = selection.places((args, kwargs)) if not has_aux else ()
+        copies = [args[p] if isinstance(p, int) else kwargs[p] for p in places]
+        watched = Watched(copies)
         out = as_outside(fun, *args, **kwargs)
+        if place := watched.written():
+            _LOST.warn(_LOST_TEXT.format(function_name(fun), place, tool))
         value = value_and_aux(fun, out)[0] if has_aux else out
         if not is_differentiable(value) or getattr(value, "shape", ()) != ():
             raise DerivativeError(_not_one_number(tool, function_name(fun), value))
         return out
 
     return checked
+
+
+_LOST = Warner(LostWriteWarning)
+_LOST_TEXT = (
+    "{0}() writes {1} of a copy: {2}() passes it one, and what is written there is "
+    "lost.\nReturn the object as well (return loss, model), and write: "
+    "{2}({0}, has_aux=True)"
+)
 
 
 def _not_one_number(tool: str, name: str, value: Any) -> str:

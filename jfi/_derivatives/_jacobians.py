@@ -14,9 +14,9 @@ from .._errors import DerivativeError
 from .._random.traced import Keys, differentiate
 from .._random.traced._own_stream import on_keys, with_own_stream
 from .._shown import shown_as
-from .._values import Rest, function_name, is_differentiable, partition
+from .._values import Rest, function_name
 from ._directions import OfFloats, backward, check_chunk_size, forward
-from ._leaves import Nondiff, blank, check_nondiff, no_derivative
+from ._leaves import Nondiff, blank, check_nondiff, divided_floats, no_derivative
 from ._messages import described_kind, like, traced_as
 from ._outputs import Outputs
 from ._selection import Selection, selected
@@ -207,9 +207,7 @@ def _blockwise(
             return differentiate(options.of(own), call.floats)
 
         blocks, carried = with_own_stream(run) if options.traces_draws else run(None)
-        _, rest = partition(
-            call.chosen[0] if selection.is_single else call.chosen, is_differentiable
-        )
+        _, rest = divided_floats(call.chosen[0] if selection.is_single else call.chosen)
         inputs = _Axis(rest.replaced(blank), [jax.typeof(x) for x in call.floats])
         axes = [_Axis(outputs.rest, outputs.types), *[inputs] * len(options.steps)]
         tree = _assembled(axes, blocks, how)

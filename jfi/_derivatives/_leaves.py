@@ -1,5 +1,6 @@
 """What stands for the derivative of a leaf that has none."""
 
+import sys
 from typing import Any, Literal, TypeAlias
 
 import jax
@@ -7,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._errors import DerivativeError
-from .._values import Rest, is_data, is_differentiable
+from .._values import Rest, is_data, is_differentiable, partition
+from .._values.trees import is_array_of_tree
 
 
 Nondiff: TypeAlias = Literal["none", "float0", "zeros"]
@@ -16,6 +18,30 @@ Nondiff: TypeAlias = Literal["none", "float0", "zeros"]
 def all_differentiable(tree: object) -> bool:
     """Whether each leaf has a derivative, also where there is no leaf."""
     return all(map(is_differentiable, jax.tree.leaves(tree)))
+
+
+def to_be_differentiated(tree: Any) -> list[bool]:
+    """Which leaves of an argument `grad` differentiates: floats, and arrays of floats.
+
+    In a module of equinox a float of Python is a setting, to `eqx.filter_grad` as here.
+    """
+    module = getattr(sys.modules.get("equinox"), "Module", None)
+    if module is None:  # asked at each call
+        return [is_differentiable(x) for x in jax.tree.leaves(tree)]
+    found: list[bool] = []
+    for part in jax.tree.leaves(tree, is_leaf=lambda x: isinstance(x, module)):
+        if isinstance(part, module):
+            leaves = jax.tree.leaves(part)
+            found += [is_differentiable(x) and is_array_of_tree(x) for x in leaves]
+        else:
+            found.append(is_differentiable(part))
+    return found
+
+
+def divided_floats(tree: Any) -> tuple[list[Any], Rest]:
+    """The leaves that `grad` differentiates, and the tree without them."""
+    chosen = iter(to_be_differentiated(tree))
+    return partition(tree, lambda _: next(chosen))
 
 
 def derivative_of(rest: Rest | None, values: Any, how: Nondiff) -> Any:

@@ -16,10 +16,10 @@ from .._values import (
     argument_names,
     function_name,
     is_differentiable,
-    partition,
     path_name,
 )
-from .._values.trees import pytree_line
+from .._values.trees import float_line, pytree_line
+from ._leaves import divided_floats
 from ._messages import as_float, check_function, described, traced_as
 
 
@@ -209,8 +209,15 @@ class Selected:
         return of_floats
 
     def refuse_nothing(self, tool: str) -> None:
-        """Raise if the arguments have leaves, and none with a derivative."""
-        if self.floats or not self.rest.others:
+        """Raise if the arguments hold numbers, and none with a derivative."""
+        if self.floats:
+            return
+        if not self.rest.others:
+            if text := float_line(self.chosen):
+                name = function_name(self.fun)
+                raise DerivativeError(
+                    f"{tool}() of {name}() has nothing to differentiate: {text}"
+                )
             return
         args, kwargs = self.call
         names = argument_names(self.fun, args, kwargs)
@@ -247,4 +254,4 @@ def selected(selection: Selection, fun: Any, call: Call) -> Selected:
     args, kwargs = call
     places = selection.places(call)
     chosen = tuple(args[p] if isinstance(p, int) else kwargs[p] for p in places)
-    return Selected(fun, call, places, chosen, *partition(chosen, is_differentiable))
+    return Selected(fun, call, places, chosen, *divided_floats(chosen))

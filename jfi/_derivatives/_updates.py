@@ -8,7 +8,7 @@ from jax.core import Tracer
 
 from .._errors import TangentError
 from .._values import has_dtype, is_data, is_differentiable
-from .._values.trees import pytree_line
+from .._values.trees import are_buffers, pytree_line
 from ._matching import given_by_leaf, leaf_name
 from ._messages import described
 from ._zeros import is_zero
@@ -29,7 +29,8 @@ def apply_updates(params: T, updates: Any, scale: Any = 1.0) -> T:
     Args:
         params: A tree with any leaves.
         updates: A tree like it, such as a gradient. Leaves or subtrees that are None,
-            and keys that are missing, leave the parameters there as they are.
+            and keys that are missing, leave the parameters there as they are; buffers
+            of a `pytree` class stay in any case.
         scale: What to multiply the updates by.
 
     Returns:
@@ -47,8 +48,11 @@ def apply_updates(params: T, updates: Any, scale: Any = 1.0) -> T:
     changes, given = jax.tree.flatten(updates)
     if given != structure:
         changes = given_by_leaf(updates, structure, "updates", "params")
+    stays = are_buffers(params)
     new = [
-        x if _is_no_change(change) else _updated_leaf(x, change, scale, structure, i)
+        x
+        if stays[i] or _is_no_change(change)
+        else _updated_leaf(x, change, scale, structure, i)
         for i, (x, change) in enumerate(zip(leaves, changes, strict=True))
     ]
     updated: T = jax.tree.unflatten(structure, new)

@@ -2,12 +2,14 @@
 
 `_settings` says which attributes are data and which are settings; start there.
 `_classes` registers classes with JAX, `_axes` are axes of `vmap` given as objects.
-`_differences` says where two trees differ.
+`_differences` says where two trees differ, `_written` what was written to one.
 """
 
 from ._axes import axes_like as axes_like, refuse_objects as refuse_objects
 from ._classes import (
     add_advice as add_advice,
+    are_buffers as are_buffers,
+    float_line as float_line,
     is_pytree_class as is_pytree_class,
     pytree as pytree,
     pytree_line as pytree_line,
@@ -17,6 +19,8 @@ from ._settings import (
     Settings as Settings,
     divided as divided,
     given_attributes as given_attributes,
+    is_array_of_tree as is_array_of_tree,
     put_together as put_together,
     refuse_computed_data as refuse_computed_data,
 )
+from ._written import Watched as Watched

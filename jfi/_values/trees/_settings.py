@@ -3,13 +3,15 @@
 import functools
 import threading
 import types
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from jax.core import Tracer
 
 from ..._errors import TreeError
+from ..._jax_internals import plain_class
 from .. import (
     KeyedValue,
     Rest,
@@ -70,16 +72,44 @@ class _Placed:
         return repr(self.value)
 
 
+class Declared(NamedTuple):
+    """What a class says of its attributes, by name.
+
+    Attributes:
+        data: In which Python's floats are data, as arrays are.
+        settings: In which nothing is.
+        buffers: Of which data have no derivative.
+    """
+
+    data: frozenset[str]
+    settings: frozenset[str]
+    buffers: frozenset[str]
+
+
+def is_array_of_tree(x: object) -> bool:
+    """Whether a value is data in an object: an array, or a number of NumPy's.
+
+    Python's floats are settings, such as `self.eps = 1e-5`: who wants to train one
+    makes it an array. So is a tracer that stands for one in the body of `autojit`.
+    """
+    return counts_as_data(x) and plain_class(x) not in (float, complex)
+
+
 def divided(
-    x: object, data: Iterable[str] | None = None, *, is_sorted: bool = False
+    x: object,
+    data: Iterable[str] | None = None,
+    *,
+    is_sorted: bool = False,
+    declared: Declared | None = None,
 ) -> tuple[dict[str, Any], Settings]:
     """The children of an object, and its settings.
 
     Args:
         x: The object.
         data: The attributes that are children as they are, and no others; None: those
-            that hold arrays or floats.
+            that hold data.
         is_sorted: Whether objects whose attributes were set in another order are alike.
+        declared: What its class says of its attributes; None: floats are data in all.
     """
     attributes = attributes_of(x)
     marked = _marks(x, attributes)
@@ -89,20 +119,21 @@ def divided(
     whole: list[str] = []
     rests: list[tuple[str, KeyedValue]] = []
     for name, value in attributes.items():
+        taken: list[Any]
+        rest: Rest | KeyedValue | None
         if data is not None:
-            if name not in data:
-                rests.append((name, _constant(_without_data(value))))
-                continue
-            taken, rest = [value], None
+            is_whole = name in data
+            taken, rest = ([value], None) if is_whole else ([], _without_data(value))
         elif name in marked:
             taken, rest = _as_marked(value, marked[name])
         elif type(value) in _SIMPLE:  # not taken apart: this is asked at each call
             rests.append((name, _simple(value)))
             continue
-        elif counts_as_data(value):  # most are: it is not asked for its leaves
-            taken, rest = [value], None
         else:
-            taken, rest = _taken_apart(x, name, value)
+            taken, rest = _divided_attribute(x, name, value, declared)
+        if isinstance(rest, KeyedValue):
+            rests.append((name, rest))
+            continue
         if rest is None or (taken and not rest.others):
             children[name] = value
             whole.append(name)
@@ -111,6 +142,21 @@ def divided(
         if taken:
             children[name] = tuple(taken)
     return children, Settings(tuple(attributes), frozenset(whole), tuple(rests))
+
+
+def _divided_attribute(
+    x: object, name: str, value: Any, declared: Declared | None
+) -> tuple[list[Any], Rest | KeyedValue | None]:
+    """An attribute's data and the rest of it, or the setting that it is."""
+    if declared and name in declared.settings:
+        return [], _without_data(value)
+    with_floats = declared is None or name in declared.data
+    takes = counts_as_data if with_floats else is_array_of_tree
+    if takes(value):  # most are: it is not asked for its leaves
+        return [value], None
+    if type(value) is float:  # asked at each call, too
+        return [], _simple_float(value.hex())
+    return _taken_apart(x, name, value, takes)
 
 
 def _marks(x: object, attributes: dict[str, Any]) -> Mapping[str, Any]:
@@ -137,7 +183,9 @@ class _Open(threading.local):
 _open = _Open()
 
 
-def _taken_apart(x: object, name: str, value: Any) -> tuple[list[Any], Rest]:
+def _taken_apart(
+    x: object, name: str, value: Any, takes: Callable[[Any], bool]
+) -> tuple[list[Any], Rest]:
     """An attribute's data and the rest of it.
 
     Raises:
@@ -156,13 +204,27 @@ def _taken_apart(x: object, name: str, value: Any) -> tuple[list[Any], Rest]:
             )
     places.append((x, name))
     try:
-        return partition(value, counts_as_data)
+        return partition(value, takes)
     finally:
         places.pop()
 
 
-def put_together(cls: type, settings: Settings, children: Iterable[Any]) -> Any:
-    """An object, without a call of its class."""
+def put_together(
+    cls: type,
+    settings: Settings,
+    children: Iterable[Any],
+    takes: Callable[[Any], bool] = counts_as_data,
+    buffers: Container[str] = (),
+) -> Any:
+    """An object, without a call of its class.
+
+    Args:
+        cls: The class.
+        settings: Its settings.
+        children: Its data.
+        takes: Says what is data in it.
+        buffers: The attributes of which data have no derivative.
+    """
     rests = dict(settings.rests)
     new = iter(children)
     found: Any = object.__new__(cls)
@@ -172,15 +234,17 @@ def put_together(cls: type, settings: Settings, children: Iterable[Any]) -> Any:
         rest = rests.get(name)
         if rest is None:
             value = next(new)
-            if not counts_as_data(value) and not _is_all_data(value):
+            if not takes(value) and not _is_all_data(value, takes):
                 marks[name] = None
         else:
             is_taken = rest.value.is_taken
             taken = next(new) if any(is_taken) else ()
             value = rest.value.filled(taken)  # new containers: they may be changed
-            if not all(map(counts_as_data, taken)):
+            if not all(map(takes, taken)):
                 marks[name] = is_taken
         attributes[name] = value
+        if name in buffers:
+            attributes[name] = jax.tree.map(_without_derivative, value)
     if marks and cls.__dictoffset__:
         attributes[_MARK] = marks
     elif marks:
@@ -207,7 +271,7 @@ def refuse_hidden_data(x: object, settings: Settings) -> None:
             if has_data(leaf):
                 cls = type(leaf).__name__
                 raise TreeError(
-                    f"{type(x).__name__}.{name} holds an object with arrays or floats "
+                    f"{type(x).__name__}.{name} holds an object with arrays "
                     f"of the ordinary class {cls}, which JAX can't take apart: "
                     "compiled code would keep its first values. Write @jnp.pytree "
                     f"above class {cls}."
@@ -251,9 +315,13 @@ def given_attributes(x: object) -> dict[str, Any]:
     return dict(sorted(attributes.items()))
 
 
-def _is_all_data(tree: Any) -> bool:
+def _without_derivative(x: Any) -> Any:
+    return jax.lax.stop_gradient(x) if isinstance(x, Tracer) else x
+
+
+def _is_all_data(tree: Any, takes: Callable[[Any], bool]) -> bool:
     leaves = jax.tree.leaves(tree)
-    return bool(leaves) and all(map(counts_as_data, leaves))  # None is no leaf
+    return bool(leaves) and all(map(takes, leaves))  # None is no leaf
 
 
 def _as_marked(value: Any, is_taken: Any) -> tuple[list[Any], Rest | None]:
@@ -269,6 +337,11 @@ _SIMPLE = frozenset((int, bool, str, type(None)))
 @functools.lru_cache(maxsize=1000, typed=True)
 def _simple(x: Hashable) -> KeyedValue:
     return _constant(_without_data(x))
+
+
+@functools.lru_cache(maxsize=1000)
+def _simple_float(text: str) -> KeyedValue:
+    return _constant(_without_data(float.fromhex(text)))
 
 
 def _without_data(x: Any) -> Rest:
@@ -333,12 +406,12 @@ def _parts_of_function(x: Any) -> tuple[Any, ...] | None:
 
 
 def has_data(x: object) -> bool:
-    """Whether an object of a user's class has data among its attributes."""
+    """Whether an object of a user's class has arrays among its attributes."""
     if isinstance(x, (type, types.FunctionType, types.ModuleType, jax.Array)):
         return False
     if is_library(type(x)):
         return False
-    return any(map(counts_as_data, jax.tree.leaves(list(attributes_of(x).values()))))
+    return any(map(is_array_of_tree, jax.tree.leaves([*attributes_of(x).values()])))
 
 
 _FIXED = (int, str, bytes, type, types.ModuleType, type(None))
