@@ -311,3 +311,38 @@ def test_a_tree_of_values_that_are_no_numbers_is_refused_under_jit_too(value):
     search(jnp.ones((3, 2)))
     with pytest.raises(ValueError, match="data must be finite"):
         search(jnp.ones((3, 2)).at[0, 1].set(value))
+
+
+class Limited(KDTree):
+    """As in scripts: a tree with a setting, and an array, of its own."""
+
+    def __init__(self, data, n_return, weights=None):
+        super().__init__(data)
+        self.n_return, self.weights = n_return, weights
+
+    def nearest(self, x):
+        distances, indices = self.query(x, k=self.n_return)
+        weight = 1.0 if self.weights is None else self.weights[indices]
+        return (distances * weight).sum()
+
+
+def test_subclasses_keep_what_they_add():
+    points, x = np.arange(10.0).reshape(5, 2), jnp.zeros(2)
+    one, two = Limited(points, 1), Limited(points, 2)
+    assert (one == two, one == Limited(points, 1)) == (False, True)
+    assert one != KDTree(points)
+    expected = [float(tree.nearest(x)) for tree in (one, two)]
+    runs = (
+        jax.jit(lambda tree: tree.nearest(x)),
+        jax.jit(lambda tree: tree.nearest(x), static_argnums=0),
+        jfi.autojit(lambda tree: tree.nearest(x)),
+    )
+    for run in runs:
+        assert [float(run(tree)) for tree in (one, two)] == pytest.approx(expected)
+    for again in (pickle.loads(pickle.dumps(two)), copy.copy(two), copy.deepcopy(two)):
+        assert (type(again), again.n_return, again == two) == (Limited, 2, True)
+    weighted = Limited(points, 2, jnp.ones(5))
+    slope = jax.grad(lambda tree: tree.nearest(x))(weighted)
+    assert (type(slope), slope.n_return) == (Limited, 2)
+    assert float(slope.weights.sum()) == pytest.approx(expected[1], rel=1e-5)
+    assert weighted != Limited(points, 2, jnp.zeros(5))

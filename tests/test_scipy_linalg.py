@@ -91,11 +91,26 @@ def test_second_derivatives():
 
 def test_what_is_not_real_is_nan_as_with_jnp_log():
     assert np.isnan(linalg.logm(-jnp.eye(2))).all()
-    assert np.isnan(linalg.sqrtm(jnp.diag(jnp.array([1.0, -1.0])))).all()
-    assert linalg.sqrtm(POSITIVE).dtype == jnp.float32
     np.testing.assert_allclose(
         linalg.logm(-jnp.eye(2) + 0j), np.pi * 1j * np.eye(2), atol=1e-6
     )
+
+
+def test_a_square_root_is_complex_as_jaxs():
+    found = linalg.sqrtm(jnp.diag(jnp.array([1.0, -1.0])))
+    np.testing.assert_allclose(found, np.diag([1, 1j]), atol=1e-6)
+    assert linalg.sqrtm(POSITIVE).dtype == jnp.complex64
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_solvers_under_strict_promotion(dtype):
+    with jax.enable_x64(True), jax.numpy_dtype_promotion("strict"):
+        matrix = jnp.asarray(RNG.normal(size=(4, 4)) + 4 * np.eye(4), dtype)
+        root = linalg.sqrtm(matrix)
+        solution = linalg.solve_sylvester(matrix, matrix, matrix)
+        assert solution.dtype == matrix.dtype
+        np.testing.assert_allclose(root @ root, matrix, atol=1e-4)
+        np.testing.assert_allclose(solution, np.eye(4) / 2, atol=1e-4)
 
 
 def test_a_float32_product_is_symmetric_enough():

@@ -6,15 +6,20 @@ from typing import Any, Self
 import jax
 import numpy as np
 from jax.core import Tracer
-from jax.tree_util import GetAttrKey
+from jax.tree_util import GetAttrKey, register_pytree_with_keys_class
 from numpy.typing import ArrayLike
 
 from ..._dispatch._materialising import plain_array
 from ..._errors import KDTreeError
+from ..._values.trees import Settings, divided, put_together
 from . import _checks as checks
 from ._calls import GivenTree
 from ._checks import TreeSettings
 from ._host_trees import HostTree, find
+
+
+class _Added:
+    """The attributes that a subclass has added to those of a tree."""
 
 
 class TreeOfPoints:
@@ -79,23 +84,42 @@ class TreeOfPoints:
         """The period of each coordinate, None for a space without periods."""
         return self._settings.boxsize
 
-    def tree_flatten(self) -> tuple[tuple[Any, Any], TreeSettings]:
-        """What JAX traces: the data, perhaps a number; and what it does not."""
-        return self._leaves(), self._settings
+    def __init_subclass__(cls, **named: Any) -> None:
+        super().__init_subclass__(**named)
+        register_pytree_with_keys_class(cls)
 
-    def tree_flatten_with_keys(self) -> tuple[Any, TreeSettings]:
+    def tree_flatten(self) -> tuple[tuple[Any, ...], tuple[TreeSettings, Settings]]:
+        """What JAX traces: the data, perhaps a number; and what it does not.
+
+        A subclass may have attributes of its own: arrays, and settings.
+        """
+        children, own = divided(self._own())
+        return (*self._leaves(), *children.values()), (self._settings, own)
+
+    def tree_flatten_with_keys(self) -> tuple[Any, tuple[TreeSettings, Settings]]:
         """The same, with names."""
-        data, number = self._leaves()
-        keys = GetAttrKey("data"), GetAttrKey("number")
-        return ((keys[0], data), (keys[1], number)), self._settings
+        leaves, settings = self.tree_flatten()
+        names = ("data", "number", *divided(self._own())[0])
+        pairs = zip(map(GetAttrKey, names), leaves, strict=True)
+        return tuple(pairs), settings
 
     @classmethod
-    def tree_unflatten(cls, settings: TreeSettings, leaves: Sequence[Any]) -> Self:
+    def tree_unflatten(
+        cls, settings: tuple[TreeSettings, Settings], leaves: Sequence[Any]
+    ) -> Self:
         """A tree of JAX's leaves, which may be anything at all."""
         tree = object.__new__(cls)
-        tree._settings, tree._host, tree._in_hand = settings, None, None
-        tree._data, tree._number = leaves
+        tree._settings, tree._host, tree._in_hand = settings[0], None, None
+        tree._data, tree._number, *others = leaves
+        own = put_together(_Added, settings[1], others)
+        vars(tree).update(vars(own))
         return tree
+
+    def _own(self) -> "_Added":
+        added = _Added()
+        names = vars(self).keys() - TreeOfPoints.__annotations__.keys()
+        vars(added).update({name: vars(self)[name] for name in sorted(names)})
+        return added
 
     def __eq__(self, other: object) -> bool:
         if self is other or not isinstance(other, TreeOfPoints):
@@ -104,9 +128,11 @@ class TreeOfPoints:
         if mine is None or its is None:
             return False
         return (
-            mine.settings == its.settings
+            type(self) is type(other)
+            and mine.settings == its.settings
             and mine.values.dtype == its.values.dtype
             and np.array_equal(mine.values, its.values)
+            and _same_attributes(self._own(), other._own())
         )
 
     def __hash__(self) -> int:
@@ -117,10 +143,10 @@ class TreeOfPoints:
         return hash((host.settings, host.points.shape, some.tobytes()))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        host = self._host_tree()
+        host, own = self._host_tree(), vars(self._own())
         if host is None:
-            return self.tree_unflatten, (self._settings, self._leaves())
-        return type(self), (np.array(host.values), *self._settings)
+            return _made_again, (type(self), self._settings, self._leaves(), own)
+        return _built_again, (type(self), np.array(host.values), self._settings, own)
 
     def __repr__(self) -> str:
         try:
@@ -188,3 +214,29 @@ class TreeOfPoints:
             )
             raise KDTreeError(message)
         return given
+
+
+# Trees that were pickled or copied; the class of the user's is not called.
+
+
+def _built_again(cls: Any, data: Any, settings: Any, own: dict[str, Any]) -> Any:
+    tree = object.__new__(cls)
+    TreeOfPoints.__init__(tree, data, *settings)
+    vars(tree).update(own)
+    return tree
+
+
+def _made_again(
+    cls: Any, settings: Any, leaves: Sequence[Any], own: dict[str, Any]
+) -> Any:
+    tree = cls.tree_unflatten((settings, divided(_Added())[1]), leaves)
+    vars(tree).update(own)
+    return tree
+
+
+def _same_attributes(one: _Added, two: _Added) -> bool:
+    (mine, settings), (its, other_settings) = divided(one), divided(two)
+    if settings != other_settings:
+        return False
+    pairs = zip(jax.tree.leaves(mine), jax.tree.leaves(its), strict=True)
+    return all(np.array_equal(a, b) for a, b in pairs)

@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jax.tree_util import register_pytree_with_keys_class
 from numpy.typing import ArrayLike
 
 from ..._errors import KDTreeError
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from jax.experimental.sparse import BCOO
 
 
-@register_pytree_with_keys_class
 class KDTree(TreeOfPoints):
     """Search for nearest neighbors, also under jit, vmap and grad.
 

@@ -13,6 +13,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import jax.scipy.linalg
+import numpy as np
 
 from ._matrix_calls import call_scipy
 from ._matrix_equations import solve_sylvester
@@ -64,20 +65,20 @@ def sqrtm(A: Any, *, blocksize: int = 64) -> jax.Array:  # noqa: N803
 
     Example:
         >>> import jfi as jnp
-        >>> jnp.scipy.linalg.sqrtm(jnp.array([[4.0, 0.0], [0.0, 9.0]]))
-        Array([[2., 0.],
-               [0., 3.]], dtype=float32)
+        >>> jnp.scipy.linalg.sqrtm(jnp.diag(jnp.array([4.0, -9.0])))
+        Array([[2.+0.j, 0.+0.j],
+               [0.+0.j, 0.+3.j]], dtype=complex64)
 
     Args:
         A: `(n, n)` matrix.
         blocksize: Of no concern, as in SciPy.
 
     Returns:
-        `(n, n)` matrix. Of a real matrix it is real, NaN where the root is not, as
-        `jnp.sqrt` does it: pass a complex matrix then. SciPy changes the dtype instead,
-        `jax.scipy.linalg.sqrtm` is always complex.
+        `(n, n)` complex matrix, as of `jax.scipy.linalg.sqrtm`; take its `.real` where
+        you know that it is real. SciPy looks at the values, and chooses the dtype.
     """
-    return _root(_square(A))
+    matrix = _square(A)
+    return _root(matrix.astype(np.promote_types(matrix.dtype, np.complex64)))
 
 
 @jax.custom_jvp

@@ -61,9 +61,12 @@ def real_array(value: Any, name: str) -> jax.Array:
 def precise_dtype(*arrays: Any) -> Any:
     """The dtype of all, of at least 32 bits; for integers the float that JAX creates.
 
-    `result_type(integers, float32)` is float32 where 64-bit types are on, too.
+    Under JAX's strict promotion the arrays must agree, and nothing else.
     """
-    return jnp.result_type(jnp.result_type(*arrays, float), jnp.float32)
+    common = jnp.result_type(*arrays)
+    if not jnp.issubdtype(common, jnp.inexact):
+        return jnp.result_type(float)
+    return common if common.itemsize >= 4 else np.dtype(np.float32)
 
 
 def tolerance(dtype: Any) -> float:
