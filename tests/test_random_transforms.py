@@ -465,3 +465,55 @@ def test_what_was_traced_before_does_not_matter(kind, before):
     for (a, m), (b, n) in zip(in_each_call(used), expected, strict=True):
         np.testing.assert_array_equal(a, b)
         assert m == n
+
+
+def noisy(x):
+    return (x * jfi.randn(3)).sum() + jfi.rand()
+
+
+def noisy_scan(x):
+    return jfi.scan(lambda c, _: (c + jfi.randn() * x, None), x, length=3)[0]
+
+
+NOISY = {
+    "jit": lambda: jfi.jit(noisy),
+    "autojit": lambda: jfi.autojit(noisy),
+    "checkpoint": lambda: jfi.checkpoint(noisy),
+    "scan": lambda: noisy_scan,
+    "jit of a scan": lambda: jfi.jit(noisy_scan),
+    "nested": lambda: lambda x: jfi.jit(noisy)(x) + jfi.rand() * x,
+    "fori_loop": lambda: (
+        lambda x: jfi.fori_loop(0, 3, lambda _, c: c + jfi.rand() * x, x)
+    ),
+    "cond": lambda: lambda x: jfi.cond(x > 0, lambda: x * jfi.rand(), lambda: x),
+    "map": lambda: lambda x: jfi.map(lambda y: y * x * jfi.rand(), jfi.ones(3)).sum(),
+    "scan_while": lambda: (
+        lambda x: (
+            jfi.scan_while(
+                lambda c: c < 5, lambda c: (c + x * jfi.rand(), None), x, 9
+            ).carry
+        )
+    ),
+}
+
+
+@pytest.mark.parametrize("make", NOISY.values(), ids=NOISY)
+def test_a_differentiated_function_draws_what_it_draws(make):
+    """The value beside a derivative is that of the call; the stream goes on as then."""
+    jfi.manual_seed(0)
+    value, after = float(make()(2.0)), float(jfi.rand())
+    derivatives = {
+        "value_and_grad": lambda f: jfi.value_and_grad(f)(2.0)[0],
+        "of JAX": lambda f: jax.value_and_grad(f)(2.0)[0],
+        "jvp": lambda f: jfi.jvp(f, (2.0,), (1.0,))[0],
+        "compiled": lambda f: jfi.jit(jfi.value_and_grad(f))(2.0)[0],
+        "second": lambda f: jfi.value_and_grad(lambda x: jfi.value_and_grad(f)(x)[0])(
+            2.0
+        )[0],
+    }
+    for derivative in derivatives.values():
+        f = make()
+        for _ in range(2):
+            jfi.manual_seed(0)
+            assert float(derivative(f)) == pytest.approx(value, rel=1e-5)
+            assert float(jfi.rand()) == after

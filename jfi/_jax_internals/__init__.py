@@ -140,6 +140,7 @@ from ._tracing import (
     at_top_level as at_top_level,
     current_trace as current_trace,
     has_ended as has_ended,
+    is_derived as is_derived,
     is_outermost as is_outermost,
     is_staged as is_staged,
 )

@@ -94,10 +94,13 @@ def _notices_tracing(is_top_level: Callable[[], bool]) -> bool:
 
 
 def is_outermost() -> bool:
-    """Whether the `jit` that traces the caller is inside no other transformation."""
+    """Whether the `jit` that traces the caller is called by eager code.
+
+    Such code may be differentiated: it computes as it goes.
+    """
     if trace_context() is None:
         return calls_of_jax() <= 1
-    return len(_traces_around()) == 1
+    return len([t for t in _traces_around() if t not in _DERIVING]) == 1
 
 
 def is_staged() -> bool:
@@ -109,8 +112,17 @@ def is_staged() -> bool:
     return not set(_traces_around()) <= _COMPUTING
 
 
+def is_derived() -> bool:
+    """Whether eager code is being differentiated: it computes at once, in no batch."""
+    if trace_context() is None:
+        return False
+    around = set(_traces_around())
+    return bool(around) and around <= _DERIVING
+
+
 # Eager differentiation and batching compute as they go: no number is kept in a program.
-_COMPUTING = {"JVPTrace", "LinearizeTrace", "BatchTrace"}
+_DERIVING = {"JVPTrace", "LinearizeTrace"}
+_COMPUTING = {*_DERIVING, "BatchTrace"}
 
 
 def has_ended(x: Any) -> bool:

@@ -25,6 +25,7 @@ from .._jax_internals import (
     forget_traces,
     hidden_state,
     host_calls,
+    is_derived,
     is_outermost,
     raise_original,
     setting,
@@ -210,7 +211,7 @@ class CompiledFunction:
     ) -> Any:
         """Call it again, now that it is known to draw."""
         self.add(found)
-        if not at_top_level() and hidden_state() is not None:
+        if not (at_top_level() or is_derived()) and hidden_state() is not None:
             return self.plain(*args, **kwargs)
         return self.draw(args, kwargs)
 
@@ -224,9 +225,11 @@ class CompiledFunction:
     def draw(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call it with the state of its streams."""
         if not at_top_level():
-            if is_refusing() or hidden_state() is not None:
+            # Eager code that is differentiated draws as it goes, as plain Python does.
+            derived = hidden_state() is not None and is_derived()
+            if is_refusing() or (hidden_state() is not None and not derived):
                 return self.pure(*args, **kwargs)  # which finds the draws
-            scope = scope_here()
+            scope = None if derived else scope_here()
             if scope is not None:
                 return self._draw_in(scope, args, kwargs)
         if setting("jax_disable_jit"):

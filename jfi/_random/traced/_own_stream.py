@@ -20,6 +20,7 @@ from ..._jax_internals import (
     at_top_level,
     forget_traces,
     hidden_state,
+    is_derived,
     is_staged,
     setting,
 )
@@ -193,8 +194,9 @@ def in_stream(call: Callable[[], T], *, draws: bool = False) -> T:
         return call()
     if is_under_vmap(until=functionalize):
         return with_own_stream(lambda keys: on_keys(call, keys) if keys else call())
-    eager = at_top_level()
-    # Without `hidden_state`, loops differentiated by eager code need a state as well.
+    # Eager code that is differentiated draws as it goes, as plain Python does. (Without
+    # `hidden_state`, loops that it differentiates need a state as well.)
+    eager = at_top_level() or (hidden_state() is not None and is_derived())
     if not eager and (any_draws_traced() or not is_in_eager_code()):
         return call()
     try:

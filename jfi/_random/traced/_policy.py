@@ -42,9 +42,8 @@ def apply_policy() -> None:
     if _policy == "ok":
         return
     message = (
-        "A program that plain JAX compiled (jax.jit, jax.lax.scan in eager code, or "
-        "jax.grad of a compiled function) draws random numbers. Write jfi.jit, "
-        "jfi.autojit or jfi.scan, around all of it"
+        "A program that plain JAX compiled (jax.jit, or jax.lax.scan in eager code) "
+        "draws random numbers. Write jfi.jit, jfi.autojit or jfi.scan, around all of it"
     )
     if _policy == "error":
         raise RandomError(f"{message}, or allow it: jfi.set_plain_jit_policy('ok').")
