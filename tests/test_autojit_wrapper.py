@@ -184,7 +184,7 @@ def test_the_wrapper_looks_like_the_function():
         assert wrapped.mark == 3
         assert inspect.signature(wrapped) == inspect.signature(f)
         assert weakref.ref(wrapped)() is wrapped
-    assert AdvancedAutoJIT is AutoJIT is autojit
+    assert AdvancedAutoJIT is AutoJIT
 
 
 def test_pickling():
@@ -197,3 +197,46 @@ def test_pickling():
     assert copy.deepcopy(f)(2.0) == 6
     model = pickle.loads(cloudpickle.dumps(Model()))
     assert same(model.step(1.0), jnp.full(2, 9.0))
+
+
+def test_autojit_is_a_class_for_those_who_ask():
+    class Counted(AutoJIT):
+        def __init__(self, fn, *, start=0, **options):
+            super().__init__(fn, **options)
+            self.calls = start
+
+        def __call__(self, *args, **kwargs):
+            self.calls += 1
+            return super().__call__(*args, **kwargs)
+
+    def scale(x, n=2):
+        """Times n."""
+        return x * n
+
+    plain, counted = autojit(scale), Counted(scale, start=3, max_traces=5)
+    assert [isinstance(f, AutoJIT) for f in (plain, counted, scale, 3)] == [
+        True, True, False, False,
+    ]  # fmt: skip
+    assert not isinstance(plain, Counted)
+    assert isinstance(counted, AdvancedAutoJIT)
+    assert plain.fn is counted.fn is scale
+    assert [float(counted(2.0)), float(counted(2.0, n=3))] == [4, 6]
+    assert (counted.calls, counted.cache_info().traces) == (5, 2)
+    assert (counted.__name__, counted.__doc__) == ("scale", "Times n.")
+    assert "2" in str(counted.explain())
+
+    class Model:
+        def __init__(self):
+            self.k = 3.0
+
+        @Counted
+        def step(self, x):
+            self.k = self.k + x
+            return self.k
+
+    model = Model()
+    assert [float(model.step(1.0)), float(model.step(1.0))] == [4, 5]
+    assert (float(model.k), Model.step.calls) == (5, 2)
+    again = copy.copy(counted)
+    assert (float(again(2.0)), again.calls) == (4, 6)
+    assert isinstance(AutoJIT(static="n")(scale), AutoJIT)

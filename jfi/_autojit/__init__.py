@@ -9,6 +9,8 @@ body changed. Opening is exact and slow: what comes often is written down as cod
 recognises it (`_layouts`). The map of all files is in docs/design.md, "autojit".
 """
 
+from typing import TYPE_CHECKING
+
 from ._calls import Calls as Calls, calls_of_copies as calls_of_copies
 from ._caught import errors_caught as errors_caught
 from ._modes import Mode as Mode
@@ -29,7 +31,12 @@ from ._watching import (
     WritesOnceError as WritesOnceError,
     reaches_outside as reaches_outside,
 )
-from ._wrapper import AutoJIT as AutoJIT, CacheInfo as CacheInfo, autojit as autojit
+from ._wrapper import CacheInfo as CacheInfo, autojit as autojit
 
+
+if TYPE_CHECKING:
+    from ._wrapper import AutoJIT as AutoJIT
+else:
+    from ._as_class import AutoJIT as AutoJIT
 
 AdvancedAutoJIT = AutoJIT  # the name in old scripts

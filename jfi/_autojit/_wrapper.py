@@ -58,9 +58,10 @@ if TYPE_CHECKING:
     class AutoJIT(Generic[P, R_co]):
         """A function compiled for each new set of settings among its arguments."""
 
+        fn: Callable[P, R_co]
         __wrapped__: Callable[P, R_co]
 
-        def __init__(self, fn: Callable[P, R_co]) -> None: ...
+        def __init__(self, fn: Callable[P, R_co], /, **options: Any) -> None: ...
         def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
         @overload
         def __get__(
@@ -190,10 +191,6 @@ def autojit(fn: Any = None, /, **options: Any) -> Any:  # noqa: D417 - see overl
     return function
 
 
-if not TYPE_CHECKING:
-    AutoJIT = autojit
-
-
 def _calls_of(fn: Any, options: Mapping[str, Any]) -> Calls:
     """The calls of a function, shared by all `autojit(fn)` with the same options.
 
@@ -249,10 +246,11 @@ def _connect(wrapper: types.FunctionType, calls: Calls) -> types.FunctionType:
         wrapper.__kwdefaults__ = calls.fn.__kwdefaults__
     methods = (cache_info, clear_cache, explain, lower, trace, eval_shape)
     names = (
-        "__wrapped__", HTML, AutojitMark.ATTRIBUTE, *(m.__name__ for m in methods)
+        "__wrapped__", "fn", HTML, AutojitMark.ATTRIBUTE, *(m.__name__ for m in methods)
     )  # fmt: skip
     since = _Since(cache_info(calls), calls.history.times_cleared)
     wrapper.__dict__.update({m.__name__: _Method(calls, m, since) for m in methods})
+    wrapper.__dict__.setdefault("fn", calls.fn)
     wrapper.__dict__[AutojitMark.ATTRIBUTE] = AutojitMark(
         wrapper.__code__, template, _Filler(calls.given), frozenset(names)
     )
