@@ -62,6 +62,7 @@ from ._host_errors import (
     raise_original as raise_original,
     recorded as recorded,
     wait_for as wait_for,
+    without_log_of as without_log_of,
 )
 from ._key_state import JitKeyState as JitKeyState, jit_key_state as jit_key_state
 from ._loop_calls import (

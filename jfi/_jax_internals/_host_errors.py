@@ -12,6 +12,7 @@ what called it. So calls of programs with host functions wait for their results.
 import collections
 import contextlib
 import itertools
+import logging
 import re
 import sys
 import threading
@@ -67,6 +68,21 @@ def _of_equinox(text: str) -> BaseException | None:
     found = _EQUINOX.search(text)
     cls = getattr(sys.modules.get("equinox"), "EquinoxRuntimeError", None)
     return cls(found[1]) if found and cls is not None else None
+
+
+@contextlib.contextmanager
+def without_log_of(kind: type[BaseException]) -> Generator[None]:
+    """A block in which JAX writes no log of callbacks that failed by such an error."""
+
+    def is_other(record: logging.LogRecord) -> bool:
+        return record.exc_info is None or not isinstance(record.exc_info[1], kind)
+
+    log = logging.getLogger("jax._src.debugging")
+    log.addFilter(is_other)
+    try:
+        yield
+    finally:
+        log.removeFilter(is_other)
 
 
 _here = threading.local()

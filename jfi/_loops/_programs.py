@@ -19,6 +19,7 @@ from .._autojit import BRANCHES, Calls, reaches_outside, refusing_writes
 from .._autojit._current_forms import current_form, renewed
 from .._autojit._unasked import (
     OPTIONS,
+    MovesBarError,
     Reasons,
     generators_in,
     refusing_bars,
@@ -33,6 +34,7 @@ from .._jax_internals import (
     is_staged,
     setting,
 )
+from .._optional._interrupts import interruptible
 from .._random.traced._own_stream import in_stream
 from .._values import is_tracer, one_draw, partition
 from ._by_steps import has_values
@@ -124,6 +126,12 @@ def _untraced(
     return jax.disable_jit() if untraced else contextlib.nullcontext()
 
 
+def _interruptible(why: Exception) -> contextlib.AbstractContextManager[None]:
+    """A loop with a progress bar hears of Ctrl-C."""
+    is_shown = isinstance(why, MovesBarError)
+    return interruptible() if is_shown else contextlib.nullcontext()
+
+
 def static(number: Any) -> Any:
     """A known number as a Python int: sizes and bounds are settings of a loop."""
     if type(number) in (int, type(None)) or is_tracer(number):
@@ -179,7 +187,7 @@ class _EagerLoop:
         # It calls back, or holds what can't be compared, or Python code needs the value
         # of an array; or it fails anyway, in words that should be JAX's and the user's.
         is_unwatched = reaches_outside(why)
-        with _untraced(why):
+        with _untraced(why), _interruptible(why):
             out = _directly(
                 self._operation,
                 functions,

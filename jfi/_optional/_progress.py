@@ -7,10 +7,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ._interrupts import refuse_after_interrupt
 from ._packages import require
 
 
-MOST_REPORTS = 20  # of one loop: each costs some 50 microseconds
+# Of one loop. Each costs some 50 microseconds; and Ctrl-C waits for the next one.
+MOST_REPORTS = 100
 
 
 class ProgressBar:
@@ -57,6 +59,7 @@ class ProgressBar:
         report(jnp.stack([done, total]))
 
     def _move_to(self, steps: Any) -> None:
+        refuse_after_interrupt()
         self.move(*np.asarray(steps).tolist())
 
     def move(self, done: int, total: int) -> None:
