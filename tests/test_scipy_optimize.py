@@ -449,3 +449,38 @@ def test_integers_are_where_a_search_begins_in_the_precision_of_the_world(x64):
     root = optimize.brentq(lambda x: 3 * x - 1, 0, 1)
     assert root.dtype == dtype
     np.testing.assert_allclose(root, 1 / 3, rtol=1e-12 if x64 else 1e-6)
+
+
+def with_a_scan(p):
+    step = lambda c, x: (0.9 * c + p[0] * x, c - p[1])
+    return jfi.scan(step, p[0], jnp.arange(10.0))[1]
+
+
+@pytest.mark.parametrize(
+    "solve",
+    [
+        lambda k: optimize.least_squares(lambda p: with_a_scan(p) * k, jnp.ones(2)).x,
+        lambda k: (
+            optimize.minimize(
+                lambda p: (with_a_scan(p) ** 2).sum() * k, jnp.ones(2), method="BFGS"
+            ).x
+        ),
+        lambda k: (
+            optimize.minimize(
+                lambda p, k: (with_a_scan(p) ** 2).sum() * k, jnp.ones(2), (k,), "BFGS"
+            ).x
+        ),
+        lambda k: optimize.curve_fit(
+            lambda x, a, b: with_a_scan([a, b]) * k, jnp.arange(10.0), jnp.ones(10)
+        )[0],
+    ],
+    ids=["least_squares", "BFGS", "BFGS with args", "curve_fit"],
+)
+def test_eager_solvers_compile_once_for_equal_code(solve):
+    """Also functions with a loop of jfi's in them; other numbers are data."""
+    first = [solve(1.0), solve(2.0)]
+    compiled = []
+    on_compiled(compiled.append)  # from here on, for good
+    again = [solve(1.0), solve(2.0)]
+    assert not compiled
+    np.testing.assert_allclose(again, first)

@@ -171,10 +171,10 @@ def fitted(
 
     traced = hoisted(residuals, point)
     limits = bounds_of_ends(bounds, start, "least_squares")
-    cost = functools.partial(_cost_and_gradient, loss, solver.f_scale)
+    cost = _cost(loss, solver.f_scale)
     x, rest = _solved(solver, cost, traced, limits, start.ravel())
     values = evaluated(_residuals, traced.function, traced.consts, x)
-    both = cost(traced.function, traced.consts, x)
+    both = evaluated(cost, traced.function, traced.consts, x)
     success, status, nfev = rest
     shape = start.shape
     return LeastSquaresResult(
@@ -267,6 +267,12 @@ def _residuals(function: HoistedFunction, consts: Any, x: jax.Array) -> jax.Arra
 def _jacobian(function: HoistedFunction, consts: Any, x: jax.Array) -> jax.Array:
     jacobian: jax.Array = jax.jacfwd(lambda x: function(consts, x)[0])(x)
     return jacobian
+
+
+@functools.lru_cache
+def _cost(loss: str, scale: float) -> Callable[..., jax.Array]:
+    """One function for these settings, by which what is compiled is found."""
+    return functools.partial(_cost_and_gradient, loss, scale)
 
 
 def _cost_and_gradient(

@@ -12,6 +12,7 @@ from jax.scipy.optimize import minimize as jax_minimize
 
 from ..._advice import hiding_frames
 from ..._errors import SolverError
+from ..host import runs_now
 from ._bounds import bounds_of_pairs
 from ._constraints import conditions_of
 from ._driving import Asked, drive
@@ -115,7 +116,7 @@ def minimize(
     """
     if method is not None and method.lower() in OF_JAX:
         _refuse_for_jax(method, bounds, constraints)
-        return jax_minimize(fun, x0, args, method=method, tol=tol, options=options)
+        return _by_jax(fun, x0, args, method, tol, options or {})
     start = real_array(x0, "x0 of minimize()")
     conditions = conditions_of(constraints)
     chosen = _method(method, bounds is not None, bool(conditions))
@@ -141,6 +142,45 @@ def minimize(
     return MinimizeResult(
         x.reshape(shape), value, slope.reshape(shape), success, status, nfev, nit
     )
+
+
+def _by_jax(
+    fun: Callable[..., Any],
+    x0: Any,
+    args: Any,
+    method: str,
+    tol: float | None,
+    options: Mapping[str, Any],
+) -> Any:
+    """JAX's own search, compiled once for functions of equal code.
+
+    JAX itself compiles its loops anew for each function object, which takes longer than
+    most searches.
+    """
+    start = real_array(x0, "x0 of minimize()")
+    if isinstance(args, tuple) and start.ndim == 1 and runs_now([start]):
+        point = jax.ShapeDtypeStruct(start.shape, start.dtype)
+        traced = hoisted(lambda x: fun(x, *args), point)
+        if runs_now(traced.consts):
+            run = _search_of_jax(method, tol, frozen(options))
+            return evaluated(run, traced.function, traced.consts, start)
+    return jax_minimize(fun, x0, args, method=method, tol=tol, options=options)
+
+
+@functools.lru_cache
+def _search_of_jax(
+    method: str, tol: float | None, options: tuple[tuple[str, Any], ...]
+) -> Callable[..., Any]:
+    """One function for these settings, by which what is compiled is found."""
+
+    def search(function: HoistedFunction, consts: Any, start: jax.Array) -> Any:
+        def value(x: jax.Array) -> jax.Array:
+            result: jax.Array = function(consts, x)[0]
+            return result
+
+        return jax_minimize(value, start, method=method, tol=tol, options=dict(options))
+
+    return search
 
 
 class _Condition(NamedTuple):
