@@ -455,3 +455,13 @@ def test_results_in_the_byte_order_of_another_machine_are_numbers(tool, declared
         found = fn(data)
         assert found.dtype == np.float32
         np.testing.assert_array_equal(found, 2 * data)
+
+
+@pytest.mark.filterwarnings("ignore:Precision loss")
+def test_results_of_odd_classes_are_refused_in_words():
+    stats = pytest.importorskip("scipy.stats")
+    x, y = np.float32([1, 2, 3, 5]), np.float32([2, 2, 4, 9])
+    with pytest.raises(CallbackError, match=r"tuple\(ttest_ind\(\*args\)\)"):
+        jnp.from_numpy(stats.ttest_ind)(x, y)
+    plain = jnp.from_numpy(lambda *args: tuple(stats.ttest_ind(*args)))
+    np.testing.assert_allclose(plain(x, y), stats.ttest_ind(x, y), rtol=1e-5)

@@ -8,11 +8,12 @@ import pickle
 import jax
 import numpy as np
 import pytest
+import scipy.optimize
 from subprocesses import output_of
 
 import jfi as jnp
 from jfi import testing
-from jfi._advice import _numpy_lines
+from jfi._advice import _numpy_lines, _torch_lines
 from jfi._advice._torch_lines import INSTEAD
 
 
@@ -212,3 +213,32 @@ def test_names_of_scipy_that_are_not_there_say_what_to_write(module, name, line)
     with pytest.raises(ImportError) as raised:
         exec(f"from jfi.scipy.{module} import {name}")
     assert line in str(raised.value)
+
+
+@pytest.mark.parametrize("name", _torch_lines.OF_OLDER_JFI["jfi"])
+def test_names_of_the_older_jfi_have_a_line(name):
+    code, _, _ = _torch_lines.OF_OLDER_JFI["jfi"][name].partition("  # ")
+    exec(code, values())
+    with pytest.raises(AttributeError, match="For older jfi's") as raised:
+        getattr(jnp, name)
+    assert code in str(raised.value)
+
+
+def test_functions_of_scipy_that_take_functions_are_called_by_scipy():
+    minimum = scipy.optimize.differential_evolution
+    for module, name in (
+        (jnp.scipy.optimize, "differential_evolution"),
+        (jnp.scipy.optimize, "basinhopping"),
+        (jnp.scipy.integrate, "solve_bvp"),
+    ):
+        with pytest.raises(AttributeError, match=rf"write: scipy\..*{name}\(jnp\.jit"):
+            getattr(module, name)
+    found = minimum(jnp.jit(lambda x: (x**2).sum()), [(-1.0, 1.0)] * 2, rng=0)
+    assert abs(found.x).max() < 1e-3
+    with pytest.raises(AttributeError, match=r"Write: jnp\.fft\.fft$"):
+        _ = jnp.scipy.fft.fft
+
+
+def test_pytorchs_order_of_device_and_dtype():
+    assert jnp.to(jnp.ones(2), "cpu", "bfloat16").dtype == "bfloat16"
+    assert jnp.to({"x": np.ones(2)}, "bfloat16")["x"].dtype == "bfloat16"

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import itertools
 import math
 import re
 
@@ -772,3 +773,19 @@ def test_text_in_the_result_of_a_batch():
     text = advice(jnp.vmap(f), X, raises=TypeError)
     assert "Write instead: jnp.auto_vmap(f), which returns settings as they" in text
     assert jnp.auto_vmap(f)(X)[1] == "text"
+
+
+def test_tables_of_other_numbers_of_rows_are_no_batch():
+    text = advice(jnp.vmap(lambda x, y: x + y), jnp.ones(3), jnp.ones(4))
+    assert "other numbers of rows are no batch of 3" in text
+    assert "in_axes=(" not in text.partition("Write instead")[2]
+    text = advice(jnp.vmap(lambda x, y: x + y), jnp.ones((3, 2)), jnp.ones(2))
+    assert "vmap(f, in_axes=(0, None))" in text
+
+
+def test_an_endless_iterator_is_not_made_a_list():
+    for endless in (itertools.count(), itertools.cycle([1]), itertools.repeat(1)):
+        run = jnp.autojit(lambda it, x: x + next(it), uncompiled=False)
+        with pytest.raises(jnp.AutoJitError, match=r"comes next: next\(it\)") as raised:
+            run(endless, 1.0)
+        assert "list(" not in str(raised.value)

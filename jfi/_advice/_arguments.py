@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from .._values import numbers_of
+from .._values import is_array, numbers_of
 from ._wording import array_form, with_line
 
 
@@ -125,10 +125,22 @@ def of_axes(
     fitting = tuple(_axis(arg, size) for arg in args)
     ways = ["{jnp}.vmap_automatically(f, ...), which finds out what is batched"]
     known = size is not None and any(axis is not None for axis in fitting)
+    # Two tables of 3 and 4 rows are a mistake, and none is shared by the other's rows.
+    if known and _are_tables(args):
+        said += f" Arrays with other numbers of rows are no batch of {size}."
+        known = False
     if known and _MIXED not in fitting and fitting != in_axes and not kwargs:
         braced = repr(fitting).replace("{", "{{").replace("}", "}}")
         ways.insert(0, f"{{jnp}}.vmap(f, in_axes={braced})")
     return with_line(said, "; or ".join(ways))
+
+
+def _are_tables(args: Sequence[Any]) -> bool:
+    """Whether all arguments are arrays of the same number of dimensions, with rows."""
+    dimensions = {np.ndim(arg) if is_array(arg) else 0 for arg in args}
+    return len({np.shape(arg)[:1] for arg in args if is_array(arg)}) > 1 and (
+        len(dimensions) == 1 and dimensions != {0}
+    )
 
 
 _OF_VMAP = (

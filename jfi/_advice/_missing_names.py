@@ -51,6 +51,7 @@ def _advice(package: str, name: str) -> str:
     for owner, lines in (
         ("PyTorch", _torch_lines.INSTEAD),
         ("NumPy", _numpy_lines.INSTEAD),
+        ("older jfi", _torch_lines.OF_OLDER_JFI),
     ):
         if line := lines.get(package, {}).get(name):
             code, _, remark = line.partition("  # ")
@@ -83,6 +84,8 @@ def _line_of_scipy(package: str, name: str) -> str:
             f". SciPy's module is {there}; its functions run on the CPU. Write: "
             f"jnp.from_numpy({there}.function)"
         )
+    if package == "jfi.scipy.fft" and hasattr(sys.modules["jfi"].fft, name):
+        return f". Write: jnp.fft.{name}"
     if isinstance(value, type) and package == "jfi.scipy.sparse":
         return f". Write: jnp.jaxify({there}(...)), which is a matrix of JAX"
     if isinstance(value, type):
@@ -94,7 +97,21 @@ def _line_of_scipy(package: str, name: str) -> str:
         return ""
     if hasattr(value, "pdf") or hasattr(value, "pmf"):
         there += ".pdf" if hasattr(value, "pdf") else ".pmf"
+    if _takes_function(value):
+        return (
+            ". SciPy's own calls the function with NumPy's arrays, on the CPU. Outside "
+            f"of compiled code write: {there}(jnp.jit(func), ...)"
+        )
     return f". SciPy's own runs on the CPU; write: jnp.from_numpy({there})"
+
+
+def _takes_function(function: Callable[..., Any]) -> bool:
+    """Whether the first argument of a function of SciPy's is a function."""
+    try:
+        first = next(iter(inspect.signature(function).parameters), "")
+    except (TypeError, ValueError):  # some of C have no signature
+        return False
+    return first in ("f", "fun", "func")
 
 
 def _found_in_scipy(name: str) -> Any:

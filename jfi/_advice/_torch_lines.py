@@ -145,11 +145,12 @@ _TOP = {
     "set_grad_enabled": _NO_RECORD,
     "synchronize": "jnp.block_until_ready(x)",
     # torch.nn.functional
+    "conv2d": "jnp.lax.conv(images, kernels, (1, 1), 'SAME')",
     "cosine_similarity": "(v @ w) / (jnp.norm(v) * jnp.norm(w))",
     "layer_norm": "jnp.nn.standardize(x, axis=-1)",
     "binary_cross_entropy_with_logits": "jnp.mean(jnp.nn.softplus(x) - x * y)",
     "elu": "jnp.nn.elu(x)",
-    "functional": "jnp.nn.elu(x)  # the module has JAX's functions",
+    "functional": "jnp.nn.relu(x)  # the module has JAX's functions",
     "l1_loss": "jnp.mean(jnp.abs(x - y))",
     "leaky_relu": "jnp.nn.leaky_relu(x)",
     "linear": "x @ A.T + v",
@@ -177,7 +178,7 @@ _NN = {
     "Softmax": "jnp.softmax(x, dim=-1)",
     "Tanh": "jnp.tanh(x)",
     "cross_entropy": "jnp.cross_entropy(x, index)",
-    "functional": "jnp.nn.elu(x)  # the functions are in jnp.nn itself",
+    "functional": "jnp.nn.relu(x)  # the functions are in jnp.nn itself",
     "mse_loss": "jnp.mse_loss(x, y)",
 }
 _LINALG = {
@@ -191,4 +192,13 @@ INSTEAD: dict[str, dict[str, str]] = {
     "jfi": _TOP,
     "jfi.nn": _NN,
     "jfi.linalg": _LINALG,
+}
+#: The same of names of the older jfi.
+OF_OLDER_JFI: dict[str, dict[str, str]] = {
+    "jfi": {
+        "auto_pmap": "jnp.vmap_automatically(loss, x, batch_size=3, devices='cpu')",
+        "device_select": "jax.lax.platform_dependent(x, cpu=loss, default=loss)",
+        "init": "import jfi as jnp  # nothing has to be started",
+        "nestedautojit": "jnp.autojit(loss)  # it opens dicts, lists and objects",
+    }
 }

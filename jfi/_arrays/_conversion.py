@@ -199,9 +199,9 @@ def empty_like(
 def to(
     tree: Tree,
     target: DeviceLike | DTypeLike = None,
+    dtype: DTypeLike = None,
     *,
     device: DeviceLike | None = None,
-    dtype: DTypeLike = None,
 ) -> Tree:
     """Move or convert every array in a tree; leave all other leaves as they are.
 
@@ -215,9 +215,9 @@ def to(
     Args:
         tree: Any tree of JAX and NumPy arrays and other things.
         target: A device or a dtype, whichever it names.
+        dtype: What to convert them to, integers too. Random keys are only moved.
         device: Where to put the arrays; see `resolve_device`. Under a transformation
             the device is left to JAX.
-        dtype: What to convert them to, integers too. Random keys are only moved.
 
     Returns:
         The tree with JAX arrays in place of JAX and NumPy arrays.

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import io
+import itertools
 import queue
 import random
 import threading
@@ -45,10 +46,15 @@ def refuse_readers(x: Any, cls: type) -> None:
         )
     if isinstance(x, Iterator) and not _is_iterator_in_python(cls):
         what = "generator" if isinstance(x, types.GeneratorType) else cls.__name__
+        next_ = "at each call, what comes next: next({path})"
+        if isinstance(x, (itertools.count, itertools.cycle, itertools.repeat)):
+            advice = f"Pass, {next_}"  # a list of it may have no end
+        else:
+            listed = "Pass a list or an array instead: {path} = list({path})"
+            advice = f"{listed}; or, {next_}"
         raise ReaderError(
             f"an iterator for {{path}} (a {what}), which can be read only once.\n"
-            "Pass a list or an array instead: {path} = list({path}); or, at each call, "
-            "what comes next: next({path})"
+            + advice
         )
     if isinstance(x, (types.CoroutineType, types.AsyncGeneratorType)):
         raise ReaderError(

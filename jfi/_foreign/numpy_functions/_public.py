@@ -3,7 +3,7 @@
 import functools
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeAlias, TypeVar, overload
 
 import jax
@@ -191,11 +191,27 @@ class _NumpyFunction:
         if runs_now(leaves) and not (call.writes_out and any(map(_is_large, leaves))):
             arrays = [_numpy(leaf) for leaf in leaves]
             values, tree = call.run_eagerly(arrays)
-            return jax.tree.unflatten(tree, to_jax(values, leaves))
+            return self._filled(tree, to_jax(values, leaves))
         if self._options["ordered"]:
             return call_in_order(call, [jnp.asarray(leaf) for leaf in leaves])
         outs = call_host(call, *leaves)
-        return jax.tree.unflatten(call.tree(leaves), outs)
+        return self._filled(call.tree(leaves), outs)
+
+    def _filled(self, tree: Any, values: Sequence[Any]) -> Any:
+        """The result of the function around new arrays.
+
+        Raises:
+            CallbackError: It can't be made of them.
+        """
+        try:
+            return jax.tree.unflatten(tree, values)
+        except TypeError as error:
+            name = self._name.removesuffix("()")
+            raise CallbackError(
+                f"{self._name} returned a tuple of a class of its own, which can't be "
+                f"made of arrays ({error}).\nReturn a plain one: "
+                f"jnp.from_numpy(lambda *args: tuple({name}(*args)))"
+            ) from None
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
