@@ -789,3 +789,29 @@ def test_an_endless_iterator_is_not_made_a_list():
         with pytest.raises(jnp.AutoJitError, match=r"comes next: next\(it\)") as raised:
             run(endless, 1.0)
         assert "list(" not in str(raised.value)
+
+
+class OwnArray:
+    def __init__(self):
+        self.x = jnp.ones(2)
+
+    def __jax_array__(self):
+        return self.x
+
+
+def test_objects_that_jax_no_longer_takes_as_arrays():
+    own = OwnArray()
+    same = lambda x: x
+    for call in (
+        lambda: jnp.jit(same)(own),
+        lambda: jnp.vmap(same)(own),
+        lambda: jnp.scan(lambda c, x: (c, x), own, None, length=2),
+        lambda: jnp.cond(True, same, same, own),
+        lambda: jnp.fori_loop(0, 2, lambda _, c: c, own),
+        lambda: jnp.map(same, own),
+    ):
+        text = advice(call)
+        assert "a class with __jax_array__" in text
+        assert "jnp.asarray(x), the array; or @jnp.pytree above its class" in text
+    assert jnp.jit(same)(jnp.asarray(own)).tolist() == [1, 1]
+    assert jnp.autojit(lambda x: jnp.sin(x).shape)(own) == (2,)

@@ -98,6 +98,15 @@ def of_unhashable(error: BaseException) -> str | None:
     )
 
 
+def of_own_array(error: BaseException) -> str | None:
+    """For an object with `__jax_array__`, which JAX no longer takes as an argument."""
+    return with_line(
+        "An argument is an object of a class with __jax_array__.",
+        "{jnp}.asarray(x), the array; or @{jnp}.pytree above its class; or "
+        "@{jnp}.autojit, which takes objects as they are",
+    )
+
+
 def _first(error: BaseException) -> str:
     return str(error).partition("\n")[0]
 

@@ -66,6 +66,7 @@ _MISTAKES = [
     _of_tracing(TypeError, "^Error interpreting argument", _arguments.of_setting),
     Mistake(TypeError, _arguments.OF_DTYPE, _arguments.of_dtype),
     _of_tracing(TypeError, _arguments.OF_OUTPUT, _arguments.of_output),
+    _of_tracing(ValueError, "^Triggering __jax_array__", _arguments.of_own_array),
     _of_tracing(ValueError, "^Non-hashable static", _arguments.of_unhashable),
     _of_tracing(ValueError, "^Reverse-mode diff.* lax.while_loop", _loops.of_gradient),
     _of_tracing(TypeError, r"^Shapes must be 1D .*Tracer", _sizes.of_new),
