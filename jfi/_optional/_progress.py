@@ -12,7 +12,7 @@ from ._packages import require
 
 
 # Of one loop. Each costs some 50 microseconds; and Ctrl-C waits for the next one.
-MOST_REPORTS = 100
+MOST_REPORTS = 50
 
 
 class ProgressBar:
