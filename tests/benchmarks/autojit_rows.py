@@ -1,9 +1,9 @@
 """The rows of the benchmark of `autojit`: measured, checked and printed."""
 
 import contextlib
+import logging
 import math
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,19 @@ from rich.table import Table
 Way = Callable[[], Any]
 EQUINOX, NNX = "equinox.filter_jit", "nnx.jit"
 FACTOR, FASTER = "equinox / jfi", 2.5
-COUNTS: Counter[str] = Counter()  # a global: `autojit` does not open it
+
+
+class Traces(logging.Handler):
+    """Counts the runs of bodies, which log them: variables are written at each call."""
+
+    n = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        Traces.n += 1
+
+
+LOG = logging.Logger("traces")
+LOG.addHandler(Traces())
 
 
 @dataclass
@@ -48,11 +60,11 @@ def differences(row: Row) -> str:
 
 def measure(row: Row) -> dict[str, float]:
     """The ratios to the base; none if the case fails, which is printed."""
-    COUNTS.clear()
+    Traces.n = 0
     wrong = differences(row)
     found = {} if wrong else ratios(row, rounds=101, calls=row.calls)
-    if row.once and not wrong and COUNTS["traces"] != 1:
-        wrong = f"traced {COUNTS['traces']} times instead of once"
+    if row.once and not wrong and Traces.n != 1:
+        wrong = f"traced {Traces.n} times instead of once"
     if wrong:
         print(f"{row.name}:\n    {wrong}")
     return {} if wrong else found

@@ -19,7 +19,7 @@ from typing import Any
 import equinox
 import jax
 import jax.numpy as jnp
-from autojit_rows import COUNTS, EQUINOX, NNX, Row, Way, measure, report
+from autojit_rows import EQUINOX, LOG, NNX, Row, Way, measure, report
 from autojit_tools_rows import tools
 from jax.core import eval_jaxpr
 from same_code_rows import rows as same_code
@@ -268,7 +268,7 @@ def sub_objects() -> Iterator[Row]:
 
 
 def called(fn: Callable[[Any], Any], x: Any) -> Any:
-    COUNTS["traces"] += 1
+    LOG.info("traced")
     return fn(x)
 
 
