@@ -280,3 +280,16 @@ def test_a_float_of_jax_is_no_setting():
     for x in (2.0, 3.0, 4.0):
         assert with_own_rules(twice)(x)[1] == 2 * x
     assert twice.cache_info().traces == 1
+
+
+SMALL = "bfloat16 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz int4 uint4"
+
+
+@pytest.mark.parametrize("name", SMALL.split())
+def test_arrays_of_small_numbers_are_data(name):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    run = jfi.autojit(lambda x: x.astype("float32") * 2)
+    for k in (1, 2, 3):
+        x = np.full(2, k).astype(getattr(ml_dtypes, name))
+        assert run(x).tolist() == [2 * k] * 2
+    assert run.cache_info().traces == 1

@@ -46,6 +46,7 @@ from ._data import (
     is_differentiable as is_differentiable,
     is_fixed as is_fixed,
     is_key as is_key,
+    is_long as is_long,
     is_numeric as is_numeric,
     is_plain_int as is_plain_int,
     is_scalar as is_scalar,

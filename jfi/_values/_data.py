@@ -42,9 +42,14 @@ NEEDS_VALUE = (
 def is_numeric(dtype: Any) -> bool:
     """Whether JAX computes with a NumPy dtype (numbers, bool, bfloat16, float8 ...)."""
     # NumPy counts durations among the integers; JAX has no float of 80 bits.
-    if dtype.kind in "mM" or dtype.char in "gG":
+    if dtype.kind in "mM" or is_long(dtype):
         return False
     return dtype.kind in "biufc" or bool(jnp.issubdtype(dtype, np.number))
+
+
+def is_long(dtype: Any) -> bool:
+    """Whether a dtype is NumPy's float of 80 bits or more, which JAX does not have."""
+    return dtype.kind in "fc" and dtype.char in "gG"  # the letter of a float8, too
 
 
 def numbers_of(dtype: np.dtype[Any], name: str = "x") -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._errors import CallbackError
-from ..._values import Rest
+from ..._values import Rest, is_long
 from ..host import (
     Derivative,
     HostFunction,
@@ -283,7 +283,7 @@ def _leaf(leaf: Any, name: str) -> NDArray[Any]:
         )
         raise CallbackError(message)
     if type(leaf) is np.ndarray and leaf.dtype.kind in "biufc":
-        return leaf if leaf.dtype.char not in "gG" else _refuse_long(leaf, name)
+        return leaf if not is_long(leaf.dtype) else _refuse_long(leaf, name)
     if isinstance(leaf, np.ma.MaskedArray):
         message = (
             f"{name} returned a masked array, and JAX's arrays have no mask. Return "
@@ -291,7 +291,7 @@ def _leaf(leaf: Any, name: str) -> NDArray[Any]:
         )
         raise CallbackError(message)
     array = np.asarray(leaf)
-    if array.dtype.char in "gG":
+    if is_long(array.dtype):
         _refuse_long(array, name)
     if array.dtype.kind in "biufc" or jnp.issubdtype(array.dtype, jnp.number):
         return array
