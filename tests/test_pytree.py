@@ -8,9 +8,11 @@ import pickle
 import types
 from typing import NamedTuple
 
+import hypothesis.strategies as st
 import jax
 import numpy as np
 import pytest
+from hypothesis import given
 
 import jfi as jnp
 
@@ -652,3 +654,80 @@ def test_what_is_written_to_a_copy_is_lost_with_a_warning():
     both = lambda nets, x: (nets["net"][0](x), nets)
     _, new = jnp.grad(both, has_aux=True)(nets, X)
     assert new["net"][0].mean.tolist() == pytest.approx([0.1, 0.1])
+
+
+@jnp.pytree
+class Held:
+    """An object that holds anything; its floats are settings."""
+
+    def __init__(self, value):
+        self.value = value
+
+
+@jnp.pytree(data="value")
+class Trained(Held):
+    """The same; its floats are data."""
+
+
+def anything():
+    leaves = st.one_of(
+        st.floats(-2, 2, width=32),
+        st.integers(-2, 2),
+        st.sampled_from(["text", True]),
+        st.builds(lambda k: jnp.full(2, k), st.floats(-2, 2, width=32)),
+        st.builds(np.float32, st.floats(-2, 2, width=32)),
+    )
+    return st.recursive(
+        leaves,
+        lambda inside: st.one_of(
+            st.lists(inside, min_size=1, max_size=3),
+            st.dictionaries(st.sampled_from("abc"), inside, min_size=1, max_size=3),
+            st.builds(Held, inside),
+            st.builds(Trained, inside),
+            st.tuples(inside, inside),
+        ),
+        max_leaves=6,
+    )
+
+
+def expected_gradient(x, weight, *, outside=True, floats=True):
+    """What `shown` says of a gradient of `weighted`, by the table of the page."""
+    again = functools.partial(expected_gradient, weight=weight)
+    if isinstance(x, Held):
+        inside = again(x.value, outside=False, floats=type(x) is Trained)
+        return type(x).__name__, inside
+    if isinstance(x, (list, tuple)):
+        return [again(y, outside=outside, floats=floats) for y in x]
+    if isinstance(x, dict):
+        return {k: again(y, outside=outside, floats=floats) for k, y in x.items()}
+    if isinstance(x, (jax.Array, np.generic)) or (type(x) is float and floats):
+        return np.full(np.shape(x), weight).tolist()
+    return None if outside else x
+
+
+def shown(gradient):
+    if isinstance(gradient, Held):
+        return type(gradient).__name__, shown(gradient.value)
+    if isinstance(gradient, (list, tuple)):
+        return [*map(shown, gradient)]
+    if isinstance(gradient, dict):
+        return {k: shown(y) for k, y in gradient.items()}
+    return gradient.tolist() if isinstance(gradient, jax.Array) else gradient
+
+
+def weighted(tree, weight):
+    arrays = [x for x in jax.tree.leaves(tree) if not isinstance(x, (int, str))]
+    return sum((jnp.sum(x) * weight for x in arrays), jnp.zeros(()))
+
+
+@given(anything(), st.sampled_from([0.5, -2.0]))
+def test_what_is_data_follows_the_table(tree, weight):
+    argument = {"tree": tree, "x": jnp.ones(2)}
+    expected = expected_gradient(argument, weight)
+    gradients = {
+        "plain": jnp.grad(weighted)(argument, weight),
+        "autojit": jnp.autojit(jnp.grad(weighted))(argument, weight),
+        "within": jnp.autojit(lambda a: jnp.grad(weighted)(a, weight))(argument),
+    }
+    for gradient in gradients.values():
+        assert shown(gradient) == expected

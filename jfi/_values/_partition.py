@@ -7,7 +7,11 @@ from typing import Any
 import jax
 
 
-def partition(tree: Any, takes: Callable[[Any], bool]) -> tuple[list[Any], "Rest"]:
+def partition(
+    tree: Any,
+    takes: Callable[[Any], bool],
+    is_leaf: Callable[[Any], bool] | None = None,
+) -> tuple[list[Any], "Rest"]:
     """Take some leaves out of a tree.
 
     >>> floats, rest = partition({"w": 2.0, "act": "tanh"}, lambda x: x == 2.0)
@@ -17,11 +21,12 @@ def partition(tree: Any, takes: Callable[[Any], bool]) -> tuple[list[Any], "Rest
     Args:
         tree: Any pytree.
         takes: Whether to take a leaf.
+        is_leaf: What is a leaf besides.
 
     Returns:
         The leaves that were taken, in order, and the tree without them.
     """
-    leaves, structure = jax.tree.flatten(tree)
+    leaves, structure = jax.tree.flatten(tree, is_leaf=is_leaf)
     is_taken = tuple(map(takes, leaves))
     pairs = list(zip(leaves, is_taken, strict=True))
     others = tuple(leaf for leaf, taken in pairs if not taken)

@@ -13,9 +13,11 @@ from .. import attributes_of, full_name
 from ._settings import (
     Declared,
     Settings,
+    declarations as _registered,
     divided,
     has_data,
     is_array_of_tree,
+    is_object_of_tree,
     put_together,
     refuse_computed_data,
     refuse_hidden_data,
@@ -161,21 +163,16 @@ def _holds_more(base: type) -> bool:
     return torch or not (made_in_python or base in (object, Generic, Protocol))
 
 
-# What each declares. As JAX's own registry, this keeps them for ever.
-_registered: dict[type, Declared] = {}
-
-
 def is_pytree_class(cls: type) -> bool:
     """Whether `pytree` has registered a class; it registers subclasses, too."""
     return cls in _registered
 
 
-def is_object_of_tree(x: object) -> bool:
-    """Whether a value is an object of such a class."""
-    return is_pytree_class(type(x))
-
-
 def _register(cls: type, declared: Declared) -> None:
+    if cls in _registered and any(declared):  # a subclass that declares more
+        inherited = _registered[cls]
+        _registered[cls] = Declared(*map(frozenset.union, inherited, declared))
+        return
     _refuse_contents(cls)
     make = functools.partial(_unflatten, cls)
     try:

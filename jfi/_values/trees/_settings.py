@@ -86,6 +86,15 @@ class Declared(NamedTuple):
     buffers: frozenset[str]
 
 
+# What the classes of trees declare. As JAX's own registry, this keeps them for ever.
+declarations: dict[type, Declared] = {}
+
+
+def is_object_of_tree(x: object) -> bool:
+    """Whether a value is an object of a class that `pytree` has registered."""
+    return type(x) in declarations
+
+
 def is_array_of_tree(x: object) -> bool:
     """Whether a value is data in an object: an array, or a number of NumPy's.
 
@@ -204,9 +213,22 @@ def _taken_apart(
             )
     places.append((x, name))
     try:
-        return partition(value, takes)
+        if is_object_of_tree(value):  # such as a layer: its own class says what is data
+            jax.tree.leaves(value)
+            return [value], partition([], takes)[1]
+        return partition(value, _of_parts(takes), is_leaf=is_object_of_tree)
     finally:
         places.pop()
+
+
+def _of_parts(takes: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    def takes_part(x: Any) -> bool:
+        if not is_object_of_tree(x):
+            return takes(x)
+        jax.tree.leaves(x)  # or a refusal, which names the way to it
+        return True
+
+    return takes_part
 
 
 def put_together(
@@ -240,7 +262,7 @@ def put_together(
             is_taken = rest.value.is_taken
             taken = next(new) if any(is_taken) else ()
             value = rest.value.filled(taken)  # new containers: they may be changed
-            if not all(map(takes, taken)):
+            if not all(takes(x) or is_object_of_tree(x) for x in taken):
                 marks[name] = is_taken
         attributes[name] = value
         if name in buffers:

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 
 from .. import attributes_of, is_cached
-from ._classes import is_object_of_tree
+from ._settings import is_object_of_tree
 
 
 class Watched:
