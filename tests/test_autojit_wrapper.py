@@ -240,3 +240,6 @@ def test_autojit_is_a_class_for_those_who_ask():
     again = copy.copy(counted)
     assert (float(again(2.0)), again.calls) == (4, 6)
     assert isinstance(AutoJIT(static="n")(scale), AutoJIT)
+    with_options = Counted(start=7, static="n")(scale)
+    assert isinstance(with_options, Counted)
+    assert (float(with_options(2.0, n=3)), with_options.calls) == (6, 8)

@@ -13,7 +13,7 @@ from subprocesses import output_of
 
 import jfi as jnp
 from jfi import testing
-from jfi._advice import _numpy_lines, _torch_lines
+from jfi._advice import _numpy_lines, _older_lines
 from jfi._advice._torch_lines import INSTEAD
 
 
@@ -215,9 +215,9 @@ def test_names_of_scipy_that_are_not_there_say_what_to_write(module, name, line)
     assert line in str(raised.value)
 
 
-@pytest.mark.parametrize("name", _torch_lines.OF_OLDER_JFI["jfi"])
+@pytest.mark.parametrize("name", _older_lines.INSTEAD["jfi"])
 def test_names_of_the_older_jfi_have_a_line(name):
-    code, _, _ = _torch_lines.OF_OLDER_JFI["jfi"][name].partition("  # ")
+    code, _, _ = _older_lines.INSTEAD["jfi"][name].partition("  # ")
     exec(code, values())
     with pytest.raises(AttributeError, match="For older jfi's") as raised:
         getattr(jnp, name)

@@ -234,18 +234,17 @@ import warnings
 warnings.simplefilter("ignore", jnp.UncompiledWarning)
 run = lambda: jnp.scan(step, 0.1 * jnp.eye(200), jnp.arange(50_000.0), progress=True)
 threading.Thread(target=press, daemon=True).start()
-start = time.monotonic()
 try:
     run()
 except KeyboardInterrupt:
-    print("interrupted", time.monotonic() - start < 20)
+    print("interrupted")
 jnp.scan(step, 0.1 * jnp.eye(2), jnp.arange(200.0), progress=True)
 print("goes on", signal.set_wakeup_fd(-1))
 """
 
 
 def test_ctrl_c_ends_a_loop_with_a_bar():
-    """It would take minutes; 20 s are those of a busy machine."""
+    """It takes minutes otherwise, and `run_python` waits for two."""
     done = run_python(CTRL_C, fresh=True)
-    assert done.stdout.split() == ["interrupted", "True", "goes", "on", "-1"]
+    assert done.stdout.split() == ["interrupted", "goes", "on", "-1"]
     assert "InterruptedLoopError" not in done.stderr

@@ -484,3 +484,23 @@ def test_eager_solvers_compile_once_for_equal_code(solve):
     again = [solve(1.0), solve(2.0)]
     assert not compiled
     np.testing.assert_allclose(again, first)
+
+
+def test_settings_of_eager_solvers_may_be_arrays():
+    cost = lambda x: ((x - 1) ** 2).sum()
+    least = optimize.least_squares(
+        lambda p: p - 1, jnp.zeros(2), loss="soft_l1", f_scale=jnp.float32(0.1)
+    )
+    found = [
+        optimize.minimize(cost, jnp.zeros(2), method="BFGS", tol=jnp.float32(1e-3)).x,
+        optimize.minimize(
+            cost, jnp.zeros(2), method="BFGS", options={"gtol": jnp.float32(1e-3)}
+        ).x,
+    ]
+    np.testing.assert_allclose([least.x, *found], np.ones((3, 2)), atol=1e-3)
+    with pytest.raises(SolverError, match="the value of f_scale"):
+        jax.jit(
+            lambda s: optimize.least_squares(
+                lambda p: p - 1, jnp.zeros(2), loss="soft_l1", f_scale=s
+            )
+        )(0.1)

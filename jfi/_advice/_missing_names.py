@@ -46,12 +46,12 @@ def _refuse(package: str, name: str) -> NoReturn:
 @functools.lru_cache(maxsize=256)  # `hasattr` may be called in a loop
 def _advice(package: str, name: str) -> str:
     """What to write instead, as the end of a message."""
-    from . import _numpy_lines, _torch_lines
+    from . import _numpy_lines, _older_lines, _torch_lines
 
     for owner, lines in (
         ("PyTorch", _torch_lines.INSTEAD),
         ("NumPy", _numpy_lines.INSTEAD),
-        ("older jfi", _torch_lines.OF_OLDER_JFI),
+        ("older jfi", _older_lines.INSTEAD),
     ):
         if line := lines.get(package, {}).get(name):
             code, _, remark = line.partition("  # ")

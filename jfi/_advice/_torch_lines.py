@@ -193,12 +193,3 @@ INSTEAD: dict[str, dict[str, str]] = {
     "jfi.nn": _NN,
     "jfi.linalg": _LINALG,
 }
-#: The same of names of the older jfi.
-OF_OLDER_JFI: dict[str, dict[str, str]] = {
-    "jfi": {
-        "auto_pmap": "jnp.vmap_automatically(loss, x, batch_size=3, devices='cpu')",
-        "device_select": "jax.lax.platform_dependent(x, cpu=loss, default=loss)",
-        "init": "import jfi as jnp  # nothing has to be started",
-        "nestedautojit": "jnp.autojit(loss)  # it opens dicts, lists and objects",
-    }
-}

@@ -19,6 +19,8 @@ class _OfFunctions(type):
         # A function, which Python calls faster than an object, and binds as a method.
         if cls is AutoJIT:
             return autojit(fn, *args, **options)
+        if fn is None:  # `@Subclass(static="n")`
+            return functools.partial(cls, *args, **options)
         return super().__call__(fn, *args, **options)
 
 

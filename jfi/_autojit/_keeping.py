@@ -69,8 +69,8 @@ class ChangedMeanwhileError(RetakenError):
     """
 
 
-class NumbersError(RetakenError):
-    """The body needs some numbers themselves, as this or another process has found.
+class _OfNodesError(RetakenError):
+    """Some values of the call must be taken in another way.
 
     Attributes:
         nodes: Which.
@@ -79,6 +79,14 @@ class NumbersError(RetakenError):
     def __init__(self, nodes: Collection[int]) -> None:
         super().__init__()
         self.nodes = list(nodes)
+
+
+class NumbersError(_OfNodesError):
+    """The body needs some numbers themselves, as this or another process has found."""
+
+
+class ChangedOnlyError(_OfNodesError):
+    """The body has changed values that it may not read: stand-ins will show that."""
 
 
 class _Everywhere:
@@ -95,15 +103,3 @@ def keep_everything(keeper: Keeper | None) -> None:
 def keeper_of_all() -> Keeper | None:
     """Who keeps what is compiled; None if nobody does."""
     return _Everywhere.keeper
-
-
-class ChangedOnlyError(RetakenError):
-    """The body has changed values that it may not read: stand-ins will show that.
-
-    Attributes:
-        nodes: Which.
-    """
-
-    def __init__(self, nodes: Collection[int]) -> None:
-        super().__init__()
-        self.nodes = list(nodes)

@@ -1,7 +1,7 @@
 """What functions write that run once in place of many times: for rows or steps."""
 
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import jax
@@ -19,6 +19,7 @@ from ._changes import (
     with_values,
 )
 from ._graphs import path_of_node
+from ._keeping import ChangedMeanwhileError
 from ._modes import Mode
 from ._opening import data_held, open_values
 from ._reading import Read
@@ -84,6 +85,8 @@ class _Reached:
             changes = find_changes(graph, self._before, objects, (), self._nodes)
         except NewKeyError as error:
             return f"a new key into a dict (a {error})"
+        except ChangedMeanwhileError:  # by another thread: nobody knows who wrote what
+            return place
         change = written_once(*changes, read, often)
         if change is None:
             return place
@@ -98,7 +101,8 @@ class _Reached:
     def take_back(self) -> None:
         """Undo what they wrote."""
         graph, objects = self.opened.graph, self.opened.objects
-        take_back(graph, objects, self._before, self._nodes)
+        with suppress(ChangedMeanwhileError):
+            take_back(graph, objects, self._before, self._nodes)
 
 
 @contextmanager
@@ -141,7 +145,10 @@ def assigns_alike(
         functions: The functions.
         names: What the user calls what runs them, and each of them.
     """
-    reached = _Reached(functions, names)
+    try:
+        reached = _Reached(functions, names)
+    except AutoJitError:
+        return False
     try:
         first = _traced(call)
         after = _Reached(functions, names)

@@ -16,7 +16,7 @@ from ._driving import Asked, drive
 from ._hoisting import Hoisted, HoistedFunction, evaluated, hoisted
 from ._implicit import implicit
 from ._optimality import Bounds, bounded_residual
-from ._options import Options, bound, frozen, real_array, refuse_method
+from ._options import Options, bound, frozen, made_once, real_array, refuse_method
 
 
 # rho(z) of z = residual²; the same as in SciPy.
@@ -269,9 +269,9 @@ def _jacobian(function: HoistedFunction, consts: Any, x: jax.Array) -> jax.Array
     return jacobian
 
 
-@functools.lru_cache
+@made_once
 def _cost(loss: str, scale: float) -> Callable[..., jax.Array]:
-    """One function for these settings, by which what is compiled is found."""
+    """The cost and its gradient with these settings."""
     return functools.partial(_cost_and_gradient, loss, scale)
 
 

@@ -25,7 +25,7 @@ from ._optimality import (
     constrained_residual,
     multipliers,
 )
-from ._options import Options, bound, frozen, real_array, refuse_method
+from ._options import Options, bound, frozen, made_once, real_array, refuse_method
 
 
 OF_JAX = ("bfgs", "l-bfgs-experimental-do-not-rely-on-this")
@@ -167,11 +167,11 @@ def _by_jax(
     return jax_minimize(fun, x0, args, method=method, tol=tol, options=options)
 
 
-@functools.lru_cache
+@made_once
 def _search_of_jax(
     method: str, tol: float | None, options: tuple[tuple[str, Any], ...]
 ) -> Callable[..., Any]:
-    """One function for these settings, by which what is compiled is found."""
+    """JAX's search with these settings."""
 
     def search(function: HoistedFunction, consts: Any, start: jax.Array) -> Any:
         def value(x: jax.Array) -> jax.Array:

@@ -1,7 +1,8 @@
 """What all solvers take, made hashable: settings of compiled programs."""
 
+import functools
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -11,12 +12,32 @@ from ..._errors import SolverError
 from ..._values import NEEDS_VALUE
 
 
+P = ParamSpec("P")
+R = TypeVar("R")
 Options = tuple[tuple[str, Any], ...]
 
 
 def frozen(options: Mapping[str, Any] | None) -> Options:
     """Options of SciPy as pairs, in order."""
     return tuple(sorted((options or {}).items()))
+
+
+def made_once(make: Callable[P, R]) -> Callable[P, R]:
+    """What is made of settings, once for equal ones: by it programs are found again.
+
+    It is made anew of an array among them, which is not compared.
+    """
+    cached: Callable[P, R] = functools.lru_cache(make)
+
+    @functools.wraps(make)
+    def get(*settings: P.args, **named: P.kwargs) -> R:
+        try:
+            hash((settings, *named.items()))
+        except TypeError:
+            return make(*settings, **named)
+        return cached(*settings, **named)
+
+    return get
 
 
 def bound(function: Callable[..., Any], args: Any) -> Callable[..., Any]:

@@ -179,7 +179,9 @@ def _other_structure(first: Any, tree: Any, n: int) -> str:
     )
     return (
         f"stack_trees() got trees of different structures, trees[0] and trees[{n}]"
-        f"{found}\nAll must have the same keys, lengths and classes."
+        f"{found}\nAll must have the same keys, lengths, classes "
+        "and settings. Floats of an object are settings: @jnp.pytree(data='rate') "
+        "above its class makes one data."
     )
 
 
