@@ -27,7 +27,7 @@ def made_once(make: Callable[P, R]) -> Callable[P, R]:
 
     It is made anew of an array among them, which is not compared.
     """
-    cached: Callable[P, R] = functools.lru_cache(make)
+    cached: Any = functools.lru_cache(make)
 
     @functools.wraps(make)
     def get(*settings: P.args, **named: P.kwargs) -> R:
@@ -35,7 +35,8 @@ def made_once(make: Callable[P, R]) -> Callable[P, R]:
             hash((settings, *named.items()))
         except TypeError:
             return make(*settings, **named)
-        return cached(*settings, **named)
+        result: R = cached(*settings, **named)
+        return result
 
     return get
 
