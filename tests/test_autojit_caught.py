@@ -145,8 +145,11 @@ def test_under_a_debugger_too():
         except TypeError:
             return x
 
+    traced = []
+
     def hook(frame, event, arg):
-        return None
+        if frame.f_code is read.__code__:
+            traced.append(event)
 
     before = sys.gettrace()
     sys.settrace(hook)
@@ -157,6 +160,7 @@ def test_under_a_debugger_too():
     finally:
         sys.settrace(before)
     assert same(result, jnp.full(2, 4.0))
+    assert traced == ["call", "call"]  # the trace, and the uncompiled call
 
 
 def test_loops_and_batches_do_what_plain_python_does_or_refuse():

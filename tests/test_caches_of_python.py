@@ -174,9 +174,11 @@ CASES = {
 def test_the_first_call_and_the_second(name):
     fn, make = CASES[name]
     one, two, compiled = make(), make(), autojit(fn)
-    for _ in range(3):
+    np.testing.assert_allclose(fn(one(), X), compiled(two(), X))
+    traces = compiled.cache_info().traces
+    for _ in range(2):
         np.testing.assert_allclose(fn(one(), X), compiled(two(), X))
-    assert compiled.cache_info().traces == 1
+    assert compiled.cache_info().traces == traces <= 2
 
 
 def test_in_a_script():

@@ -2,8 +2,10 @@
 
 import collections
 import functools
+import inspect
 import sys
 import types
+import warnings
 
 import jax
 import numpy as np
@@ -545,3 +547,49 @@ def test_large_data_that_a_body_reads_is_not_looked_at_when_it_is_traced():
     for large[0] in (1.0, 2.0):
         assert float(jnp.vmap(run)(jnp.ones(2))[0]) == large[0] ** 3
         assert float(jax.jit(lambda x: run(x))(1.0)) == large[0] ** 3
+
+
+LIMIT = 3.0
+
+
+class Limited:
+    def __init__(self, x):
+        self.x = x * LIMIT
+
+
+def limited(x):
+    return x * LIMIT
+
+
+# Of a library's objects, this one is not looked into.
+SIGNATURE = inspect.signature(lambda f=limited: None)
+
+
+def mapped(fn):
+    return lambda x: jnp.vmap_automatically(fn, x)
+
+
+def scanned(fn):
+    return lambda x: jnp.scan(lambda carry, row: (carry, fn(row)), 0, x)[1]
+
+
+@pytest.mark.parametrize("tool", [jnp.autojit, jnp.persistent, mapped, scanned])
+@pytest.mark.parametrize(
+    "fn", ["type(limited)(x).x", "SIGNATURE.parameters['f'].default(x)"]
+)
+def test_code_to_which_nothing_leads_is_met_when_it_runs(fn, tool, monkeypatch):
+    names = {"SIGNATURE": SIGNATURE, "limited": Limited(1.0)}
+    plain = eval(f"lambda x: {fn}", names)
+    compiled = tool(plain)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", jnp.UncompiledWarning)
+        for limit in (3.0, 4.0, 5.0):
+            monkeypatch.setattr(sys.modules[__name__], "LIMIT", limit)
+            np.testing.assert_array_equal(compiled(X), X * limit)
+
+
+def test_a_function_that_is_out_of_sight_is_named_in_the_warning():
+    by_default = jnp.autojit(lambda x: SIGNATURE.parameters["f"].default(x))
+    with pytest.warns(jnp.UncompiledWarning, match=r"runs limited\(\), to which"):
+        assert by_default(2.0) == 6.0
+    assert jnp.autojit(lambda f, x: f(x))(limited, 2.0) == 6.0  # as it advises

@@ -40,6 +40,7 @@ from ._programs import (
     LateRulesError,
     Program,
     Programs,
+    UnforeseenError,
     UnreadError,
     calling,
 )
@@ -255,6 +256,13 @@ class Calls:
                     program.trace_anyway()  # it is the note of another process
                     continue
                 self.programs.drop(opened.graph)
+                return self._perform(args, act, abstract=abstract)
+            except UnforeseenError as error:
+                self._failure.last = None
+                self.programs.drop(opened.graph)
+                assumed = self._known.assumed
+                ran = assumed.ran | error.names
+                self._known.assumed = assumed._replace(ran=ran)
                 return self._perform(args, act, abstract=abstract)
             except UnreadError:
                 self._failure.last = None

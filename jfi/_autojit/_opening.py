@@ -11,6 +11,7 @@ out, and refused when the body uses it.
 import functools
 import operator
 import threading
+import types
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -29,7 +30,6 @@ from ._remedies import attribute_in, remedy_of_refusal
 from .kinds._base import Kind, ReaderError, RefusedError
 from .kinds._classify import (
     ARRAY,
-    CELL,
     DICT,
     GROWING,
     INTEGER,
@@ -266,6 +266,8 @@ class _Walk:
             self.found.untraced |= may_trace(x)
         if isinstance(x, threading.local) and (self.outside[i] or mode in KEYS):
             self.unwatched.append((i, "what each thread has for itself for {path}"))
+        if kind is ITSELF and isinstance(x, types.FunctionType):
+            self.found.codes.add(x.__code__)  # what it reads does not count
         if kind is OWN_METHOD:  # the class has it under this name
             self.found.attributes.add(kind.split(x)[0])
         if self._read.whole:
@@ -284,8 +286,7 @@ class _Walk:
         own = type(x) if kind.tells_class else None
         numbers: list[int] = []
         for child, below_mode in zip(children, below, strict=True):
-            # `super()` captures the class; it makes no objects of it.
-            if isinstance(child, type) and child is not own and kind is not CELL:
+            if isinstance(child, type) and child is not own:
                 self.found.made.add(child)
             outside = self.outside[i] or kind is VARIABLES
             held = below_mode is Mode.STATIC and i not in self._arguments

@@ -12,14 +12,14 @@ from .._jax_internals import at_top_level, setting
 from .._jit._compiled import CompiledFunction
 from .._jit._executables import Jitted
 from .._random.traced import FoundDraws
-from .._values import Recent, WorldReadError, recording
+from .._values import Recent, Record, WorldReadError, codes_within, recording
 from ._callbacks import (
     may_call_back,
     may_have_rules,
     refusing_clones,
     rules_hold_data,
 )
-from ._caught import Caught, errors_caught
+from ._caught import errors_caught
 from ._changes import (
     Change,
     NewKeyError,
@@ -57,6 +57,7 @@ from ._watching import (
     UnwatchedError,
     WritesOnceError,
     stale,
+    unforeseen,
     unwritable,
     went_on,
     writes_once,
@@ -76,6 +77,18 @@ class NotTracedError(Exception):
 
 class LateRulesError(RetakenError):
     """A derivative has a rule that holds traced data, and would run after the trace."""
+
+
+class UnforeseenError(RetakenError):
+    """Functions of the user's ran to which nothing had led.
+
+    Attributes:
+        names: What they are called.
+    """
+
+    def __init__(self, names: Collection[str]) -> None:
+        super().__init__()
+        self.names = frozenset(names)
 
 
 class UnreadError(RetakenError):
@@ -204,13 +217,21 @@ class Program:
         outcome = None
         # Whoever swallows the signal is found out: the record has the call.
         with recording() as record, contextlib.suppress(WorldReadError):
-            outcome = self._traced_body(leaves)
+            try:
+                outcome = self._traced_body(leaves)
+            except RetakenError:
+                raise
+            except Exception:  # it may come of those that were caught
+                self._refuse_caught(record)
+                raise
         if self.refused is not None:  # also if the body has caught that
             raise self.refused()
         if record.call is not None:
             call = self._function.names[0], record.call
             self.refused = functools.partial(UnseenCallError, *call)
             raise self.refused()
+        self._refuse_caught(record)
+        self._refuse_unforeseen(record)
         return outcome
 
     def _traced_body(self, leaves: Sequence[Any]) -> Any:
@@ -227,18 +248,13 @@ class Program:
         clones = rebuild(graph, leaves)
         built[:] = clones
         self._refuse_arithmetic()
-        may_catch = self._opened.read.catches
-        with (
-            passing_for_values(graph, leaves) as noted,
-            errors_caught(may_catch) as caught,
-        ):
+        with passing_for_values(graph, leaves) as noted:
             try:
                 outcome = self._run_body(clones, leaves)
-            except Exception as error:  # it may come of these; Ctrl-C does not
-                before = [one for one in caught if one.error is not error]
-                self._give_up_if(noted, before)
+            except Exception:  # it may come of what is noted; Ctrl-C does not
+                self._give_up_if(noted)
                 raise
-            self._give_up_if(noted, caught)
+            self._give_up_if(noted)
             return outcome
 
     def _refuse_arithmetic(self) -> None:
@@ -247,14 +263,41 @@ class Program:
         if numbers and self._opened.read.catches_arithmetic:
             raise NumbersError(numbers)
 
-    def _give_up_if(self, noted: Noted, caught: Sequence[Caught]) -> None:
+    def _give_up_if(self, noted: Noted) -> None:
         """End the trace of a body that did what traced values can't do."""
         if noted.written:
             self._refuse(written(self._function.names[0], noted.written[0]))
         if noted.numbers:
             raise NumbersError(noted.numbers)
-        for error, line in caught:  # numbers, of which JAX says which, become settings
+
+    def _refuse_caught(self, record: Record) -> None:
+        """Refuse a body that went on without a value.
+
+        Raises:
+            UntracedError: It did. Numbers of which JAX says which become settings.
+        """
+        for error, line in errors_caught(record):
             self._refuse(went_on(self._function.names[0], line), error)
+
+    def _refuse_unforeseen(self, record: Record) -> None:
+        """Refuse a program of which it is not known what all its code reads.
+
+        Raises:
+            UnforeseenError: Code ran that nothing had led to.
+            UntracedError: Nothing leads to it by its name, either.
+        """
+        foreseen = set(codes_within(self._opened.read.codes))
+        # What JAX itself calls it keeps: rules of trees, functions of `jax.jit`.
+        names = {
+            ran.code.co_name
+            for ran in record.ran
+            if ran.code not in foreseen and (ran.entry is None or ran.entry in foreseen)
+        }
+        unknown = names & self._opened.read.ran
+        if unknown:
+            self._refuse(unforeseen(self._function.names[0], min(unknown)))
+        if names:
+            raise UnforeseenError(names)
 
     def _run_body(self, clones: list[Any], leaves: Sequence[Any]) -> Any:
         graph, names = self._opened.graph, self._function.names

@@ -95,11 +95,13 @@ class Assumed(NamedTuple):
         whole: Whether all attributes count, whatever the code seems to read.
         unused: Names of attributes that the body does not use, as the user said.
         exact: Whether the body uses what can't be opened, so that a call is refused.
+        ran: The names of functions that ran although nothing seemed to lead to them.
     """
 
     whole: bool = False
     unused: frozenset[str] = frozenset()
     exact: bool = False
+    ran: frozenset[str] = frozenset()
 
 
 NOTHING_ASSUMED = Assumed()
@@ -153,17 +155,17 @@ class Read:
             arrays and numbers: on NumPy's or JAX's.
         compared: The classes with which it compares `type(x)`, by their names.
         unions: Those of a `typing.Union` for which it asks by `isinstance`, likewise.
-        catches: Whether code of the user's catches exceptions.
-        catches_arithmetic: Whether among them are those of Python's arithmetic.
+        catches_arithmetic: Whether code of the user's catches errors of arithmetic.
         peeks: Whether code of the user's asks by made-up names what no stand-in for an
             attribute notices.
         unused: As assumed, and the names of attributes that can't be opened.
+        ran: As assumed.
     """
 
     def __init__(
         self, assumed: Assumed = NOTHING_ASSUMED, unused: frozenset[str] = frozenset()
     ) -> None:
-        self.attributes: set[str] = set()
+        self.attributes: set[str] = set(assumed.ran)
         self.stored: set[str] = set()
         self.owners: set[str] = set()
         self.whole: bool = assumed.whole
@@ -180,10 +182,10 @@ class Read:
         self.classes_count: bool = False
         self.compared: set[str] = set()
         self.unions: set[str] = set()
-        self.catches: bool = False
         self.catches_arithmetic: bool = False
         self.peeks: bool = False
         self.unused: frozenset[str] = assumed.unused | unused
+        self.ran: frozenset[str] = assumed.ran
         self._variables: dict[tuple[int, Mode], set[str]] = {}
         self._written: dict[tuple[int, Mode], set[str]] = {}
 
@@ -217,7 +219,7 @@ class Read:
     def follows(self, name: str, cls: type) -> bool:
         """Whether a function that a class holds by this name may be called."""
         if name in _MAKING:
-            return cls in self.made
+            return cls in self.made or name in self.ran
         special = name.startswith("__") and name.endswith("__") and name != "__del__"
         if name in self.attributes or (special and name not in SHOWING):
             return True
@@ -348,7 +350,6 @@ class Read:
         builtin: set[str],
     ) -> None:
         """What code of the user's asks: the class of a value, which error has come."""
-        self.catches |= found.handlers.some
         self.catches_arithmetic |= _of_arithmetic(found.handlers, builtin)
         self.compared |= found.compared
         depends = found.attributes & _DEPENDS_ON_CLASS

@@ -184,6 +184,15 @@ def went_on(function: str, line: str) -> str:
     )
 
 
+def unforeseen(function: str, name: str) -> str:
+    """What an `UnwatchedError` says of a function that calls another in secret."""
+    return (
+        f"{function}() runs {name}(), to which nothing leads that can be watched: what "
+        f"it reads may change unseen.\nCall {name}() by its name, or pass it as an "
+        "argument."
+    )
+
+
 def warn_once(history: History, error: UnwatchedError) -> None:
     """Say that a function is not compiled, and why."""
     if history.is_first_time("unwatched"):

@@ -15,6 +15,7 @@ rooms ask it.
 from ._bytecode import (
     References as References,
     code_digest as code_digest,
+    codes_within as codes_within,
     constant as constant,
     references as references,
     token as token,

@@ -7,7 +7,7 @@ import hashlib
 import importlib.util
 import itertools
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any
@@ -97,6 +97,13 @@ def references(code: CodeType) -> References:
     """Read the global names and imports off the bytecode."""
     nested = [references(x) for x in code.co_consts if isinstance(x, CodeType)]
     return functools.reduce(References.joined_with, nested, _references_of(code))
+
+
+def codes_within(codes: Iterable[CodeType]) -> Iterator[CodeType]:
+    """Code, and that of the functions and classes that it makes."""
+    for code in codes:
+        yield code
+        yield from codes_within(x for x in code.co_consts if isinstance(x, CodeType))
 
 
 def _references_of(code: CodeType) -> References:

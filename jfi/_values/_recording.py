@@ -12,6 +12,7 @@ the function ...: of 34 such ways 18 were missed.
 import contextlib
 import functools
 import gc
+import inspect
 import os
 import random
 import sys
@@ -19,13 +20,15 @@ import threading
 import types
 from collections.abc import Generator
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 from ._caches import by_identity
-from ._world import WorldCall, may_read_world, world_call, world_function
+from ._data import NEEDS_VALUE
+from ._origins import is_library_file, is_user_module
+from ._world import REPORTERS, WorldCall, may_read_world, world_call, world_function
 
 
 class WorldReadError(BaseException):
@@ -36,15 +39,39 @@ class WorldReadError(BaseException):
     """
 
 
+class Ran(NamedTuple):
+    """A function that ran.
+
+    Attributes:
+        code: Its code.
+        entry: That of the innermost function around it, or its own, which JAX has
+            called; None: there is none.
+    """
+
+    code: CodeType
+    entry: CodeType | None
+
+
 class Record:
     """What ran in this thread, in a block of `recording`.
 
+    Args:
+        frame: The frame with the block; it is not kept.
+        ends_at_world: Whether a call that reads what is not in the program ends it.
+
     Attributes:
         call: The first call that reads what is not in the program.
+        ran: The functions of the user's modules that ran.
+        errors: Those that JAX has made since a value is needed, by their ids.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, frame: FrameType, *, ends_at_world: bool) -> None:
+        self._frame = id(frame)
+        self._ends_at_world = ends_at_world
         self.call: WorldCall | None = None
+        self.ran: list[Ran] = []
+        self._started: dict[int, CodeType] = {}  # by ids: to hash code reads all of it
+        self.errors: dict[int, Exception] = {}
         self._seeded: list[random.Random] = []
         self._makes_generators = False
         self._numpys: Any = None
@@ -54,7 +81,7 @@ class Record:
 
         Cython's functions are no functions of C to `sys.setprofile`.
         """
-        if _monitoring is None:
+        if _monitoring is None and self._ends_at_world:
             self._numpys = np.random.get_state(legacy=False)
 
     def take_draws_back(self) -> None:
@@ -66,12 +93,31 @@ class Record:
             self.call = self.call or WorldCall("numpy.random", "", draws=True)
 
     def starts(self, frame: FrameType) -> None:
-        """A function of a library begins to run."""
-        if frame.f_code is _SEEDING:
+        """A function begins to run, which may matter."""
+        code = frame.f_code
+        if id(code) not in self._started:
+            self._started[id(code)] = code
+            if _is_of_users(frame):
+                self.ran.append(Ran(code, self._entry(frame)))
+        if any(code is make for make in _MAKE_ERRORS):
+            error = frame.f_locals["self"]
+            self.errors[id(error)] = error
+        elif code is _SEEDING:
             if frame.f_locals.get("x") is not None:
                 self._seeded.append(frame.f_locals["self"])
-            return
-        self._end_at(world_function(frame))
+        elif may_read_world(code):
+            self._end_at(world_function(frame))
+
+    def _entry(self, frame: FrameType) -> CodeType | None:
+        """See `Ran`."""
+        entry, caller = frame.f_code, frame.f_back
+        while caller is not None and id(caller) != self._frame:
+            if _is_called_for_jax(caller):
+                return entry
+            if not _is_silent(caller.f_code):  # jfi's, in between
+                entry = caller.f_code
+            caller = caller.f_back
+        return None
 
     def calls(self, frame: FrameType, fn: Any, first: Any = None) -> None:
         """A frame calls a function of C.
@@ -103,7 +149,7 @@ class Record:
         return is_numpys and self._makes_generators and drawer is not _GLOBAL_GENERATOR
 
     def _end_at(self, call: WorldCall | None) -> None:
-        if call is not None:
+        if call is not None and self._ends_at_world:
             self.call = self.call or call
             raise WorldReadError
 
@@ -121,6 +167,11 @@ _OF_C = (
     types.WrapperDescriptorType,
 )
 _SEEDING = random.Random.__init__.__code__
+_MAKE_ERRORS = [
+    cls.__init__.__code__
+    for cls in vars(jax.errors).values()
+    if isinstance(cls, type) and issubclass(cls, NEEDS_VALUE)
+]
 _GENERATORS = (random.Random, np.random.RandomState, np.random.Generator)
 _MAKE_GENERATORS = (np.random.default_rng, np.random.RandomState)
 _JAX, _JFI = (
@@ -152,9 +203,11 @@ _here = _Here()
 
 
 @contextlib.contextmanager
-def recording() -> Generator[Record]:
-    """Keep a record of what runs in a block, in this thread."""
-    record, around = Record(), _here.records
+def recording(*, ends_at_world: bool = True) -> Generator[Record]:
+    """Keep a record of what runs in a block, in this thread: see `Record`."""
+    frame = _getframe(2)  # `contextlib` calls this
+    record, around = Record(frame, ends_at_world=ends_at_world), _here.records
+    del frame
     with contextlib.nullcontext() if around else _outermost():
         record.note_draws()
         _here.records = (*around, record)
@@ -218,7 +271,28 @@ def _is_silent(code: CodeType) -> bool:
 @by_identity
 def _is_known(code: CodeType) -> bool:
     """Whether it does not matter that code runs."""
-    return code is not _SEEDING and not may_read_world(code)
+    makes_error = any(code is make for make in _MAKE_ERRORS)
+    if code is _SEEDING or makes_error or may_read_world(code):
+        return False
+    return _is_silent(code) or is_library_file(code.co_filename)
+
+
+def _is_of_users(frame: FrameType) -> bool:
+    """Whether a frame is of a function of the user's that reads its module itself."""
+    # Python's dataclasses write functions into the modules of their classes.
+    code, variables = frame.f_code, frame.f_globals
+    is_generated = code.co_qualname.startswith("__create_fn__.")
+    if is_generated or not code.co_flags & inspect.CO_OPTIMIZED:
+        return False
+    name = str(variables.get("__name__"))
+    module = sys.modules.get(name)
+    return getattr(module, "__dict__", None) is variables and is_user_module(name)
+
+
+def _is_called_for_jax(frame: FrameType) -> bool:
+    """Whether what a frame calls is no business of the body: JAX's, or a reporter's."""
+    root = str(frame.f_globals.get("__name__")).partition(".")[0]
+    return root in REPORTERS and root not in ("jfi", "jfi_server")
 
 
 # ---- sys.monitoring, from Python 3.12 on ----

@@ -35,7 +35,7 @@ class WorldCall(NamedTuple):
 
 _ALL = frozenset[str]()
 
-# Whoever calls it, but for those who only report what happens (`_REPORTERS`).
+# Whoever calls it, but for those who only report what happens (`REPORTERS`).
 _ALWAYS: dict[str, frozenset[str]] = {
     "io": frozenset(("open", "open_code")),  # as Python 3.11 calls it
     "_io": frozenset(("open", "open_code")),
@@ -103,7 +103,7 @@ _TORCH_DRAWS = re.compile(
 )
 
 # In what these call, nothing is read for the user: they report, import, and compile.
-_REPORTERS = frozenset(
+REPORTERS = frozenset(
     """IPython _pytest absl beartype coverage debugpy importlib jax jaxlib jaxtyping jfi
     jfi_server linecache logging loguru pluggy pydevd pytest rich structlog threading
     tqdm traceback warnings""".split()
@@ -239,7 +239,7 @@ def _seen_from(frame: FrameType, name: str, distance: int) -> WorldCall | None:
     nearest: FrameType | None = frame
     while nearest is not None:
         module = str(nearest.f_globals.get("__name__"))
-        if module.partition(".")[0] in _REPORTERS or _is_finalizer(nearest, module):
+        if module.partition(".")[0] in REPORTERS or _is_finalizer(nearest, module):
             return None
         if is_user_code(module, nearest.f_code):
             line = line_label(nearest.f_code.co_filename, nearest.f_lineno)

@@ -187,7 +187,8 @@ def _checker(variables: dict[str, Any], values: Mapping[str, Any]) -> Any:
     parameters = ", ".join(f"_jfi_{k}=None" for k in range(len(values)))
     same = " and ".join(f"{name} is _jfi_{k}" for k, name in enumerate(values))
     made: dict[str, Any] = {}
-    exec(f"def check({parameters}): return {same}", made)
+    text = f"def check({parameters}): return {same}"
+    exec(compile(text, "<autojit check>", "exec"), made)
     code = made["check"].__code__
     return types.FunctionType(code, variables, "check", tuple(values.values()))
 

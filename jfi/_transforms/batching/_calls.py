@@ -21,7 +21,7 @@ from ..._autojit.kinds._classify import HASHABLE, register_kind
 from ..._errors import AutoJitError, BatchError, JfiError
 from ..._jax_internals import at_top_level, is_staged
 from ..._random.traced import FoundDraws, tracing
-from ..._values import one_draw
+from ..._values import one_draw, recording
 from ._devices import Spread
 from ._mapping import Args, Function, Kwargs
 
@@ -116,9 +116,9 @@ class BatchCalls:
             raise BatchError(one_draw(self._name, name, "rows"))
         if reaches_outside(why):
             self._compiles = False
-        with errors_caught(reaches_outside(why)) as caught:
+        with recording(ends_at_world=False) as record:
             out = self._uncompiled(fn, args, kwargs)
-        for error, _ in caught:  # rows have no values in uncompiled code, either
+        for error, _ in errors_caught(record):  # rows have no values here, either
             raise error
         self._reasons.warn(why)
         with self._lock:
