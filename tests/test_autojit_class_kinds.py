@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 from autojitting import Box, Counted, Slotted, same
 
-from jfi import UncompiledWarning, autojit
+from jfi import (
+    AutoJitError,
+    LocalFallbackWarning,
+    UncompiledWarning,
+    autojit,
+    persistent,
+)
 
 
 pytestmark = pytest.mark.usefixtures("way")
@@ -349,3 +355,20 @@ def test_a_class_may_hold_a_dict_whose_keys_are_attributes():
     assert [float(Model().run(x)) for x in (1.0, 2.0, 3.0)] == [2.0, 4.0, 6.0]
     Model.settings["rate"] = 3.0
     assert float(Model().run(1.0)) == 3.0
+
+
+def shifted(x, by=1.0):
+    return x + by
+
+
+def test_defaults_replaced_after_autojit_are_refused(monkeypatch):
+    compiled, kept = autojit(shifted), persistent(shifted)
+    assert [f(1.0) for f in (compiled, compiled, compiled, kept)] == [2.0] * 4
+    monkeypatch.setattr(shifted, "__defaults__", (float("1.0"),))  # read again
+    assert compiled(1.0) == kept(1.0) == 2.0
+    monkeypatch.setattr(shifted, "__defaults__", (4.0,))
+    with pytest.raises(AutoJitError, match=r"Call autojit\(shifted\) again"):
+        compiled(1.0)
+    assert autojit(shifted)(1.0) == 5.0  # as it advises
+    with pytest.warns(LocalFallbackWarning, match="were replaced"):
+        assert kept(1.0) == 5.0

@@ -1,5 +1,6 @@
 """What functions read and write beyond their arguments, where jfi compiles unasked."""
 
+import abc
 import collections
 import functools
 import inspect
@@ -593,3 +594,20 @@ def test_a_function_that_is_out_of_sight_is_named_in_the_warning():
     with pytest.warns(jnp.UncompiledWarning, match=r"runs limited\(\), to which"):
         assert by_default(2.0) == 6.0
     assert jnp.autojit(lambda f, x: f(x))(limited, 2.0) == 6.0  # as it advises
+
+
+def test_a_class_registered_after_the_first_call_is_not_seen():
+    # As docs/autojit.md says: Python keeps it in C, beside the class.
+    class Shape(abc.ABC):  # noqa: B024 - registered, not derived from
+        pass
+
+    class Circle:
+        pass
+
+    circle = Circle()
+    sized = jnp.autojit(lambda x: x * 2 if isinstance(circle, Shape) else -x)
+    assert sized(1.0) == -1.0
+    Shape.register(Circle)
+    assert sized(1.0) == -1.0
+    sized.clear_cache()
+    assert sized(1.0) == 2.0

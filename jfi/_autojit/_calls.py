@@ -9,11 +9,12 @@ import types
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, cast
 
+from .._errors import AutoJitError
 from .._jax_internals import setting
 from .._jit._executables import OtherArraysError
 from .._jit._per_function import options_key, weakly
 from .._random.traced import FoundDraws
-from .._values import Recent, function_label, function_name
+from .._values import Recent, constant, function_label, function_name, is_fixed
 from ._graphs import Opened
 from ._history import History, running
 from ._keeping import (
@@ -28,7 +29,13 @@ from ._keeping import (
 from ._layout_table import Layouts, WeakLayout
 from ._layouts import MAX_NODES, write_down
 from ._meanwhile import note_arrival
-from ._messages import is_of_body, needed_numbers, rewrite_for_user, used_after_all
+from ._messages import (
+    is_of_body,
+    needed_numbers,
+    replaced_defaults,
+    rewrite_for_user,
+    used_after_all,
+)
 from ._modes import Mode
 from ._opening import open_values
 from ._options import Options, named_in, read_options
@@ -125,6 +132,7 @@ class Calls:
         # After the arguments come the modules that code imports when it runs.
         modes = (self.options.mode(p.name, varying) for p in self.parameters)
         self._modes = [Mode.TRACED, *modes, Mode.LOOKED_AT]
+        self._defaults = getattr(fn, "__defaults__", None)
         stars = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
         self._spread = [
             k for k, p in enumerate(self.parameters, start=1) if p.kind in stars
@@ -159,6 +167,7 @@ class Calls:
         vars(calls).update(vars(self))
         calls._find_fn, calls._is_copy = lambda: fn, True
         calls.parameters, calls._ran = parameters, collections.Counter()
+        calls._defaults = getattr(fn, "__defaults__", None)
         calls._layouts = Layouts(self.history.function, calls.run)
         calls.recognise = calls.run
         return calls
@@ -324,6 +333,7 @@ class Calls:
         traced = Mode.ABSTRACT if abstract else Mode.TRACED
         modes = [traced if m is Mode.TRACED else m for m in self._modes]
         fn = self.fn
+        self._refuse_replaced_defaults(getattr(fn, "__defaults__", None))
         root = Body(fn) if isinstance(fn, types.FunctionType) else fn
         opened = open_values(
             (root, *args, Variables(sys.modules)),
@@ -337,6 +347,21 @@ class Calls:
         )
         self._read = opened.read
         return opened
+
+    def _refuse_replaced_defaults(self, now: Any) -> None:
+        """Refuse to pass old defaults: the signature of what users call has them.
+
+        An editor that reads a file again may put equal ones there.
+
+        Raises:
+            AutoJitError: The function has others now.
+        """
+        if now is self._defaults:
+            return
+        both = now, self._defaults
+        if not is_fixed(both) or constant(now) != constant(self._defaults):
+            raise AutoJitError(replaced_defaults(self.history.function))
+        self._defaults = now
 
     def _is_plain(self, error: Exception) -> bool:
         """Whether to run a call plainly whose body has raised an error when traced.

@@ -186,4 +186,12 @@ def used_after_all(function: str, unused: Iterable[str]) -> AutoJitError:
     )
 
 
+def replaced_defaults(function: str) -> str:
+    """What the error says of a function that has got other defaults."""
+    return (
+        f"The defaults of {function}() were replaced after autojit({function}), which "
+        f"still passes the old ones.\nCall autojit({function}) again after that."
+    )
+
+
 _GENERAL = "For np.f(x), write jnp.f(x)."  # where the user's line is not known

@@ -22,7 +22,7 @@ from typing import (
 from .._advice import hide_frames, hiding_frames
 from .._jit._per_function import PerFunction, options_key
 from .._shown import HTML, Page, ToolFacts, is_in_class_body, shown, times
-from .._values import WeakIdentity, function_name, names_to_copy
+from .._values import WeakIdentity, function_name, identity_key, names_to_copy
 from ._ahead import Lowered, eval_shape, lower, trace
 from ._calls import Calls, Parameter
 from ._history import Explanation
@@ -207,7 +207,7 @@ def _calls_of(fn: Any, options: Mapping[str, Any]) -> Calls:
         return calls
 
     names = sorted(function.__kwdefaults__ or ())
-    form = WeakIdentity(function.__code__), len(function.__defaults__ or ()), *names
+    form = WeakIdentity(function.__code__), identity_key(function.__defaults__), *names
     try:
         return _shared.get(fn, (form, options_key(options)), make)
     except TypeError:  # it can't be weakly referenced, or an option not hashed

@@ -261,7 +261,9 @@ class BodyKind(FunctionKind):
 
     def split(self, x: Any) -> Split:
         part, children = super().split(x.fn)
-        return (part, is_named(x.fn)), children[: part[3] + part[4]]
+        # An editor may replace what a named function consists of, in place.
+        named = identity_key(x.fn.__defaults__) if is_named(x.fn) else None
+        return (part, named), children[: part[3] + part[4]]
 
     def functions(self, x: Any, read: Read) -> Iterable[types.FunctionType]:
         return (x.fn,)
@@ -270,7 +272,7 @@ class BodyKind(FunctionKind):
         return super().make(part[0], children)
 
     def portable(self, part: Any) -> Any:
-        return super().portable(part[0]), part[1]
+        return super().portable(part[0]), part[1] is not None
 
     def cells(self, part: Any) -> int:
         return super().cells(part[0])
@@ -291,8 +293,10 @@ class BodyKind(FunctionKind):
         self, source: Source, name: str, part: Any, n: int
     ) -> Sequence[Expression]:
         (code, constant, _, own, cells), named = part
-        if named:  # an editor may replace its code in place
+        if named is not None:
             source.require(f"{name}.__code__ is {source.constant(code)}")
+            defaults = source.constant(named.value)
+            source.require(f"{name}.__defaults__ is {defaults}")
         variables = [source.variables(constant.value[0])] if own else []
         return [*variables, (f"{name}.__closure__", cells)]
 
