@@ -423,6 +423,20 @@ def test_rows_may_all_assign_the_same(module):
     assert module.mode == "b"
 
 
+@pytest.mark.parametrize("place", ["{}", "[None]"])
+def test_rows_leave_no_data_outside(place):
+    kept = eval(place)
+
+    def keep(x):
+        kept[0] = x
+        return x * 2
+
+    for batched in (jnp.auto_vmap(keep), lambda x: jnp.vmap_automatically(keep, x)):
+        with pytest.raises(jnp.BatchError, match=r"writes kept\[0\]"):
+            batched(X)
+        assert kept == eval(place)
+
+
 @pytest.mark.filterwarnings("ignore::jfi.UncompiledWarning")
 @pytest.mark.parametrize("wrap", [lambda f: f, jnp.autojit], ids=["eager", "autojit"])
 def test_batches_that_run_uncompiled_leave_no_row_outside(module, wrap):

@@ -26,6 +26,7 @@ from ._reading import Read
 from ._unopened import UnopenedAttributes
 from ._watching import WritesOnceError, writes_once
 from .kinds._classify import VARIABLES
+from .kinds._known_arrays import ENDED
 
 
 def written_once(
@@ -94,8 +95,10 @@ class _Reached:
         return change.place(path)
 
     def is_as(self, other: "_Reached") -> bool:
-        """Whether the same settings and arrays were reached."""
+        """Whether the same settings and arrays were reached, and no data of a row."""
         mine, others = self.opened, other.opened
+        if any(kind is ENDED for kind, _, _ in mine.graph):
+            return False
         return mine.graph == others.graph and all(map(same, mine.leaves, others.leaves))
 
     def take_back(self) -> None:
