@@ -62,6 +62,8 @@ class Record:
     Attributes:
         call: The first call that reads what is not in the program.
         ran: The functions of the user's modules that ran.
+        started: Code of which it is enough to know that it ran, by ids: to hash code
+            reads all of it.
         errors: Those that JAX has made since a value is needed, by their ids.
     """
 
@@ -70,7 +72,7 @@ class Record:
         self._ends_at_world = ends_at_world
         self.call: WorldCall | None = None
         self.ran: list[Ran] = []
-        self._started: dict[int, CodeType] = {}  # by ids: to hash code reads all of it
+        self.started: dict[int, CodeType] = {}
         self.errors: dict[int, Exception] = {}
         self._seeded: list[random.Random] = []
         self._makes_generators = False
@@ -95,10 +97,6 @@ class Record:
     def starts(self, frame: FrameType) -> None:
         """A function begins to run, which may matter."""
         code = frame.f_code
-        if id(code) not in self._started:
-            self._started[id(code)] = code
-            if _is_of_users(frame):
-                self.ran.append(Ran(code, self._entry(frame)))
         if any(code is make for make in _MAKE_ERRORS):
             error = frame.f_locals["self"]
             self.errors[id(error)] = error
@@ -107,6 +105,10 @@ class Record:
                 self._seeded.append(frame.f_locals["self"])
         elif may_read_world(code):
             self._end_at(world_function(frame))
+        else:
+            self.started[id(code)] = code
+        if _is_of_users(frame) and not any(code is ran.code for ran in self.ran):
+            self.ran.append(Ran(code, self._entry(frame)))
 
     def _entry(self, frame: FrameType) -> CodeType | None:
         """See `Ran`."""
@@ -346,9 +348,11 @@ class _Monitor:
 
 def _started(code: CodeType, offset: int) -> Any:
     """Code begins to run."""
+    record = _here.record()
+    if record is not None and id(code) in record.started:
+        return None
     if _is_known(code):
         return _monitoring.DISABLE  # of this code Python tells no more
-    record = _here.record()
     if record is not None:
         record.starts(_getframe(1))
     return None
@@ -358,6 +362,8 @@ def _called(code: CodeType, offset: int, fn: Any, first: Any) -> Any:
     """Code calls something."""
     if _is_silent(code):
         return _monitoring.DISABLE  # of this place
+    if type(fn) is types.FunctionType:  # which tells when it begins to run
+        return None
     record = _here.record()
     if record is not None:
         fn, first = _behind(fn, None if first is _monitoring.MISSING else first)
@@ -402,7 +408,7 @@ def _tell(frame: FrameType, event: str, arg: Any) -> None:
     if event == "c_call":
         if not _is_silent(frame.f_code):
             record.calls(frame, arg)
-    elif not _is_known(frame.f_code):
+    elif not (id(frame.f_code) in record.started or _is_known(frame.f_code)):
         record.starts(frame)
 
 
