@@ -423,6 +423,34 @@ def test_rows_may_all_assign_the_same(module):
     assert module.mode == "b"
 
 
+def test_rows_leave_nothing_in_an_object_that_had_no_attributes(module):
+    exec(
+        "class Empty: pass\nempty = Empty()\n"
+        "def fill(x):\n    empty.k = x\n    return x * 2\n",
+        vars(module),
+    )
+    with pytest.raises(jnp.BatchError, match=r"writes empty\.k"):
+        jnp.vmap_automatically(module.fill, X)
+    assert vars(module.empty) == {}
+
+
+def test_rows_do_not_share_what_an_iterator_yields(module):
+    exec(
+        "import itertools\nsteps = itertools.count(1)\n"
+        "def scaled(x):\n    return x * next(steps)\n",
+        vars(module),
+    )
+    captured = iter([1.0, 2.0, 3.0])
+    for fn in (module.scaled, lambda x: x * next(captured)):
+        for batched in (
+            jnp.auto_vmap(fn),
+            lambda x, f=fn: jnp.vmap_automatically(f, x),
+        ):
+            with pytest.raises(jnp.BatchError, match="writes the state of"):
+                batched(X)
+    assert (next(module.steps), next(captured)) == (1, 1.0)
+
+
 @pytest.mark.parametrize("place", ["{}", "[None]"])
 def test_rows_leave_no_data_outside(place):
     kept = eval(place)

@@ -56,6 +56,12 @@ from .kinds._variables import Variables
 UNSHARED = (int, float, complex, str, bool, bytes, type(None))  # `is` says nothing
 
 
+class ReadOnceError(AutoJitError):
+    """What can't be opened is an iterator, or another value that changes when read."""
+
+    __module__, __qualname__ = AutoJitError.__module__, AutoJitError.__qualname__
+
+
 def open_values(
     values: Sequence[object],
     names: Callable[[], Sequence[str]],
@@ -107,8 +113,11 @@ def open_values(
                 text = str(error).replace("{path}", path)
                 named = read.attributes | walk.found.attributes
                 text += remedy_of_refusal(names()[0], path, named)
-                raise AutoJitError(f"{names()[0]}() {refused} {text}") from None
+                is_reader = isinstance(error, ReaderError)
+                error_class = ReadOnceError if is_reader else AutoJitError
+                raise error_class(f"{names()[0]}() {refused} {text}") from None
         where = paths(walk.nodes, walk.objects, names()) if walk.unwatched else ()
+        walk.found.readers = {where[i] for i in walk.readers}
         for i, text in walk.unwatched:
             what = text.partition(" for {path}")[0].partition(" {path}")[0]
             walk.found.unseen[f"{where[i]} ({what})"] = None
@@ -230,6 +239,7 @@ class _Walk:
         self.nodes: list[Node] = []
         self.leaves: list[Any] = []
         self.unwatched: list[tuple[int, str]] = []  # nodes, and why they are refused
+        self.readers: list[int] = []  # those of them that change when they are read
         self.growing: Collection[int] = ()
         self._known: dict[tuple[Any, int], int] = {}
         self._looked_at: set[int] = set()  # what methods of classes meet, by id
@@ -309,6 +319,8 @@ class _Walk:
             if not (self.outside[i] or mode in KEYS or mode is Mode.SHOWN):
                 raise
             self.unwatched.append((i, str(error)))
+            if isinstance(error, ReaderError):
+                self.readers.append(i)
         return ITSELF
 
     def _follow(self, kind: Kind, x: Any, mode: Mode) -> None:

@@ -21,7 +21,7 @@ from ._changes import (
 from ._graphs import path_of_node
 from ._keeping import ChangedMeanwhileError
 from ._modes import Mode
-from ._opening import data_held, open_values
+from ._opening import ReadOnceError, data_held, open_values
 from ._reading import Read
 from ._unopened import UnopenedAttributes
 from ._watching import WritesOnceError, writes_once
@@ -125,9 +125,15 @@ def undoing_writes(
     """
     try:
         reached = _Reached(functions, names)
+    except ReadOnceError:
+        state = "the state of an iterator or file"
+        raise WritesOnceError(writes_once(names[0], state, often or "rows")) from None
     except AutoJitError:
         yield
         return
+    if often and reached.opened.read.readers:
+        state = f"the state of {min(reached.opened.read.readers)}"
+        raise WritesOnceError(writes_once(names[0], state, often))
     yield
     place = reached.written(often)
     if place:
@@ -156,7 +162,11 @@ def assigns_alike(
         first = _traced(call)
         after = _Reached(functions, names)
         alike = _do_the_same(first, _traced(call))
-        if alike and after.is_as(_Reached(functions, names)):
+        if (
+            alike
+            and not reached.written("")
+            and after.is_as(_Reached(functions, names))
+        ):
             return True
     except Exception:  # it draws, or fails the second time
         pass

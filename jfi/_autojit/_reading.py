@@ -144,6 +144,7 @@ class Read:
         listed: The modules, by id, of which code may read all there is.
         made: The classes that code can call, to make objects.
         unseen: What is read that can't be watched, as the user writes it.
+        readers: Where there is what changes when it is read: iterators, open files.
         untraced: Whether some of that must not be traced, either.
         imports: What code of the user's imports when it runs.
         met: What is passed itself, by id: see `_met`.
@@ -173,6 +174,7 @@ class Read:
         self.listed: set[int] = set()
         self.made: set[type] = set()
         self.unseen: dict[str, None] = {}
+        self.readers: set[str] = set()
         self.untraced: bool = False
         self.imports: set[str] = set()
         self.met: frozenset[int] = frozenset()
