@@ -93,7 +93,7 @@ def _portable_part(opened: Opened, node: Node, x: Any) -> Any:
     if kind is CLASS:
         return *part[:2], of_copies(part[2])
     if isinstance(kind, BodyKind):
-        return _part_of_function(part[0], x.fn), part[1] is not None
+        return _part_of_function(part[0], x.fn), bool(part[1])
     return _part_of_function(part, x) if kind in (FUNCTION, PLAIN) else part
 
 

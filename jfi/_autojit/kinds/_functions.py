@@ -272,7 +272,7 @@ class BodyKind(FunctionKind):
         return super().make(part[0], children)
 
     def portable(self, part: Any) -> Any:
-        return super().portable(part[0]), part[1] is not None
+        return super().portable(part[0]), bool(part[1])
 
     def cells(self, part: Any) -> int:
         return super().cells(part[0])
