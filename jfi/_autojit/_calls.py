@@ -70,7 +70,7 @@ from .kinds._variables import Variables
 
 
 CALLS_TO_LEARN = 2  # of one form, before it is written down as a layout
-MAX_TRIES = 5  # to trace a body whose classes other threads change meanwhile
+MAX_TRIES = 8  # to trace a body whose classes other threads change meanwhile
 
 
 class Calls:
