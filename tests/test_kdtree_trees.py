@@ -20,6 +20,7 @@ DATA = RNG.normal(size=(40, 3)).astype(np.float32)
 X = RNG.normal(size=(5, 3)).astype(np.float32)
 BATCH = np.stack([DATA, DATA[::-1] * 2, DATA + 1])
 BACKENDS = ["scipy", "jax"]
+JIT_ERRORS = (jax.errors.JaxRuntimeError, ValueError)
 
 
 def expected(data, x=X, k=2):
@@ -346,3 +347,63 @@ def test_subclasses_keep_what_they_add():
     assert (type(slope), slope.n_return) == (Limited, 2)
     assert float(slope.weights.sum()) == pytest.approx(expected[1], rel=1e-5)
     assert weighted != Limited(points, 2, jnp.zeros(5))
+
+
+# ------------------------------------------- trees of nodes that a program computes
+
+
+def grow(nodes, samples, loop=jax.lax.scan):
+    """An RRT: each step adds a node, and asks for the nearest one."""
+
+    def step(nodes, numbered):
+        number, sample = numbered
+        distance, near = KDTree(nodes).query(sample)
+        return nodes.at[number].set((nodes[near] + sample) / 2), (distance, near)
+
+    return loop(step, nodes, (jnp.arange(len(samples)), samples))
+
+
+def by_hand(step, carry, rows):
+    results = []
+    for row in zip(*rows, strict=True):
+        carry, result = step(carry, row)
+        results.append(result)
+    return carry, tuple(np.stack(part) for part in zip(*results, strict=True))
+
+
+def test_a_tree_of_computed_nodes_is_not_built_on_the_host(monkeypatch):
+    nodes = jnp.asarray(RNG.normal(size=(500, 2)), np.float32)
+    samples = jnp.asarray(RNG.normal(size=(6, 2)), np.float32)
+    expected = grow(nodes, samples, by_hand)
+    built = []
+    monkeypatch.setattr(_host_trees, "HostTree", built.append)
+    found = jax.jit(grow)(nodes, samples)
+    jax.tree.map(np.testing.assert_array_equal, found, expected)
+    assert not built
+    with pytest.raises(JIT_ERRORS, match="must be finite"):
+        jax.block_until_ready(jax.jit(grow)(nodes, samples.at[3].set(np.nan)))
+
+
+@pytest.mark.parametrize("m", [2, 7])
+@pytest.mark.parametrize("p", [1, 2, np.inf])
+@pytest.mark.parametrize("k", [1, [1, 3], 5])
+def test_of_points_at_one_distance_the_first_is_found_by_all_ways(k, p, m):
+    """Multiples of 0.1: distances are equal, or differ in the last bit."""
+    rng = np.random.default_rng(m)
+    data, x = (rng.integers(0, 3, (n, m)).astype(np.float32) * 0.1 for n in (300, 5))
+    powers = np.zeros((len(x), len(data)))
+    for j in range(m):
+        away = np.abs(x[:, j, None].astype(np.float64) - data[:, j])
+        away = away**2 if p == 2 else away
+        powers = np.maximum(powers, away) if p == np.inf else powers + away
+    ranks = np.arange(k) if isinstance(k, int) else np.array(k) - 1
+    first = np.argsort(powers, -1, kind="stable")[:, ranks]
+    first = first[:, 0] if k == 1 else first
+    find = lambda data, x: KDTree(data).query(x, k, p=p)[1]
+    np.testing.assert_array_equal(find(data, x), first)
+    np.testing.assert_array_equal(jax.jit(find)(data, x), first)
+    rows = jax.jit(jax.vmap(find, in_axes=(None, 0)))(data, x)
+    np.testing.assert_array_equal(rows, first)
+    for backend in BACKENDS:
+        one = KDTree(data).query(x, k, p=p, backend=backend)[1]
+        np.testing.assert_array_equal(one, first)

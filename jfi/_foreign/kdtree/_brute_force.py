@@ -3,6 +3,10 @@
 Computed in float64, as SciPy does, also where JAX creates none: in float32 another
 point could be the nearest. Only operations are used whose lowering keeps float64 then;
 that of `argmin` does not (JAX 0.10.2 and 0.12.0).
+
+Of points at one distance that with the lowest index is nearer, as in a search on the
+host (`_searches`). The two agree where distances are equal to the last bit, so both
+compute them in the same steps; `orders_alike` says for which questions.
 """
 
 import functools
@@ -20,6 +24,8 @@ from jax.custom_batching import custom_vmap
 BLOCK = 1 << 16
 # So many of the nearest are found one after the other; `top_k` sorts all.
 ONE_BY_ONE = 64
+# More coordinates are one operation, and not one for each.
+MANY_COORDINATES = 16
 
 Box = tuple[float, ...] | None
 
@@ -88,6 +94,11 @@ def program(
             return compiled(*arrays)
 
     return call
+
+
+def orders_alike(m: int, order: float, box: Box) -> bool:
+    """Whether points are ordered as on the host, also those at nearly one distance."""
+    return m <= MANY_COORDINATES and order in (1, 2, np.inf) and box is None
 
 
 def _in_batches(search: Callable[..., Any]) -> Callable[..., Any]:
@@ -169,7 +180,7 @@ def _powers(data: Any, points: Any, order: float, box: Box) -> Any:
     """Distances to the power of the norm, `(queries, n)`."""
     total = jnp.zeros((len(points), len(data)), np.float64)
     m = data.shape[1]
-    if m > 8:  # one operation, where an operation for each coordinate is too many
+    if m > MANY_COORDINATES:
         away = _wrapped(
             points[:, None] - data[None], None if box is None else np.array(box)
         )
@@ -179,6 +190,10 @@ def _powers(data: Any, points: Any, order: float, box: Box) -> Any:
         away = points[:, j, None] - data[None, :, j]
         away = _wrapped(away, None if box is None else np.array(box[j]))
         part = _power(jnp.abs(away), order)
+        if order == 2:
+            # XLA would multiply and add in one instruction, with another last bit. It
+            # can't know that the product of an unknown number and 0 is 0.
+            part = jnp.maximum(part, away * 0)
         total = jnp.maximum(total, part) if order == np.inf else total + part
     return total
 

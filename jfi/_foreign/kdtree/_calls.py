@@ -37,6 +37,7 @@ class GivenTree(NamedTuple):
         settings: How the tree is built.
         shape: `(n, m)`.
         dtype: The dtype of its points in JAX.
+        is_of_results: Whether the points are computed by the program that asks.
     """
 
     host: HostTree | None
@@ -44,6 +45,7 @@ class GivenTree(NamedTuple):
     settings: TreeSettings
     shape: tuple[int, int]
     dtype: Any
+    is_of_results: bool = False
 
     def find_now(self) -> HostTree:
         """The tree, given arrays with values."""

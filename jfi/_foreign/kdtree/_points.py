@@ -37,6 +37,8 @@ class TreeOfPoints:
     _in_hand: GivenTree | None
     _data: Any
     _number: Any
+    # Not of a tree that was an argument: SciPy's tree may be known by its memory.
+    _is_of_results: bool = False
 
     def __init__(
         self,
@@ -54,7 +56,7 @@ class TreeOfPoints:
         )
         self._host = self._in_hand = self._data = self._number = None
         if isinstance(values, Tracer):
-            self._data = values
+            self._data, self._is_of_results = values, True
         else:
             self._host = HostTree(values, self._settings)
 
@@ -199,7 +201,14 @@ class TreeOfPoints:
             raise KDTreeError(message)
         data, number = self._leaves()
         arrays = (data,) if number is None else (data, number)
-        return GivenTree(None, arrays, self._settings, (shape[0], shape[1]), data.dtype)
+        return GivenTree(
+            None,
+            arrays,
+            self._settings,
+            (shape[0], shape[1]),
+            data.dtype,
+            self._is_of_results,
+        )
 
     def _other(self, other: object, name: str) -> GivenTree:
         """The second tree of a call."""

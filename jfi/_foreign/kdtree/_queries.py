@@ -150,8 +150,9 @@ def _asked(question: Question) -> Search:
     if question.ball:
         places = len(question.ranks)
         return functools.partial(searches.within, places=places, **common)
-    ranks: Any = np.array(question.ranks, np.intp) if question.has_axis else 1
-    return functools.partial(searches.nearest, ranks=ranks, **common)
+    return functools.partial(
+        searches.nearest, ranks=question.ranks, has_axis=question.has_axis, **common
+    )
 
 
 def _on_host(

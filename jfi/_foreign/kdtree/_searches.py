@@ -3,6 +3,7 @@
 Arrays may have leading batch dimensions, of size 1 where rows share them.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from ._host_trees import HostTree
 Arrays = list[NDArray[Any]]
 SURELY_FINITE = 3e38  # numbers up to this are finite in float32
 SOME = 16
+NEARLY_ONE = 1 + 1e-13  # distances that differ less may be equal, computed otherwise
 
 
 def nearest(
@@ -23,29 +25,101 @@ def nearest(
     points: NDArray[Any],
     bound: NDArray[Any] | float,
     *,
-    ranks: int | NDArray[np.intp],
+    ranks: tuple[int, ...],
+    has_axis: bool,
     eps: float,
     order: float,
     workers: int,
 ) -> Arrays:
-    """Distances and indices of the nearest points; no last axis if `ranks` is 1."""
+    """Distances and indices of the nearest points; no last axis without `has_axis`.
+
+    Of points at one distance that with the lowest index comes first.
+    """
     bounds = None if isinstance(bound, float) else np.asarray(bound)
     refuse_negative(bound, "distance_upper_bound", "KDTree.query()")
-    distances, indices = tree.search.query(
-        points.astype(np.float64),
-        ranks,
-        eps,
-        order,
-        float(bound if bounds is None else bounds.max(initial=0)),
-        workers,
-    )
+    largest = float(bound if bounds is None else bounds.max(initial=0))
+    queries = points.astype(np.float64)
+    most = max(ranks)
+
+    def search(queries: NDArray[Any], count: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        found: tuple[NDArray[Any], NDArray[Any]] = tree.search.query(
+            queries, count, eps, order, largest, workers
+        )
+        return found
+
+    # One more than asked for shows whether the last one is at a distance of its own.
+    distances, indices = search(queries, most + 1)
+    if not eps and _any_close(distances):
+        _settle(tree, queries, order, most, search, distances, indices)
     if bounds is not None and bounds.ndim:  # one for each row, and SciPy takes one
-        distances = np.asarray(distances)
         axes = (1,) * (distances.ndim - bounds.ndim)
         near = distances < bounds.reshape(*bounds.shape, *axes)
         indices = np.where(near, indices, tree.n)
         distances = np.where(near, distances, np.inf)
-    return [distances, indices]
+    if not has_axis:
+        if points.ndim == 1:  # numbers of Python are written to an array sooner
+            return [distances.item(0), indices.item(0)]
+        return [distances[..., 0], indices[..., 0]]
+    if len(ranks) < most:
+        places = np.array(ranks) - 1
+        return [distances[..., places], indices[..., places]]
+    return [distances[..., :most], indices[..., :most]]
+
+
+def _any_close(distances: NDArray[Any]) -> bool:
+    """Whether some distances of a row may be equal."""
+    if distances.shape == (2,):  # one query: NumPy would take as long as the search
+        nearest, second = distances.tolist()
+        close: bool = second <= nearest * NEARLY_ONE
+        return close
+    return bool((distances[..., 1:] <= distances[..., :-1] * NEARLY_ONE).any())
+
+
+def _settle(
+    tree: HostTree,
+    queries: NDArray[Any],
+    order: float,
+    most: int,
+    search: Callable[..., tuple[NDArray[Any], NDArray[Any]]],
+    distances: NDArray[Any],
+    indices: NDArray[Any],
+) -> None:
+    """Sort what is at nearly one distance, in place, as `_brute_force` does.
+
+    SciPy leaves open which of them it finds, and computes the last bit of a distance in
+    a way of its own. So more and more are found, until the next one is farther.
+    """
+    distances, indices = (x.reshape(-1, most + 1) for x in (distances, indices))
+    queries = queries.reshape(-1, tree.m)
+    close = distances[:, 1:] <= distances[:, :-1] * NEARLY_ONE
+    close &= distances[:, 1:] < np.inf
+    rows, count = np.flatnonzero(close.any(-1)), most + 1
+    while len(rows):
+        near, places = search(queries[rows], count)
+        is_open = (near[:, -1] <= near[:, most - 1] * NEARLY_ONE) & (count < tree.n)
+        is_open &= near[:, -1] < np.inf
+        done = rows[~is_open]
+        powers = _powers(tree, queries[done], places[~is_open], order)
+        ordered = np.lexsort((places[~is_open], powers), -1)[:, : most + 1]
+        for whole, part in ((distances, near), (indices, places)):
+            sorted_part = np.take_along_axis(part[~is_open], ordered, -1)
+            whole[done, : sorted_part.shape[1]] = sorted_part
+        rows, count = rows[is_open], min(4 * count, tree.n)
+
+
+def _powers(
+    tree: HostTree, queries: NDArray[Any], indices: NDArray[Any], order: float
+) -> NDArray[Any]:
+    """Distances to the power of the norm, in the steps of `_brute_force`."""
+    offsets = np.abs(tree.offsets(queries, indices))
+    total = np.zeros(indices.shape)
+    for j in range(tree.m):
+        part = offsets[..., j]
+        if order == np.inf:
+            total = np.maximum(total, part)
+        else:
+            total = total + (part if order == 1 else part**order)
+    return np.where(indices == tree.n, np.inf, total)
 
 
 def within(

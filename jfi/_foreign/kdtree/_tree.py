@@ -79,7 +79,8 @@ class KDTree(TreeOfPoints):
     ) -> tuple[jax.Array, jax.Array]:
         """Find the k nearest points, as `scipy.spatial.KDTree.query`.
 
-        Which of two points at the same distance comes first is not specified.
+        Of points at one distance that with the lowest index comes first, up to a norm
+        of another order than 1, 2 and infinity, a periodic box, and 16 coordinates.
 
         Example:
             >>> import jfi as jnp
@@ -118,9 +119,7 @@ class KDTree(TreeOfPoints):
         checks.checked_backend(backend, name)
         chosen = backend
         if backend == "auto":
-            chosen = backend_of_query(tree.shape[0], question.ranks, eps)
-            if len(tree.arrays) > 1:  # digits that the device does not have
-                chosen = "scipy"
+            chosen = backend_of_query(tree, question, np.shape(points))
         return queries.neighbors(
             tree,
             question,
