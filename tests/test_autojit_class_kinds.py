@@ -372,3 +372,54 @@ def test_defaults_replaced_after_autojit_are_refused(monkeypatch):
     assert autojit(shifted)(1.0) == 5.0  # as it advises
     with pytest.warns(LocalFallbackWarning, match="were replaced"):
         assert kept(1.0) == 5.0
+
+
+def test_a_frozen_class_of_attrs_has_floats_that_are_data():
+    attrs = pytest.importorskip("attrs")
+
+    @attrs.frozen
+    class Config:
+        rate: float = attrs.field(validator=attrs.validators.instance_of(float))
+        steps: int = 2
+
+    @autojit
+    def f(config, x):
+        for _ in range(config.steps):
+            x = x * config.rate
+        return x
+
+    for rate in (0.5, 2.0, 3.0):
+        assert f(Config(rate), jnp.ones(2))[0] == rate**2
+    assert f(Config(2.0, 3), jnp.ones(2))[0] == 8
+    assert f.cache_info().traces == 2
+
+
+def test_configs_of_omegaconf_have_floats_that_are_data():
+    omegaconf = pytest.importorskip("omegaconf")
+
+    def train(config, x):
+        x = x * config.optimizer.rate + len(config.layers) * config["layers"][0]
+        x = x - config.half + sum(config.layers)
+        return x if config.name == "mlp" else -x
+
+    def config(rate, first=1.0, name="mlp"):
+        text = {"optimizer": {"rate": rate}, "layers": [first, 2.0], "name": name}
+        return omegaconf.OmegaConf.create({**text, "half": "${optimizer.rate}"})
+
+    f = autojit(train)
+    x = jnp.ones(3)
+    for rate in (0.5, 2.0, 3.0):
+        assert f(config(rate), x)[0] == train(config(rate), x)[0]
+    assert f.cache_info().traces <= 2
+    traces = f.cache_info().traces
+    assert f(config(0.5, 4.0), x)[0] == train(config(0.5, 4.0), x)[0]
+    assert f.cache_info().traces == traces
+    assert f(config(0.5, name="other"), x)[0] == -train(config(0.5), x)[0]
+
+    @autojit
+    def gated(config, x):
+        return x * config.rate if config.rate > 1 else x
+
+    for rate in (0.5, 2.0):
+        found = gated(omegaconf.OmegaConf.create({"rate": rate}), x)
+        assert found[0] == max(rate, 1)

@@ -314,8 +314,7 @@ def _kind_of_class(x: Any, cls: type) -> kinds.Kind:
         return TEXTUAL
     if not _clonable(cls):
         return _kind_of_opaque(x, cls)
-    data = registered or dataclasses.is_dataclass(cls)
-    frozen = hashes and compares and not data
+    frozen = hashes and compares and not (registered or _holds_fields(cls))
     static = objects.static_names(x) if registered else ()
     order = objects.field_order(cls) if registered else None
     if flax.is_pytree(cls):
@@ -329,6 +328,15 @@ def _kind_of_class(x: Any, cls: type) -> kinds.Kind:
     elif flax.is_module_state(cls):
         kind = flax.ModuleStateKind
     return kind(cls, frozen=frozen, base=base, static=static, order=order, whole=whole)
+
+
+def _holds_fields(cls: type) -> bool:
+    """Whether `==` and `hash` of a class are no more than those of what it holds."""
+    return (
+        dataclasses.is_dataclass(cls)
+        or hasattr(cls, "__attrs_attrs__")
+        or any(base.__module__.startswith("omegaconf.") for base in cls.__mro__)
+    )
 
 
 def _is_test_case(cls: type) -> bool:
