@@ -69,6 +69,7 @@ from ._loop_calls import (
     linear_calls as linear_calls,
     refuses_forward_mode as refuses_forward_mode,
     ruled_calls as ruled_calls,
+    with_kept_rules as with_kept_rules,
 )
 from ._numpy_names import (
     deprecated_numpy as deprecated_numpy,

@@ -6,7 +6,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from ._effects import inner_jaxprs
 from ._pieces import outside_of_tracing, piece
+from ._settings import setting
 
 
 @piece(
@@ -74,6 +76,55 @@ def _transposes(linear_call: Callable[..., Any]) -> bool:
 
     found = jax.jit(derivatives)(np.arange(1, 4, dtype=np.float32))
     return [x.tolist() for x in found] == [[1, 4, 9], [1, 2, 3], [4, 8, 12]]
+
+
+def with_kept_rules(run: Callable[[], Any]) -> Any:
+    """`run()`, which has a scan, and is traced: with derivatives by all rules in it.
+
+    Those of `jax.custom_jvp`, which JAX 0.10 forgets after the first derivative.
+    """
+    keep = None if setting("jax_disable_jit") else kept_rules()
+    return run() if keep is None else keep(run)
+
+
+@piece(
+    uses="the equations of a jaxpr: _jax_internals/_kept_rules.py",
+    without="second derivatives of a loop around a custom_jvp function may be those of "
+    "the function's code, and not of its rule",
+)
+def kept_rules() -> Callable[[Callable[[], Any]], Any] | None:
+    if outside_of_tracing(lambda: _keeps_rules(lambda run: run())):  # JAX 0.12
+        return lambda run: run()
+    from ._kept_rules import keeping_rules
+
+    return (
+        keeping_rules
+        if outside_of_tracing(lambda: _keeps_rules(keeping_rules))
+        else None
+    )
+
+
+def _keeps_rules(keep: Callable[[Callable[[], Any]], Any]) -> bool:
+    """Whether a rule is still in a loop that was differentiated once."""
+
+    @jax.custom_jvp
+    def rule(x: Any) -> Any:
+        return x * 0
+
+    @rule.defjvp
+    def _derivative(primals: Any, tangents: Any) -> Any:
+        return rule(primals[0]), primals[0] * tangents[0]
+
+    def loop(x: Any) -> Any:
+        step = lambda c, _: (rule(c), None)
+        return keep(lambda: jax.lax.scan(step, x, None, 2)[0])
+
+    closed = jax.make_jaxpr(jax.grad(loop))(1.0)
+    scans = [e for e in closed.jaxpr.eqns if e.primitive.name == "scan"]
+    names = {
+        e.primitive.name for j in map(inner_jaxprs, scans) for x in j for e in x.eqns
+    }
+    return not names.isdisjoint(("custom_jvp_call", "ruled_call"))
 
 
 def refuses_forward_mode(error: TypeError) -> bool:

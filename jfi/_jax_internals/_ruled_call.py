@@ -25,7 +25,9 @@ from jax._src.interpreters import ad, batching, mlir
 from jax._src.state.types import AbstractRef
 
 
-class _Rules(NamedTuple):
+class Rules(NamedTuple):
+    """The rules of one call."""
+
     rows: Callable[..., Any]
     derivative: Callable[..., Any]
     args: Any  # the structure of the arguments
@@ -34,8 +36,8 @@ class _Rules(NamedTuple):
     sparse: bool
 
 
-_ruled_call_p: Any = core.Primitive("ruled_call")
-_ruled_call_p.multiple_results = True
+ruled_call_p: Any = core.Primitive("ruled_call")
+ruled_call_p.multiple_results = True
 
 
 def ruled_call(
@@ -64,23 +66,23 @@ def ruled_call(
             return run(*args)  # JAX asks for more rules then
         closed, out = jax.make_jaxpr(run, return_shape=True)(*args)
         of_out = jax.tree.structure(out)
-        rules = _Rules(rows, derivative, structure, of_out, names, sparse)
-        outs = _ruled_call_p.bind(*leaves, closed=closed, rules=rules)
+        rules = Rules(rows, derivative, structure, of_out, names, sparse)
+        outs = ruled_call_p.bind(*leaves, closed=closed, rules=rules)
         return jax.tree.unflatten(rules.out, outs)
 
     return call
 
 
-def _run(*args: Any, closed: Any, rules: _Rules) -> Any:
+def _run(*args: Any, closed: Any, rules: Rules) -> Any:
     return core.eval_jaxpr(closed.jaxpr, closed.consts, *args)
 
 
-def _types(*_: Any, closed: Any, rules: _Rules) -> Any:
+def _types(*_: Any, closed: Any, rules: Rules) -> Any:
     return closed.out_avals, core.positional_effects(closed)
 
 
 def _jvp(
-    primals: Any, tangents: Any, *, closed: Any, rules: _Rules
+    primals: Any, tangents: Any, *, closed: Any, rules: Rules
 ) -> tuple[list[Any], list[Any]]:
     given = [
         _given(primal, tangent, rules.sparse)
@@ -107,11 +109,11 @@ def _given(primal: Any, tangent: Any, sparse: bool) -> Any:
 
 
 def _batch(
-    axis: Any, args: Any, dims: Any, *, closed: Any, rules: _Rules
+    axis: Any, args: Any, dims: Any, *, closed: Any, rules: Rules
 ) -> tuple[list[Any], list[Any]]:
     # JAX asks this rule under every vmap, also where no argument is batched.
     if all(dim is None for dim in dims) and axis.name not in rules.names:
-        outs = _ruled_call_p.bind(*args, closed=closed, rules=rules)
+        outs = ruled_call_p.bind(*args, closed=closed, rules=rules)
         return outs, [None] * len(outs)
     front = [
         x if dim is None else jnp.moveaxis(x, dim, 0)
@@ -134,8 +136,8 @@ def vmap_options(axis: Any) -> dict[str, Any]:
     return {"axis_name": name, "spmd_axis_name": axis.spmd_name}
 
 
-_ruled_call_p.def_impl(_run)
-_ruled_call_p.def_effectful_abstract_eval(_types)
-ad.primitive_jvps[_ruled_call_p] = _jvp
-batching.fancy_primitive_batchers[_ruled_call_p] = _batch
-mlir.register_lowering(_ruled_call_p, mlir.lower_fun(_run, multiple_results=True))
+ruled_call_p.def_impl(_run)
+ruled_call_p.def_effectful_abstract_eval(_types)
+ad.primitive_jvps[ruled_call_p] = _jvp
+batching.fancy_primitive_batchers[ruled_call_p] = _batch
+mlir.register_lowering(ruled_call_p, mlir.lower_fun(_run, multiple_results=True))

@@ -20,7 +20,14 @@ import jax.numpy as jnp
 from jax import lax
 
 from .._errors import LoopError
-from .._jax_internals import floats_of, merge, varying_axes, varying_over, with_rules
+from .._jax_internals import (
+    floats_of,
+    merge,
+    varying_axes,
+    varying_over,
+    with_kept_rules,
+    with_rules,
+)
 
 
 class LoopBound(NamedTuple):
@@ -96,7 +103,9 @@ def run_scan(loop: LoopForm, consts: Any, carry: Any, xs: Any, bound: LoopBound)
 
     rows = jnp.arange(loop.rows), xs
     start = carry, varying_over(jnp.int32(0), _stops(loop, bound))
-    (carry, length), ys = lax.scan(advance, start, rows, reverse=loop.backwards)
+    (carry, length), ys = with_kept_rules(
+        lambda: lax.scan(advance, start, rows, reverse=loop.backwards)
+    )
     return carry, ys, length
 
 

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .._jax_internals import setting
+from .._jax_internals import setting, with_kept_rules
 from .._optional._progress import title_of
 from .._random.traced import (
     Keys,
@@ -65,7 +65,7 @@ def scan(
                 return loop(f, init, xs, length)
             return scan_with_progress(loop, f, init, xs, length, reverse, title)
 
-        return _carrying.scan(run, f, init)
+        return with_kept_rules(lambda: _carrying.scan(run, f, init))
 
 
 def _traced_without_steps(
@@ -105,7 +105,7 @@ def fori_loop(
                 return lax.fori_loop(lower, upper, body, init, unroll=unroll)
             return fori_with_progress(lower, upper, body, init, unroll, title)
 
-        return _carrying.fori_loop(run, body, init_val)
+        return with_kept_rules(lambda: _carrying.fori_loop(run, body, init_val))
 
 
 def cond(
@@ -167,9 +167,11 @@ def _is_scalar(x: Any, kind: Any) -> bool:
 def map(functions: tuple[Any], xs: Any, batch_size: Any) -> Any:
     (f,) = functions
     with explained_map(f, xs, batch_size), _traced_without_steps(xs):
-        if batch_size is None:
-            return _carrying.map(f, xs)
-        return with_own_stream(functools.partial(_map_in_batches, f, xs, batch_size))
+        run = functools.partial(_carrying.map, f, xs)
+        if batch_size is not None:
+            in_batches = functools.partial(_map_in_batches, f, xs, batch_size)
+            run = functools.partial(with_own_stream, in_batches)
+        return with_kept_rules(run)
 
 
 def _map_in_batches(f: Any, xs: Any, batch_size: int, keys: Keys | None) -> Any:
