@@ -197,3 +197,47 @@ def test_threads_trace_one_graph():
     assert found == [(2 * np.cumsum(np.arange(k + 1.0))).tolist() for k in range(4)]
     assert warnings.filters == before
     assert jnp.zeros(1).dtype == jnp.float32
+
+
+def cube():
+    """An operation that PyTensor has no rule of JAX for."""
+
+    class Cube(pytensor.graph.op.Op):
+        __props__ = ()
+
+        def make_node(self, x):
+            return pytensor.graph.basic.Apply(self, [x], [x.type()])
+
+        def perform(self, node, inputs, outputs):
+            outputs[0][0] = inputs[0] ** 3
+
+    return Cube
+
+
+def test_a_registered_operation_is_known_inside_graphs():
+    Cube = cube()
+    graph = pt.exp(Cube()(2 * x))
+    with pytest.raises(JaxifyError, match=r"operation Cube.*\n.*\n.*jaxify\.register\("):
+        jaxify(graph)
+
+    @jaxify.register(Cube)
+    def in_jax(op):
+        return lambda x: x**3
+
+    f = jaxify(graph)
+    np.testing.assert_allclose(f(VECTOR), np.exp((2 * VECTOR) ** 3), rtol=1e-5)
+    slope = jax.jacrev(f)(VECTOR)
+    values = np.exp((2 * VECTOR) ** 3) * 24 * VECTOR**2
+    np.testing.assert_allclose(np.diag(slope), values, rtol=1e-5)
+
+
+def test_a_registered_operation_of_elements_is_known_inside_graphs():
+    class Cube(pytensor.scalar.UnaryScalarOp):
+        def impl(self, x):
+            return x**3
+
+    of_elements = pt.elemwise.Elemwise(Cube(pytensor.scalar.upgrade_to_float))
+    with pytest.raises(JaxifyError, match=r"register\(\".*Cube"):
+        jaxify(of_elements(x))
+    jaxify.register(Cube)(lambda op: lambda x: x**3)
+    np.testing.assert_allclose(jaxify(of_elements(x))(VECTOR), VECTOR**3, rtol=1e-5)

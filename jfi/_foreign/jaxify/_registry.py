@@ -53,17 +53,23 @@ class Jaxify:
         Raises:
             JaxifyError: There is no rule for it, or this one can't be translated.
         """
-        self._find_named()
-        known = self._by_object.get(id(obj))
+        rule = self.rule_of(obj) or _no_rule
         try:
-            if known is not None and known[0] is obj:
-                return known[1](obj, **options)
-            return self._by_class.dispatch(type(obj))(obj, **options)
+            return rule(obj, **options)
         except JaxifyError:
             raise
         except NotImplementedError as error:
             message = f"jaxify() can't translate {object_label(obj)}: {error}"
             raise JaxifyError(message) from error
+
+    def rule_of(self, obj: Any) -> Callable[..., Any] | None:
+        """What makes a JAX function of an object, if there is a rule."""
+        self._find_named()
+        known = self._by_object.get(id(obj))
+        if known is not None and known[0] is obj:
+            return known[1]
+        rule: Callable[..., Any] = self._by_class.dispatch(type(obj))
+        return None if rule is _no_rule else rule
 
     def register(self, what: Any) -> Callable[[Rule], Rule]:
         """Say how objects of a class, or one object, become JAX functions.
@@ -82,7 +88,8 @@ class Jaxify:
         Args:
             what: A class, whose subclasses have the rule too; the name of one, such as
                 "torch.nn.Module", which is not imported for that; or an object, such as
-                the function `numpy.linalg.inv`.
+                the function `numpy.linalg.inv`. The rule of an operation of PyTensor
+                holds inside its graphs, too.
 
         Returns:
             A decorator for the rule, a function of the object and of options.

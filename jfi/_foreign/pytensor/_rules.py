@@ -14,6 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._jax_internals import cut_64_bits
+from ..._values import full_name
+from ..jaxify import jaxify
 from ._library import jax_rules
 
 
@@ -41,8 +43,8 @@ def translated(graph: Any) -> Callable[..., list[jax.Array]]:
 
 def _in_jax(op: Any, node: Any, **settings: Any) -> Callable[..., Any]:
     """One operation as a function of values, known or traced."""
-    make = _mended().get(type(op).__name__)
-    run = make(op, node) if make else jax_rules()(op, node=node, **settings)
+    make = _registered(op) or _mended().get(type(op).__name__)
+    run = make(op, node) if make else _pytensors(op, node, settings)
     in_jax_only = type(op).__name__ in ("Scan", "OpFromGraph", "JAXShapeTuple")
 
     def on_values(*values: Any) -> Any:
@@ -55,6 +57,30 @@ def _in_jax(op: Any, node: Any, **settings: Any) -> Callable[..., Any]:
         return typed if several or isinstance(found, list) else typed[0]
 
     return on_values
+
+
+def _registered(op: Any) -> Callable[[Any, Any], Callable[..., Any]] | None:
+    """The user's rule for an operation, or for what it does to each element."""
+    for one in (op, getattr(op, "scalar_op", None)):
+        rule = None if one is None else jaxify.rule_of(one)
+        if rule is not None:
+            return lambda op, node, rule=rule, one=one: rule(one)
+    return None
+
+
+def _pytensors(op: Any, node: Any, settings: dict[str, Any]) -> Callable[..., Any]:
+    try:
+        rule: Callable[..., Any] = jax_rules()(op, node=node, **settings)
+    except NotImplementedError as error:
+        cls = type(getattr(op, "scalar_op", op))
+        message = (
+            f"PyTensor has no rule for its operation {op}.\nWrite one:\n"
+            f'    @jnp.jaxify.register("{full_name(cls)}")\n'
+            "    def rule(op):\n"
+            "        return lambda *args: ...  # written with jax.numpy"
+        )
+        raise NotImplementedError(message) from error
+    return rule
 
 
 def _for_rule(op: Any, values: Sequence[Any]) -> list[Any]:
