@@ -806,3 +806,37 @@ def test_plain_arrays_are_materialised_as_they_are():
     assert jnp.materialise(2.0) == 2.0
     for x in plain, np.ones(2), Diagonal(plain):
         assert jax.jit(flat)(x) == jnp.autojit(flat)(x) == flat(x) == 2
+
+
+FOR_GOOD = """
+import threading, jax, jfi as jnp
+from jfi import exp
+compiled, automatic = jax.jit(lambda x: jnp.exp(x)), jnp.autojit(lambda x: exp(x))
+functions = [jnp.exp, exp, compiled, automatic, jnp.jit(exp)]
+show = lambda: print([float(f(1.0)) for f in functions])
+assert float(compiled(0.0)) == float(automatic(0.0)) == 1.0
+scale = 2.0
+new = jnp.register_function("exp", lambda x: x + scale)
+show()
+thread = threading.Thread(target=show)
+thread.start()
+thread.join()
+with jnp.override("exp", lambda x: x + 7):
+    show()
+show()
+scale = 3.0
+print(float(automatic(1.0)))
+jnp.register_function(jnp.exp, lambda old: lambda x: 2 * old(x), wrap=True)
+show()
+jnp.register_function("exp", jax.numpy.exp)
+print(float(compiled(0.0)), float(automatic(0.0)))
+"""
+
+
+def test_a_function_registered_without_a_class_is_swapped_for_good():
+    assert output_of(FOR_GOOD).splitlines() == [
+        *["[3.0, 3.0, 3.0, 3.0, 3.0]"] * 2, "[8.0, 8.0, 8.0, 8.0, 8.0]",
+        "[3.0, 3.0, 3.0, 3.0, 3.0]", "4.0", "[8.0, 8.0, 8.0, 8.0, 8.0]", "1.0 1.0",
+    ]  # fmt: skip
+    with pytest.raises(ValueError, match="no function but an operation"):
+        jnp.register_function("getitem", lambda x: x)

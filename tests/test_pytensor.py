@@ -217,7 +217,9 @@ def cube():
 def test_a_registered_operation_is_known_inside_graphs():
     Cube = cube()
     graph = pt.exp(Cube()(2 * x))
-    with pytest.raises(JaxifyError, match=r"operation Cube.*\n.*\n.*jaxify\.register\("):
+    with pytest.raises(
+        JaxifyError, match=r"operation Cube.*\n.*\n.*jaxify\.register\("
+    ):
         jaxify(graph)
 
     @jaxify.register(Cube)

@@ -1,24 +1,15 @@
 """Functions of jfi swapped for a block, wherever they were imported to."""
 
 import contextlib
-import contextvars
-import threading
 from collections.abc import Callable, Generator
 from typing import Any
 
 from .._values import identity_key
 from ._active import add_active, remove_active
-from ._calls import Function
 from ._namespace import OPERATIONS
 from ._retracing import settings
 from ._rules import function_of
-
-
-# What this thread has in the place of each function, the innermost block first.
-_news: contextvars.ContextVar[dict[str, Callable[..., Any]]]
-_news = contextvars.ContextVar("override", default={})  # noqa: B039 - never written to
-_lock = threading.Lock()
-_blocks: dict[str, int] = {}
+from ._swapping import enter, leave, news, present
 
 
 @contextlib.contextmanager
@@ -59,40 +50,15 @@ def override(
         raise ValueError(
             f"override() got {fn!r}, which is no function but an operation."
         )
-    before = _news.get()
     name = function.name
-    made = new(before.get(name, function.names["original"])) if wrap else new
-    token = _news.set({**before, name: made})
+    made = new(present(function)) if wrap else new
+    token = news.set({**news.get(), name: made})
     noted = add_active(f"override of {name}", made)
-    _enter(function)
+    enter(function)
     try:
         with settings(override=(name, identity_key(new), wrap)):
             yield
     finally:
-        _leave(function)
+        leave(function)
         remove_active(noted)
-        _news.reset(token)
-
-
-def _enter(function: Function) -> None:
-    """Let a wrapper look for what its thread has in the function's place."""
-    name = function.name
-    original: Callable[..., Any] = function.names["original"]
-
-    def looking(*args: Any, **named: Any) -> Any:
-        now: Callable[..., Any] = _news.get().get(name, original)
-        if now is not original:
-            # As rules get it: a wrapper passes defaults on that nobody has written.
-            args, named = function.call(args, named)
-        return now(*args, **named)
-
-    with _lock:
-        _blocks[name] = _blocks.get(name, 0) + 1
-        function.names["plain"] = looking
-
-
-def _leave(function: Function) -> None:
-    with _lock:
-        _blocks[function.name] -= 1
-        if not _blocks[function.name]:
-            function.names["plain"] = function.names["original"]
+        news.reset(token)

@@ -42,6 +42,14 @@ def rule_changes(cls: type, name: str) -> None:
         trace_again(next(_count))
 
 
+def all_change() -> None:
+    """Have all compiled functions traced again."""
+    global _version
+    with _lock:
+        _version += 1
+    trace_again(next(_count))
+
+
 def version_of_rules() -> int:
     """A number that grows with each rule."""
     return _version

@@ -18,6 +18,7 @@ from ._materialising import densified
 from ._names import PLACES, TORCH, functions_of, is_wrapped, qualified
 from ._namespace import OPERATIONS, functions, wrapped
 from ._retracing import rule_changes
+from ._swapping import present, swap_for_good
 
 
 Rule = TypeVar("Rule", bound=Callable[..., Any])
@@ -29,10 +30,14 @@ def register_function(
 ) -> Rule: ...
 @overload
 def register_function(
+    cls: Callable[..., Any] | str, fn: Rule, rule: None = None, *, wrap: bool = False
+) -> Rule: ...
+@overload
+def register_function(
     cls: type, fn: Callable[..., Any] | str, rule: None = None, *, wrap: bool = False
 ) -> Callable[[Rule], Rule]: ...
 def register_function(
-    cls: type,
+    cls: type | Callable[..., Any] | str,
     fn: Callable[..., Any] | str,
     rule: Callable[..., Any] | None = None,
     *,
@@ -53,8 +58,12 @@ def register_function(
     >>> jnp.trace(Diagonal(jnp.array([1.0, 2.0])))
     Array(3., dtype=float32)
 
+    `register_function("linalg.svd", new)`, without a class, swaps a function for good,
+    as `override` does for a block: for all arrays, in all threads.
+
     Args:
-        cls: The class; its subclasses follow the rule, too.
+        cls: The class; its subclasses follow the rule, too. Or a function of jfi, or
+            its name, for which `fn` is called from now on.
         fn: A function of jfi, `jax.numpy` or NumPy, or its name: "linalg.det". The
             name "getitem" stands for `x[...]` of a `CustomArray`, "at.set" for
             `x.at[...].set(values)`.
@@ -70,7 +79,16 @@ def register_function(
             rule is no function.
         ValueError: There is no such function.
     """
-    _refuse_plain(cls)
+    if not isinstance(cls, type) and callable(fn) and rule is None:
+        swapped = function_of(cls)
+        if swapped.name in OPERATIONS:
+            raise ValueError(
+                f"register_function() got {cls!r}, which is no function but an "
+                "operation. Name a class: register_function(MyArray, ...)."
+            )
+        swap_for_good(swapped, fn(present(swapped)) if wrap else fn)
+        return fn
+    cls = _class(cls)
     function = function_of(fn)
     if rule is None:
         return lambda later: register_function(cls, fn, later, wrap=wrap)
@@ -121,7 +139,7 @@ def _callable(rule: Any) -> Any:
     )
 
 
-def _refuse_plain(cls: Any) -> None:
+def _class(cls: Any) -> type:
     if not isinstance(cls, type):
         raise TypeError(
             f"register_function() got {cls!r} as its class. Pass the class itself, "
@@ -135,6 +153,7 @@ def _refuse_plain(cls: Any) -> None:
             f"register_function() got the class {cls.__name__}, whose functions stay "
             f"JAX's. To swap a function for a block, write: with jnp.override(fn, new)."
         )
+    return cls
 
 
 _ARRAYS = ("jax", "numpy")

@@ -121,7 +121,7 @@ def _replayed(function: Callable[..., Any], *args: Any) -> Any:
 
 
 def _varies(tangent: Any) -> bool:
-    return tangent.dtype != jax.dtypes.float0
+    return bool(tangent.dtype != jax.dtypes.float0)
 
 
 def _is(one: Any, other: Any) -> bool:

@@ -5,6 +5,7 @@ them, are NumPy's, so that they may be shapes. PyTensor's rules make traced numb
 some of them. Results get the dtypes that the graph declares: JAX promotes differently.
 """
 
+import functools
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -64,8 +65,13 @@ def _registered(op: Any) -> Callable[[Any, Any], Callable[..., Any]] | None:
     for one in (op, getattr(op, "scalar_op", None)):
         rule = None if one is None else jaxify.rule_of(one)
         if rule is not None:
-            return lambda op, node, rule=rule, one=one: rule(one)
+            return functools.partial(_by_rule, rule, one)
     return None
+
+
+def _by_rule(rule: Any, op: Any, *_: Any) -> Callable[..., Any]:
+    run: Callable[..., Any] = rule(op)
+    return run
 
 
 def _pytensors(op: Any, node: Any, settings: dict[str, Any]) -> Callable[..., Any]:

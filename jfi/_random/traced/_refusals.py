@@ -26,8 +26,9 @@ _REPLAYED = (
 )
 LOST_DERIVATIVES = (
     "A loop or a branch that draws random numbers has a function with derivatives of "
-    "its own (custom_jvp, custom_vjp), which JAX forgets inside jfi.vmap, "
-    "jfi.jacfwd, scan_while or jfi.cond under vmap. Differentiate inside, "
+    "its own (custom_jvp, custom_vjp; a scan_while or while_loop(max_steps=) has such, "
+    "too), which JAX forgets inside jfi.vmap, jfi.jacfwd, scan_while or jfi.cond under "
+    "vmap. Write jfi.jacrev in place of jfi.jacfwd; differentiate inside, "
     "jfi.vmap(jax.grad(f)); or draw before the loop."
 )
 CAUGHT = (
