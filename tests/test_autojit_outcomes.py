@@ -1,5 +1,6 @@
 """Results of a function under `autojit`, and its place in other transformations."""
 
+import dataclasses
 import sys
 
 import jax
@@ -259,3 +260,78 @@ def test_no_tracer_leaks():
         model = Model()
         model.step(1.0)
         autojit(lambda b, x: setattr(b, "value", x))(Box(1), 1.0)
+
+
+class Layer:
+    def __init__(self, w, name="layer", share=0.5):
+        self.w, self.name, self.share = w, name, share
+
+    def moved(self):
+        return Layer(self.w + 1, self.name, self.share)
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    w: object
+    inside: object = None
+
+    def moved(self):
+        return Frozen(self.w * 2, self.inside and self.inside.moved())
+
+
+class Slots:
+    __slots__ = ("w",)
+
+    def __init__(self, w):
+        self.w = w
+
+    def moved(self):
+        return Slots(self.w - 1)
+
+
+class Guarded(Layer):
+    def __setattr__(self, name, value):
+        if name in vars(self):
+            raise AttributeError(name)
+        super().__setattr__(name, value)
+
+    def moved(self):
+        return Guarded(self.w / 2)
+
+
+def described(x):
+    """What an object is: its class, and what its attributes are, in their order."""
+    if isinstance(x, list | tuple):
+        return type(x), [described(part) for part in x]
+    if isinstance(x, Slots):
+        return Slots, described(x.w)
+    if hasattr(x, "__dict__") and not isinstance(x, jnp.ndarray):
+        return type(x), [(name, described(value)) for name, value in vars(x).items()]
+    return np.asarray(x).tolist()
+
+
+def test_new_objects_are_made_as_in_plain_python_at_each_call():
+    class Trainer:
+        def __init__(self):
+            a, b, c, d, e = jnp.arange(10.0).reshape(5, 2)
+            self.layers = [Layer(a), Frozen(b, Layer(c, "in")), Guarded(d), Slots(e)]
+
+        def step(self, x):
+            self.layers = [layer.moved() for layer in self.layers]
+            shared = Layer(x)
+            return {"new": Frozen(x, shared), "pair": (shared, shared)}
+
+        compiled = autojit(step)
+
+    ours, plain = Trainer(), Trainer()
+    made = []
+    for k in range(4):
+        x = jnp.full(2, float(k))
+        result, expected = ours.compiled(x), plain.step(x)
+        assert described(list(result.values())) == described(list(expected.values()))
+        assert described(ours.layers) == described(plain.layers)
+        assert result["pair"][0] is result["pair"][1] is result["new"].inside
+        made += ours.layers
+    assert len(set(map(id, made))) == len(made)
+    assert Trainer.compiled.cache_info().traces == 1
+    assert not vars(Layer(1)).keys() ^ vars(ours.layers[0]).keys()

@@ -1,5 +1,6 @@
 """The programs that `autojit` keeps: exceptions, bounds, threads, random calls."""
 
+import sys
 import threading
 
 import hypothesis.strategies as st
@@ -183,3 +184,27 @@ def test_what_is_written_into_an_argument_after_the_call_does_not_count():
         result = multiply(x)
         x[:] = 0  # while the program may still run
         np.testing.assert_allclose(result, 600.0**4, rtol=1e-5)
+
+
+def python_calls(function):
+    """How many Python functions a call runs."""
+    counted = []
+    before = sys.getprofile()
+    sys.setprofile(lambda frame, event, arg: event == "call" and counted.append(frame))
+    try:
+        function()
+    finally:
+        sys.setprofile(before)
+    return len(counted)
+
+
+def test_each_dtype_and_shape_is_called_without_jax_code_in_python():
+    step = autojit(lambda tree: {key: 2 * x for key, x in tree.items()})
+    some = lambda *shape: {str(k): jnp.ones(*shape) for k in range(20)}
+    trees = [some(3), some(4), some(3, "bfloat16"), some((2, 2))]
+    for tree in trees * 2:  # a new kind may make JAX find the quick ways of all again
+        for _ in range(4):
+            step(tree)
+    counts = [python_calls(lambda tree=tree: step(tree)) for tree in trees]
+    assert max(counts) <= min(counts) + 2
+    assert step.cache_info().traces == len(trees)

@@ -231,7 +231,23 @@ REFUSED = {
         lambda: jax.export.export(jax.jit(lambda x: x + jfi.randn()))(ONE),
         "key=key",
     ),
+    "export of scan_while": (
+        lambda: jax.export.export(jax.jit(stopping))(ONE),
+        "key=key",
+    ),
+    "jacfwd of scan_while": (
+        lambda: jax.jacfwd(stopping)(ONE),
+        "jfi.jacfwd or jfi.hessian",
+    ),
 }
+
+
+def stopping(x):
+    return jfi.scan_while(
+        lambda s: s < 9, lambda s: (s + x * jfi.rand(()), s), x, 5
+    ).carry
+
+
 COUNTERPARTS = {
     "vmap of cond": lambda: jfi.vmap(maybe(lax.cond))(X3),
     "vmap of jfi.cond": lambda: jax.vmap(maybe(jfi.cond))(X3),
@@ -247,7 +263,7 @@ COUNTERPARTS = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused_in_words_that_help(name, jit):
     run, counterpart = REFUSED[name]
-    if jit and name == "export":
+    if jit and name.startswith("export"):
         pytest.skip("not inside jit")
     for _ in range(2):  # also where JAX keeps traces
         with pytest.raises(jfi.RandomError, match=counterpart):

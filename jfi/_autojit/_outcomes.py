@@ -26,10 +26,12 @@ from .kinds._classify import (
     ITSELF,
     LIST,
     NAMED_TUPLE,
+    NUMBER,
     PYTREE,
     TUPLE,
     VALUE,
 )
+from .kinds._objects import object_of
 
 
 class Outcome:
@@ -67,7 +69,7 @@ class Delivery:
 
     def __init__(self, graph: Graph, changes: tuple[Change, ...]) -> None:
         self.graph, self.changes = graph, changes
-        names: dict[str, Any] = {}
+        names: dict[str, Any] = {"object_of": object_of}
         written = _write_down(graph, changes, names)
         if written is None:
             self.run = self._run
@@ -123,7 +125,7 @@ def _write_down(
             texts.append(f"objects[{part}]")
         elif kind is VALUE and _is_literal(part[1]):
             texts.append(repr(part[1]))
-        elif kind in (CLASS, ITSELF):
+        elif kind in (CLASS, ITSELF, NUMBER):
             texts.append(f"c{i}")
             names[f"c{i}"] = kind.make(part, ())
         else:

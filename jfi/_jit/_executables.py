@@ -16,6 +16,7 @@ from .._jax_internals import (
     awaited,
     code_key,
     compares_code,
+    find_quick_ways_again,
     has_rules,
     host_calls,
     may_raise_for_equinox,
@@ -71,11 +72,18 @@ class Jitted:
 
     def _call(self, *args: Any) -> Any:
         try:
-            return (self._run or self._find)(*args)
+            return (self._known_run() or self._find)(*args)
         except OtherArraysError:
             pass
         run = self._run = self._unshared().jitted
         return run(*args)
+
+    def _known_run(self) -> Callable[..., Any] | None:
+        """What runs it fastest, if that is known."""
+        for executable in (self._own, self._shared):
+            if executable is not None and executable.body.has_failed():
+                find_quick_ways_again(executable.jitted)
+        return self._run
 
     def trace(self, *args: Any) -> Any:
         """What `jax.jit` makes of it for these arrays, to look at."""
@@ -142,6 +150,7 @@ class _Body:
         self.structure: Any = None
         self._fun: Callable[..., Any] | None = fun
         self._traces = 0
+        self._failed = False
 
     def trace(self, *args: Any) -> Any:
         """Run the function, for one more kind of arrays."""
@@ -150,9 +159,18 @@ class _Body:
             if fun is None:
                 raise OtherArraysError
             self._traces += 1
-        out = fun(*args)
+        try:
+            out = fun(*args)
+        except BaseException:
+            self._failed = True
+            raise
         self.structure = jax.tree.structure(out)
         return out
+
+    def has_failed(self) -> bool:
+        """Whether a trace has failed since this was asked."""
+        failed, self._failed = self._failed, False
+        return failed
 
     def share(self) -> bool:
         """Trace no more, and let the function go, so that others may use what there is.

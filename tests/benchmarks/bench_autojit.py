@@ -21,6 +21,7 @@ import jax
 import jax.numpy as jnp
 from autojit_rows import EQUINOX, LOG, NNX, Row, Way, measure, report
 from autojit_tools_rows import tools
+from autojit_training_rows import training
 from jax.core import eval_jaxpr
 from same_code_rows import rows as same_code
 
@@ -353,6 +354,7 @@ SECTIONS = (
     methods,
     sub_objects,
     tools,
+    training,
     functions,
     tracing,
     same_code,

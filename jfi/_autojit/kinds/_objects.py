@@ -174,6 +174,15 @@ class ObjectKind(Kind):
             return range(n)
         return [k for k, name in enumerate(part[4], start=1) if name in self._static]
 
+    def display(self, part: Any, children: Sequence[str]) -> str:
+        made, names, _, own, opened = part
+        if self._slots or own or set(names) != set(opened) or _base(made) is not object:
+            return ""
+        cls, *values = children
+        texts = dict(zip(opened, values, strict=True))
+        attributes = ", ".join(f"{name!r}: {texts[name]}" for name in names)
+        return f"object_of({cls}, {{{attributes}}})"
+
     def guard(
         self, source: Source, name: str, part: Any, n: int
     ) -> Sequence[Expression]:
@@ -404,7 +413,17 @@ EMPTY_BASES: tuple[Any, ...] = (
 )
 
 
+def object_of(cls: type, attributes: Mapping[str, Any]) -> Any:
+    """An object with these attributes, made without calling the class."""
+    made = object.__new__(cls)
+    made.__dict__.update(attributes)
+    return made
+
+
 def new(cls: type) -> Any:
     """An empty instance, without `__init__`: TypeError where Python can't make one."""
-    base = next(b for b in EMPTY_BASES if issubclass(cls, b))
-    return base.__new__(cls)
+    return _base(cls).__new__(cls)
+
+
+def _base(cls: type) -> Any:
+    return next(b for b in EMPTY_BASES if issubclass(cls, b))

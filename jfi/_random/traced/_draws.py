@@ -47,8 +47,6 @@ def next_key_data() -> tuple[jax.Array, Any]:
     source = source_of(stream)
     if is_refusing():
         found_draw(source)
-    if hidden_state() is not None:
-        refuse_around(until=functionalize)
     return _traced_key(source), source.impl
 
 
@@ -56,6 +54,7 @@ def _traced_key(source: StreamSource) -> jax.Array:
     hidden = hidden_state()
     if hidden is None:
         return explicit_key(source)
+    refuse_around(until=functionalize)
     key: jax.Array = hidden.next_key(_cells(source), _Rules(source.impl))
     return key
 
