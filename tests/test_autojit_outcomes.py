@@ -267,7 +267,7 @@ class Layer:
         self.w, self.name, self.share = w, name, share
 
     def moved(self):
-        return Layer(self.w + 1, self.name, self.share)
+        return Layer(self.w + 1, self.name)
 
 
 @dataclasses.dataclass(frozen=True)
