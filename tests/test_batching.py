@@ -9,7 +9,7 @@ import pytest
 from counting import Traces, count
 from hypothesis import given, settings, strategies as st
 
-from jfi import AmbiguousBatchError, BatchError, vmap, vmap_automatically
+from jfi import AmbiguousBatchError, BatchError, pytree, vmap, vmap_automatically
 
 
 # Warns that it runs uncompiled, as it should here: see test_unasked.py.
@@ -268,6 +268,30 @@ def test_a_square_array_is_seen_after_a_trial_too():
 def test_a_problem_without_arrays_is_refused(tree):
     with pytest.raises(BatchError, match="found no array with a leading dimension"):
         vmap_automatically(lambda p: p, tree)
+
+
+def test_vmap_automatically_plain_object_is_refused_with_the_line_to_write():
+    @dataclasses.dataclass
+    class Problem:
+        x: object
+        mode: str = "fast"
+
+    for tree in (Problem(jnp.ones((8, 2))), {"inner": [Problem(jnp.ones((8, 2)))]}):
+        with pytest.raises(BatchError, match="Write @jnp.pytree above class Problem"):
+            vmap_automatically(lambda p: p, tree)
+    written = pytree(Problem)(jnp.ones((8, 2)))
+    assert vmap_automatically(lambda p: p.x.sum(), written).shape == (8,)
+
+
+def test_vmap_automatically_without_a_problem_is_refused_with_the_line_to_write():
+    def solve(p):
+        return p["x"].sum()
+
+    message = r"(?s)solve\(\) and no problem.*any arguments, jfi.auto_vmap\(solve\)"
+    with pytest.raises(BatchError, match=message):
+        vmap_automatically(solve)
+    with pytest.raises(TypeError, match=r"jfi\.vmap_automatically\(solve, problem\)"):
+        vmap_automatically(solve, batch_size=3)
 
 
 def test_a_function_that_fails_with_every_size_is_told_with_each_reason():

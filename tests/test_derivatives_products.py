@@ -184,6 +184,35 @@ def test_the_test_of_symbolic_zeros_can_fail():
     assert not _symbolic_zeros._costs_nothing(_symbolic_zeros._zeros)
 
 
+@jnp.pytree
+class Ends:
+    def __init__(self, first, last, name="ends"):
+        self.first, self.last, self.name = first, last, name
+
+
+@pytest.mark.parametrize("zero", [None, jnp.ZERO], ids=["None", "ZERO"])
+def test_vjp_cotangent_object_of_a_pytree_class_may_hold_zeros(zero):
+    _, pull = jnp.vjp(lambda x: {"ends": Ends(2 * x, 3 * x)}, X)
+    for cotangent in (Ends(X, zero), Ends(X, zero, name="other")):
+        np.testing.assert_array_equal(pull({"ends": cotangent})[0], 2 * X)
+    np.testing.assert_array_equal(pull({"ends": Ends(zero, X)})[0], 3 * X)
+    np.testing.assert_array_equal(pull({"ends": Ends(zero, zero)})[0], 0 * X)
+
+
+def test_vjp_cotangent_object_says_which_attribute_does_not_fit():
+    _, pull = jnp.vjp(lambda x: Ends(2 * x, 3 * x), X)
+    with pytest.raises(jnp.TangentError, match=r"cotangent\.last is the str 'a'"):
+        pull(Ends(X, "a"))
+    with pytest.raises(jnp.TangentError, match="has 3 entries, the output has 2"):
+        pull(Ends(X, X, name=X))
+
+
+def test_jvp_tangent_object_of_a_pytree_class_may_hold_zeros():
+    primal = Ends(X, X)
+    _, out = jnp.jvp(lambda ends: ends.first * ends.last, (primal,), (Ends(X, None),))
+    np.testing.assert_array_equal(out, X * X)
+
+
 # ------------------------------------------------------- mistakes
 
 

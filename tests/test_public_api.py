@@ -210,6 +210,24 @@ def test_jedi_shows_the_signature_of_random_functions(name):
     assert [p.name for p in found.params][-3:] == ["key", "dtype", "device"]
 
 
+@pytest.mark.parametrize(
+    "decorator",
+    [
+        "autojit", "autojit()", "autojit(static='mode')", "persistent",
+        "persistent(mode='disk')", "jit", "jit(static_argnames='mode')", "grad",
+        "auto_vmap(shared='x')",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("call", ["step(", "Model().step("])
+def test_jedi_decorated_functions_keep_their_signature(decorator, call):
+    function = f"@jnp.{decorator}\ndef step(self, x, mode='train'):\n    return x\n"
+    method = "".join(f"    {line}\n" for line in function.splitlines())
+    source = f"import jfi as jnp\n{function}class Model:\n{method}{call}"
+    (found,) = jedi.Script(source).get_signatures()
+    names = [p.name for p in found.params]
+    assert names[-2:] == ["x", "mode"]  # `self` is shown of some methods
+
+
 # ------------------------------------------------------------- what importing does
 
 

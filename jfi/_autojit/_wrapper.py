@@ -81,6 +81,10 @@ if TYPE_CHECKING:
         def trace(self, *args: Any, **kwargs: Any) -> Any: ...
         def eval_shape(self, *args: Any, **kwargs: Any) -> Any: ...
 
+    # As a text, which jedi does not read: it then shows the decorated function, where
+    # it would show `*args: P.args`.
+    Compiled: TypeAlias = "AutoJIT[P, R]"
+
 
 @overload
 def autojit(
@@ -96,7 +100,7 @@ def autojit(
     unused: Names = (),
     uncompiled: bool = True,
     **jit_options: Any,
-) -> AutoJIT[P, R]: ...
+) -> Compiled[P, R]: ...
 @overload
 def autojit(
     *,
@@ -109,7 +113,7 @@ def autojit(
     unused: Names = (),
     uncompiled: bool = True,
     **jit_options: Any,
-) -> Callable[[Callable[P, R]], AutoJIT[P, R]]: ...
+) -> Callable[[Callable[P, R]], Compiled[P, R]]: ...
 @hiding_frames
 def autojit(fn: Any = None, /, **options: Any) -> Any:  # noqa: D417 - see overloads
     """Compile a function; arrays and floats are data, everything else is a setting.

@@ -22,7 +22,8 @@ from ._selection import Selected, Selection, selected
 
 P = ParamSpec("P")
 R = TypeVar("R")
-A = TypeVar("A")
+# Without the bound a lambda has an `object` for its argument, in pyright.
+A = TypeVar("A", bound=Any)
 Aux = TypeVar("Aux")
 
 
@@ -51,12 +52,23 @@ def grad(
 @overload
 def grad(
     fun: Callable[P, Any],
-    argnums: int | Sequence[int] | None = None,
+    argnums: int | Sequence[int],
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
     *,
     argnames: str | Sequence[str] | None = None,
+    nondiff: Nondiff = "none",
+) -> Callable[P, Any]: ...
+@overload
+def grad(
+    fun: Callable[P, Any],
+    argnums: None = None,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    *,
+    argnames: str | Sequence[str],
     nondiff: Nondiff = "none",
 ) -> Callable[P, Any]: ...
 def grad(
@@ -118,8 +130,9 @@ def grad(
     return gradient
 
 
+# For `argnums=0` the next one is true, too, and says less.
 @overload
-def value_and_grad(
+def value_and_grad(  # type: ignore[overload-overlap]
     fun: Callable[Concatenate[A, P], R],
     argnums: Literal[0] | None = None,
     has_aux: bool = False,
@@ -132,12 +145,23 @@ def value_and_grad(
 @overload
 def value_and_grad(
     fun: Callable[P, R],
-    argnums: int | Sequence[int] | None = None,
+    argnums: int | Sequence[int],
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
     *,
     argnames: str | Sequence[str] | None = None,
+    nondiff: Nondiff = "none",
+) -> Callable[P, tuple[R, Any]]: ...
+@overload
+def value_and_grad(
+    fun: Callable[P, R],
+    argnums: None = None,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    *,
+    argnames: str | Sequence[str],
     nondiff: Nondiff = "none",
 ) -> Callable[P, tuple[R, Any]]: ...
 @explained_as(grad)

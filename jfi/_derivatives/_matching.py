@@ -207,13 +207,33 @@ def _pairs(
     plain = isinstance(tree, (tuple, list)) and isinstance(given, (tuple, list))
     if not plain and type(given) is not type(tree):
         raise TangentError(_unlike(given, tree, parts, name, of))
-    given_parts = _children(given) or []
+    given_parts = _parts_of_object(given, parts) or _children(given) or []
     if len(given_parts) != len(parts):
         raise TangentError(
             f"{name} has {len(given_parts)} entries, {of} has {len(parts)} there."
         )
     for (entry, part), (_, own) in zip(parts, given_parts, strict=True):
         yield entry, own, part
+
+
+def _parts_of_object(
+    given: Any, parts: Sequence[tuple[Any, Any]]
+) -> list[tuple[Any, Any]] | None:
+    """What is given for the attributes of an object; None if the parts are no such.
+
+    By name: a class of `jfi.pytree` takes an attribute that is None for a setting, so
+    that a zero there has no place among the data.
+    """
+    children = _children(given) or []
+    entries = [entry for entry, _ in (*parts, *children)]
+    if not all(isinstance(entry, jax.tree_util.GetAttrKey) for entry in entries):
+        return None
+    by_name = {entry.name: child for entry, child in children}
+    absent = {entry.name for entry, _ in parts} - by_name.keys()
+    if by_name.keys() - {entry.name for entry, _ in parts}:
+        return None
+    found = {**by_name, **{name: getattr(given, name, None) for name in absent}}
+    return [(entry, found[entry.name]) for entry, _ in parts]
 
 
 def _unlike(

@@ -4,7 +4,16 @@ JAX's own annotations lose it: `jax.jit(f)` takes anything, `jax.grad(f)` is unk
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, overload
+from typing import (
+    Any,
+    Concatenate,
+    Generic,
+    Literal,
+    ParamSpec,
+    TypeAlias,
+    TypeVar,
+    overload,
+)
 
 import jax
 from jax import custom_jvp as custom_jvp, custom_vjp as custom_vjp
@@ -35,6 +44,9 @@ class _Jitted(Generic[P, R_co]):
         self: _Jitted[Concatenate[S, Q], R_co], instance: S, owner: type | None = None
     ) -> _Jitted[Q, R_co]: ...
 
+# As a text, which jedi does not read: it then shows the decorated function.
+_Compiled: TypeAlias = "_Jitted[P, R]"
+
 @overload
 def jit(
     fun: Callable[P, R],
@@ -45,7 +57,7 @@ def jit(
     donate_argnums: int | Sequence[int] | None = ...,
     donate_argnames: str | Iterable[str] | None = ...,
     **options: Any,
-) -> _Jitted[P, R]: ...
+) -> _Compiled[P, R]: ...
 @overload
 def jit(
     *,
@@ -54,7 +66,7 @@ def jit(
     donate_argnums: int | Sequence[int] | None = ...,
     donate_argnames: str | Iterable[str] | None = ...,
     **options: Any,
-) -> Callable[[Callable[P, R]], _Jitted[P, R]]: ...
+) -> Callable[[Callable[P, R]], _Compiled[P, R]]: ...
 def vmap(
     fun: Callable[P, R],
     in_axes: Any = 0,

@@ -66,6 +66,8 @@ assert_type(jnp.grad(loss)({"a": x}, x), dict[str, jnp.Array])
 assert_type(
     jnp.value_and_grad(loss)({"a": x}, x), tuple[jnp.Array, dict[str, jnp.Array]]
 )
+assert_type(jnp.grad(loss, 1)({"a": x}, x), Any)
+assert_type(jnp.value_and_grad(loss, argnames="x")({"a": x}, x), tuple[jnp.Array, Any])
 assert_type(jnp.checkpoint(scale)(x), jnp.Array)
 assert_type(jnp.stop_gradient({"a": x}), dict[str, jnp.Array])
 assert_type(Model().step(x, mode="test"), jnp.Array)
@@ -76,6 +78,15 @@ assert_type(jnp.AutoJIT(scale)(x), jnp.Array)
 assert_type(jnp.autojit(scale).cache_info().traces, int)
 assert_type(jnp.autojit(scale).explain()[0].cause, str)
 assert_type(jnp.persistent(scale)(x), jnp.Array)
+
+# Arguments of lambdas have no type: any attribute of them is right.
+print(jnp.grad(lambda x: x.sum())(x), jnp.grad(lambda x: (x.sum(), x), has_aux=True)(x))
+print(jnp.grad(lambda w, x: (w["a"] * x).sum(), argnums=(0, 1))({"a": x}, x))
+print(jnp.grad(lambda w, x: w @ x, argnames="x")(x, x=x))
+print(jnp.value_and_grad(lambda w, x: (w["a"] * x).sum())({"a": x}, x))
+print(jnp.jit(lambda x: x.sum())(x), jnp.autojit(lambda x: x.sum())(x))
+print(jnp.vmap(lambda x: x.sum())(x), jnp.hessian(lambda x: x.sum())(x))
+print(jnp.vmap_automatically(lambda p: p["x"].sum(), {"x": x}))
 
 with jnp.seed(0), jnp.default_dtype("float64"), jnp.default_device("cpu"):
     jnp.manual_seed(1)

@@ -8,6 +8,7 @@ from jax.tree_util import keystr
 
 from ..._errors import BatchError
 from ..._values import argument_names, is_array, path_name
+from ..._values.trees import pytree_line
 from ._marks import Mark, Path, marked_leaves, ordered_as, unmarked
 
 
@@ -21,6 +22,7 @@ class Leaf(NamedTuple):
         shape: That of whatever has one, also if JAX can't batch it.
         leading: The leading size, if JAX can batch it.
         mark: How the user marked it, if so.
+        advice: The line to write, if it is an object that hides arrays.
     """
 
     name: str
@@ -29,6 +31,7 @@ class Leaf(NamedTuple):
     shape: tuple[int, ...]
     leading: int | None
     mark: Mark | None
+    advice: str = ""
 
     @property
     def is_array(self) -> bool:
@@ -111,7 +114,8 @@ def _leaf(name: str, path: str, value: Any, mark: Mark | None) -> Leaf:
     shape = _attribute(value, "shape")
     shape = tuple(shape) if isinstance(shape, tuple) else ()
     leading = shape[0] if shape and is_array(value) else None
-    return Leaf(name, path, _type_in_words(value), shape, leading, mark)
+    advice = pytree_line(value)
+    return Leaf(name, path, _type_in_words(value), shape, leading, mark, advice)
 
 
 def _dotted(path: Path) -> str:

@@ -5,6 +5,14 @@ from collections.abc import Mapping, Sequence
 from ._leaves import Leaf
 
 
+def no_problem(name: str) -> str:
+    return (
+        f"vmap_automatically() got the function {name}() and no problem to run it on.\n"
+        f"Write jfi.vmap_automatically({name}, problem); or, for a batched function of "
+        f"any arguments, jfi.auto_vmap({name})."
+    )
+
+
 def nothing_has_size(tool: str, size: int, leaves: Sequence[Leaf]) -> str:
     return (
         f"{tool}() got batch_size={size}, but no array in {_whole(leaves)} has "
@@ -15,10 +23,13 @@ def nothing_has_size(tool: str, size: int, leaves: Sequence[Leaf]) -> str:
 
 
 def no_arrays(tool: str, leaves: Sequence[Leaf]) -> str:
+    general = (
+        "Pass arrays in dicts, lists, tuples, or objects of a class with @jnp.pytree."
+    )
+    advice = "\n".join(dict.fromkeys(leaf.advice for leaf in leaves if leaf.advice))
     return (
         f"{tool}() found no array with a leading dimension in {_whole(leaves)}"
-        f"{_table(leaves, every=True)}\n"
-        "Pass arrays in dicts, lists, tuples, or objects of a class with @jnp.pytree."
+        f"{_table(leaves, every=True)}\n{advice or general}"
     )
 
 

@@ -10,6 +10,7 @@ from ..._errors import BatchError
 from ..._random.traced._rows import Randomness
 from ..._shown import shown_as
 from ..._values import function_name, names_to_copy, refuse_no_function
+from . import _messages as messages
 from ._calls import BatchCalls
 from ._cluster import Cluster
 from ._defaults import with_defaults
@@ -37,10 +38,13 @@ class BatchOptions(TypedDict, total=False):
     sharding: Any
 
 
+_NO_PROBLEM: Any = object()
+
+
 @hiding_frames
 def vmap_automatically(
     fn: Callable[[ProblemT], ResultT],
-    problem: ProblemT,
+    problem: ProblemT = _NO_PROBLEM,
     batch_size: int | None = None,
     *,
     client: Any = None,
@@ -85,6 +89,8 @@ def vmap_automatically(
         MissingDependencyError: There is a `client`, and Dask is not installed.
     """
     tool, given = "vmap_automatically", {**options, "batch_size": batch_size}
+    if problem is _NO_PROBLEM:
+        raise BatchError(messages.no_problem(function_name(fn)))
     if client is None:
         calls = _calls_of(tool, fn, given, arguments_of_problem)
         result: ResultT = calls.run(fn, (problem,), {})
