@@ -277,7 +277,7 @@ def test_vmap_automatically_plain_object_is_refused_with_the_line_to_write():
         mode: str = "fast"
 
     for tree in (Problem(jnp.ones((8, 2))), {"inner": [Problem(jnp.ones((8, 2)))]}):
-        with pytest.raises(BatchError, match="Write @jnp.pytree above class Problem"):
+        with pytest.raises(BatchError, match="@jnp\\.pytree above class Problem"):
             vmap_automatically(lambda p: p, tree)
     written = pytree(Problem)(jnp.ones((8, 2)))
     assert vmap_automatically(lambda p: p.x.sum(), written).shape == (8,)

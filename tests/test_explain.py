@@ -1,7 +1,9 @@
 """`explain()` and RecompileWarning: what changed, how long it took, what to write."""
 
+import builtins
 import functools
 import re
+import types
 import warnings
 
 import jax
@@ -108,7 +110,7 @@ def test_attributes_globals_and_options_of_jax_are_named():
     ("file", "label"),
     [
         ("train.py", "train.py:1"),
-        ("<ipython-input-7-0af3>", "cell 7, line 1"),
+        ("<ipython-input-7-0af3>", "In[7], line 1"),
         ("/tmp/ipykernel_42/1234567.py", "a cell, line 1"),
         ("<stdin>", "<stdin>:1"),
     ],
@@ -118,6 +120,33 @@ def test_a_lambda_is_called_by_its_line(file, label):
     exec(compile("f = jfi.autojit(lambda x: x)", file, "exec"), script)
     report = repr(script["f"].explain())
     assert report.endswith(f"why lambda at {label} was compiled")
+
+
+def test_a_cell_of_a_kernel_is_called_by_its_number(monkeypatch):
+    file = "/tmp/ipykernel_42/1234567.py"
+
+    class Compiler:  # of IPython, which knows the files of its cells alone
+        def format_code_name(self, name):
+            return ("Cell", "In[7]") if name == file else None
+
+    shell = types.SimpleNamespace(compile=Compiler())
+    monkeypatch.setattr(builtins, "get_ipython", lambda: shell, raising=False)
+    script = {"jfi": jnp}
+    code = "f = jfi.autojit(lambda x: x)\ndef g(x):\n    return x if x > 0 else -x"
+    exec(compile(code, file, "exec"), script)
+    assert "lambda at In[7], line 1" in repr(script["f"].explain())
+    before = jax.config.jax_traceback_filtering
+    jax.config.update("jax_traceback_filtering", "remove_frames")  # without IPython
+    try:
+        with pytest.raises(jax.errors.TracerBoolConversionError) as info:
+            jnp.jit(script["g"])(X[0])
+    finally:
+        jax.config.update("jax_traceback_filtering", before)
+    assert "  In[7], line 3: " in str(info.value)
+    assert file not in str(info.value).partition("JAX says")[0]
+    other = {"jfi": jnp}
+    exec(compile(code, "/tmp/ipykernel_42/7.py", "exec"), other)
+    assert "lambda at a cell, line 1" in repr(other["f"].explain())
 
 
 def test_compile_times_are_always_there():

@@ -628,6 +628,15 @@ def test_pictures(report, tmp_path, ending):
     assert file.stat().st_size > 5000
 
 
+def test_plot_notebooks_show_the_axes_of_a_new_figure_as_a_picture(report):
+    figures = pytest.importorskip("matplotlib.figure")
+    png = report.plot()._repr_png_()
+    assert png.startswith(b"\x89PNG")
+    assert len(png) > 5000
+    ax = figures.Figure().add_subplot()
+    assert not hasattr(report.plot(ax=ax), "_repr_png_")  # the figure is the user's
+
+
 def test_boxes_do_not_overlap():
     from jfi._inspect._layout import lay_out
 

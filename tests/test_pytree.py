@@ -731,3 +731,60 @@ def test_what_is_data_follows_the_table(tree, weight):
     }
     for gradient in gradients.values():
         assert shown(gradient) == expected
+
+
+# ------------------------------------------------------- what objects print
+
+
+def test_pytree_objects_print_their_attributes_without_numbers():
+    assert repr(Layer(2)) == "Layer(w=float32[2,2], b=float32[2])"
+    assert repr(Model()) == (
+        "Model(\n"
+        "  layers=[Layer(w=float32[2,2], b=float32[2]), "
+        "Layer(w=float32[2,2], b=float32[2])],\n"
+        "  options={'scale': 0.5, 'name': 'net', 'repeat': 2},\n"
+        "  steps=0,\n"
+        "  act=tanh\n"
+        ")"
+    )
+
+
+def test_pytree_objects_print_the_same_inside_compiled_code():
+    seen = []
+
+    def loss(layer):
+        seen.append(repr(layer))
+        return layer(jnp.ones(2)).sum()
+
+    jax.jit(jax.grad(loss))(Layer(2))
+    assert seen == [repr(Layer(2))]
+
+
+def test_pytree_repr_of_the_class_or_of_a_dataclass_stays():
+    @jnp.pytree
+    class Named:
+        def __repr__(self):
+            return "mine"
+
+    @jnp.pytree
+    @dataclasses.dataclass
+    class Point:
+        x: object
+
+    assert repr(Named()) == "mine"
+    assert repr(Point(1)).endswith("Point(x=1)")
+    assert repr(type("Sub", (Layer,), {})(1)) == "Sub(w=float32[1,1], b=float32[1])"
+
+
+def test_pytree_objects_print_long_and_recursive_attributes():
+    @jnp.pytree
+    class Odd:
+        pass
+
+    odd = Odd()
+    odd.many, odd.text, odd.me, odd.one = list(range(50)), "a" * 200, [odd], (1,)
+    text = repr(odd)
+    assert "... (30 more)" in text
+    assert "me=[...]" in text
+    assert "one=(1,)" in text
+    assert max(map(len, text.splitlines())) <= 100

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import Any
 
-from .._values import is_user_code, is_user_frame, source_line
+from .._values import file_label, is_user_code, is_user_frame, source_line
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class CodePlace:
     @property
     def shown(self) -> str:
         """The line as a line of a message."""
-        return f"  {self.file}, line {self.line}: {self.text}\n"
+        return f"  {file_label(self.file)}, line {self.line}: {self.text}\n"
 
     @property
     def asked(self) -> ast.AST | None:

@@ -22,7 +22,7 @@ from .._jax_internals import (
     source_files,
     user_line,
 )
-from .._values import is_library_file, source_line
+from .._values import file_label, is_library_file, source_line
 from ._costs import Cost, cost
 
 
@@ -48,10 +48,7 @@ class Line(NamedTuple):
         return source_line(self.file, self.number)
 
     def __str__(self) -> str:
-        folder, name = os.path.split(self.file)
-        # Notebooks have a file with a number for its name for each cell.
-        in_notebook = os.path.basename(folder).startswith("ipykernel_")
-        return f"{'cell' if in_notebook else name}, line {self.number}"
+        return f"{os.path.basename(file_label(self.file))}, line {self.number}"
 
 
 class Origin(NamedTuple):

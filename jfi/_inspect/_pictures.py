@@ -80,7 +80,7 @@ class Pictures:
             ax: The axes of matplotlib to draw in; None: a new figure of fitting size.
 
         Returns:
-            The axes of matplotlib.
+            The axes of matplotlib; notebooks show those of a new figure as a picture.
 
         Raises:
             MissingDependencyError: matplotlib is not installed.

@@ -1,5 +1,7 @@
 """Pictures of graphs, by matplotlib."""
 
+import functools
+import io
 import math
 import os
 from collections.abc import Iterator
@@ -38,6 +40,8 @@ def plot_graph(
         height = layout.height + 1.0
         figure: Any = figures.Figure(figsize=(max(layout.width + 0.4, 4.0), height))
         ax = figure.add_axes((0, 0, 1, 1))
+        # Axes are a text in notebooks, and only figures of pyplot a picture.
+        ax._repr_png_ = functools.partial(_picture, figure)
     size = SIZE * _scale(ax, layout)
     _draw_layout(ax, layout, 0, 0, size)
     ax.set_xlim(-0.2, max(layout.width, 3.6) + 0.2)
@@ -47,10 +51,21 @@ def plot_graph(
     ax.set_title(name, fontsize=size * 1.25, y=1, pad=-1.7 * size)
     _draw_legend(ax, graph, size)
     if file is not None:
-        across, down = ax.figure.get_size_inches()
-        dpi = min(110.0, math.sqrt(_PIXELS / (across * down)))
-        ax.figure.savefig(os.fspath(file), dpi=dpi)
+        _save(ax.figure, os.fspath(file))
     return ax
+
+
+def _save(figure: Any, file: Any, **options: str) -> None:
+    across, down = figure.get_size_inches()
+    dpi = min(110.0, math.sqrt(_PIXELS / (across * down)))
+    figure.savefig(file, dpi=dpi, **options)
+
+
+def _picture(figure: Any) -> bytes:
+    """The bytes of a PNG, as notebooks ask for them."""
+    file = io.BytesIO()
+    _save(figure, file, format="png")
+    return file.getvalue()
 
 
 def _scale(ax: Any, layout: LaidOutGraph) -> float:

@@ -77,6 +77,7 @@ from ._keys import (
 from ._naming import (
     argument_names as argument_names,
     array_label as array_label,
+    file_label as file_label,
     full_name as full_name,
     function_label as function_label,
     function_name as function_name,

@@ -1,5 +1,6 @@
 """Functions, arguments and places in trees as the user would write them."""
 
+import builtins
 import functools
 import inspect
 import linecache
@@ -97,7 +98,7 @@ def shown_line(file: str, number: int) -> str:
     >>> shown_line("no_file.py", 3)
     '  no_file.py, line 3: \n'
     """
-    return f"  {file}, line {number}: {source_line(file, number)}\n"
+    return f"  {file_label(file)}, line {number}: {source_line(file, number)}\n"
 
 
 def source_line(file: str, number: int, names: dict[str, Any] | None = None) -> str:
@@ -115,17 +116,34 @@ def line_label(file: str, line: int) -> str:
     """A line in a few words.
 
     >>> line_label("a/b.py", 3), line_label("<ipython-input-2-0f>", 3)
-    ('b.py:3', 'cell 2, line 3')
+    ('b.py:3', 'In[2], line 3')
     """
-    cell = re.match(r"<ipython-input-(\d+)-", file)
-    if cell is not None:
-        return f"cell {cell[1]}, line {line}"
-    if _CELL.search(file):
-        return f"a cell, line {line}"
-    return f"{os.path.basename(file)}:{line}"
+    label = file_label(file)
+    if label == file:
+        return f"{os.path.basename(file)}:{line}"
+    return f"{label}, line {line}"
 
 
-_CELL = re.compile(r"[/\\]ipykernel_\d+[/\\]\d+\.py$")  # kernels have no better name
+def file_label(file: str) -> str:
+    """What a file is called in messages; a cell of a notebook as the notebook has it.
+
+    >>> file_label("a/b.py"), file_label("<ipython-input-2-0f>")
+    ('a/b.py', 'In[2]')
+    """
+    if cell := re.match(r"<ipython-input-(\d+)-", file):
+        return f"In[{cell[1]}]"
+    if not _CELL.search(file):
+        return file
+    # The name is a hash of the cell's text: IPython knows which cell has it.
+    shell: Any = getattr(builtins, "get_ipython", lambda: None)()
+    try:
+        _, number = shell.compile.format_code_name(file)
+    except (AttributeError, TypeError):  # another shell, or another cell's file
+        return "a cell"
+    return str(number)
+
+
+_CELL = re.compile(r"[/\\]ipykernel_\d+[/\\]\d+\.py$")
 
 
 def refuse_no_function(

@@ -2,7 +2,8 @@
 
 `_settings` says which attributes are data and which are settings; start there.
 `_classes` registers classes with JAX, `_axes` are axes of `vmap` given as objects.
-`_differences` says where two trees differ, `_written` what was written to one.
+`_texts` is what objects print. `_differences` says where two trees differ,
+`_written` what was written to one.
 """
 
 from ._axes import axes_like as axes_like, refuse_objects as refuse_objects

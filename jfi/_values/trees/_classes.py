@@ -22,6 +22,7 @@ from ._settings import (
     refuse_computed_data,
     refuse_hidden_data,
 )
+from ._texts import text_of_object
 
 
 C = TypeVar("C", bound=type)
@@ -63,7 +64,8 @@ def pytree(
     (`self.eps = 1e-5`), texts, functions. They stay as they are, and `jax.jit` compiles
     again when they change; `autojit` takes floats as data there, too, and does not.
     Results have the class, too, made without calling it: `jnp.grad(loss)(model, x)` is
-    a model of gradients.
+    a model of gradients. Objects print their attributes, if their class does not say
+    how.
 
     Example:
         >>> import jfi as jnp
@@ -77,6 +79,8 @@ def pytree(
         >>> gradient = jnp.grad(lambda line: jnp.sum(line(3.0) ** 2))(line)
         >>> gradient.slope, gradient.name
         (Array([36., 18.], dtype=float32), 'line')
+        >>> line
+        Line(slope=float32[2], name='line')
 
         A float that is to be trained is named, or made an array:
 
@@ -126,6 +130,8 @@ def _tree(cls: C, declared: Declared) -> C:
         raise TreeError(f"pytree() got {cls!r}. Write @jnp.pytree above a class.")
     _register(cls, declared)
     owner: Any = cls
+    if owner.__repr__ is object.__repr__:
+        owner.__repr__ = text_of_object
     of_user = cls.__dict__.get("__init_subclass__")
 
     def __init_subclass__(subclass: type, /, **kwargs: Any) -> None:  # noqa: N807
