@@ -133,6 +133,7 @@ jaxm = _jfi  # the module itself, for `from jfi import jaxm`
 # see plain imports, and no `__getattr__`, which would excuse every typo.
 if _typing.TYPE_CHECKING:
     from . import random as random, testing as testing
+    from ._advice import explain_errors as explain_errors
     from ._autojit import (
         AdvancedAutoJIT as AdvancedAutoJIT,
         AutoJIT as AutoJIT,
@@ -307,6 +308,7 @@ else:
             "cond": "_loops",
             "detach": "_torch_names",
             "enable_cache": "_persistent",
+            "explain_errors": "_advice",
             "fori_loop": "_loops",
             "from_haiku": "_foreign._haiku",
             "from_numpy": "_foreign.numpy_functions",

@@ -2,9 +2,9 @@
 
 `_attaching` puts the advice into an error; `_mistakes` knows which errors are common
 mistakes, and who has the words: `_branches`, `_numbers`, `_sizes`, `_elements`,
-`_shapes`, `_lists`, `_leaks`, `_attributes`. `_finding` looks up the expression that
-failed, `_rewriting` writes branches and loops that JAX can trace, `_wording` has the
-sentences.
+`_shapes`, `_lists`, `_nones`, `_leaks`, `_attributes`. `_finding` looks up the
+expression that failed, `_rewriting` writes branches and loops that JAX can trace,
+`_wording` has the sentences. `_uncaught` is for plain code, which no tool of jfi sees.
 `_arguments` is for calls of `jit` and `vmap` that don't fit; `_missing_names` for names
 that jfi does not have, with the lines of `_numpy_lines`, `_torch_lines` and
 `_torch_methods`; `_scipy_words` for arguments of SciPy's. `_frames` is where errors
@@ -28,4 +28,5 @@ from ._scipy_words import (
     knowing_scipy as knowing_scipy,
     knows_scipy as knows_scipy,
 )
+from ._uncaught import explain_errors as explain_errors
 from ._wording import array_form as array_form

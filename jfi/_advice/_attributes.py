@@ -33,6 +33,33 @@ def of_view(error: BaseException) -> str | None:
     return _line_instead(error, "view", OF_ARRAYS["view"])
 
 
+DIM = r"^(\w+)\(\) got an unexpected keyword argument '(dim|keepdim)'"
+
+
+def of_dim(error: BaseException) -> str | None:
+    """For `x.sum(dim=0)`: methods of arrays are JAX's, and have an `axis`."""
+    place, found = code_place(error), re.search(DIM, str(error))
+    if place is None or found is None or not place.is_direct:
+        return None
+    match place.node:
+        case ast.Call(ast.Attribute(of, method), args, named) if found[
+            1
+        ] == f"_{method}" or isinstance(place.value_of(of), jax.Array):
+            pass
+        case _:
+            return None  # a function of the user's
+    names = {"dim": "axis", "keepdim": "keepdims"}
+    arguments = [
+        *map(ast.unparse, args),
+        *(f"{names.get(str(k.arg), k.arg)}={ast.unparse(k.value)}" for k in named),
+    ]
+    if method in ("std", "var") and len(arguments) == 1:
+        arguments.append("ddof=1")  # PyTorch's divide by n - 1
+    line = f"{_bracketed(of)}.{method}({', '.join(arguments)})"
+    said = f"`{found[2]}=` is PyTorch's.\n{place.shown}"
+    return said + what_to_write(statement_with(place, line, place.node), "")
+
+
 def _missing_attribute(error: BaseException) -> str | None:
     found = re.search(r"has no attribute '?(\w+)", str(error))
     return found[1] if found else None

@@ -231,8 +231,64 @@ def of_wide(error: BaseException) -> str | None:
         f"The integer {found[1]}{place.within} is too large for the 32-bit world, "
         f"whose integers are below 2**31.\n{place.shown}"
     )
-    world = f'{place.alias}.set_default_dtype("float64") at the start of the script'
-    return said + what_to_write(line, f"float(n) for n; or {world}")
+    return said + what_to_write(line, f"float(n) for n; or {_world(place)}")
+
+
+WIDE_DTYPE = r"^Explicitly requested dtype (\w+) "
+
+
+def of_wide_dtype(error: BaseException) -> str | None:
+    """For `x.astype(jnp.float64)`."""
+    place, found = code_place(error), re.search(WIDE_DTYPE, str(error))
+    if place is None or found is None:
+        return None
+    default, line = _default_of(found[1]), None
+    match place.node if place.is_direct else None:
+        case ast.Call(ast.Attribute(_, "astype") as method, [_]):
+            line = statement_with(place, f"{ast.unparse(method)}({default})")
+        case _:
+            pass
+    said = f"The 32-bit world{place.within} has no {found[1]}.\n{place.shown}"
+    if line is not None:
+        return said + what_to_write(line, "") + f"\nOr {_world(place)}."
+    return said + what_to_write(None, f"{default} for {found[1]}; or {_world(place)}")
+
+
+def _default_of(dtype: str) -> str:
+    """The Python type whose default dtype stands for a 64-bit one."""
+    kinds = {"float64": "float", "complex128": "complex", "int64": "int"}
+    return kinds.get(dtype, '"uint32"')
+
+
+def _world(place: CodePlace) -> str:
+    return f'{place.alias}.set_default_dtype("float64") at the start of the script'
+
+
+WIDE_RESULT = "^result_shape_dtypes cannot specify 64-bit types"
+
+
+def of_wide_result(error: BaseException) -> str | None:
+    """For `pure_callback(f, ShapeDtypeStruct((), int), x)`: int is int64 there."""
+    place = code_place(error)
+    if place is None:
+        return None
+    line, jnp = None, place.alias
+    match place.node if place.is_direct else None:
+        case ast.Call(ast.Attribute(_, "pure_callback"), [f, _, *args], []) as call:
+            arguments = ", ".join(map(ast.unparse, args))
+            host = f"{jnp}.from_numpy({ast.unparse(f)})({arguments})"
+            line = statement_with(place, host, call)
+        case _:
+            pass
+    said = (
+        f"The result of a callback{place.within} is declared with 64 bits, which the "
+        "32-bit world does not have: int and float are int64 and float64 in a "
+        f"ShapeDtypeStruct.\n{place.shown}"
+    )
+    other = f"{jnp}.ShapeDtypeStruct(shape, {jnp}.int32), or {jnp}.float32"
+    if line is not None:
+        return said + what_to_write(line, "") + f"\nOr {other}."
+    return said + what_to_write(None, f"{other}; or {jnp}.from_numpy(f)(x)")
 
 
 def _needed(place: CodePlace, call: ast.Call) -> str:
