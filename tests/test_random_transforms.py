@@ -533,3 +533,24 @@ def test_a_differentiated_function_draws_what_it_draws(make):
             jfi.manual_seed(0)
             assert float(derivative(f)) == pytest.approx(value, rel=1e-5)
             assert float(jfi.rand()) == after
+
+
+@pytest.mark.parametrize("tool", [lambda f: f, jfi.jit, jfi.autojit])
+def test_scan_while_step_n_draws_from_a_stream_of_its_own_in_the_key_of_the_loop(tool):
+    def rows():
+        def body(n):
+            return n + 1, (jfi.randn(2), jfi.randn(2))
+
+        return jfi.scan_while(lambda n: n < 5, body, 0, 8).ys
+
+    jfi.manual_seed(3)
+    jfi.randn()
+    first, second = tool(rows)()
+    k = jax.random.fold_in(jax.random.key(3), 1)  # draw 1 is the loop's
+    for n in range(5):
+        step = jax.random.fold_in(jax.random.fold_in(k, 0), n)
+        for draw, row in enumerate((first[n], second[n])):
+            key = jax.random.fold_in(step, draw)
+            np.testing.assert_array_equal(row, jfi.randn(2, key=key))
+    after = jax.random.fold_in(jax.random.key(3), 2)
+    np.testing.assert_array_equal(jfi.randn(2), jfi.randn(2, key=after))
