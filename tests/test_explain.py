@@ -149,6 +149,20 @@ def test_a_cell_of_a_kernel_is_called_by_its_number(monkeypatch):
     assert "lambda at a cell, line 1" in repr(other["f"].explain())
 
 
+def test_explain_says_what_else_traced_the_same_arguments():
+    draws = autojit(lambda x: x * 7.25 + jnp.randn(3))
+    draws(X)
+    jax.jit(draws)(X)
+    assert "the same arguments, inside another function" in repr(draws.explain())
+    looked_at = autojit(lambda x: x * 8.25)
+    looked_at(X)
+    looked_at.lower(X)
+    asked = "the same arguments: lower(), trace() or eval_shape() asked for it"
+    assert asked in repr(looked_at.explain())
+    for report in (draws.explain(), looked_at.explain()):
+        assert "another mesh" not in repr(report)
+
+
 def test_compile_times_are_always_there():
     draws = autojit(lambda x: x * 4.5 + jnp.randn(3))
     draws(X)

@@ -1,10 +1,12 @@
 """What jfi says of the common mistakes, under each of its tools; docs/mistakes.md."""
 
 import ast
+import enum
 import inspect
 import itertools
 import math
 import re
+from contextlib import nullcontext
 
 import equinox as eqx
 import jax
@@ -14,6 +16,7 @@ import pytest
 import scipy.special
 
 import jfi as jnp
+from jfi._advice._torch_methods import OF_ARRAYS, OF_MODELS, OF_OPTIMIZERS
 
 
 X = jnp.array([1.0, -2.0, 3.0])
@@ -128,7 +131,50 @@ def a_range(x):
     return total
 
 
+def a_flag(x):
+    flag = x.sum() > 0
+    if flag:
+        x = x + 1.0
+    return x
+
+
+def a_returned_flag(x):
+    flag = x.sum() > 0
+    if not flag:
+        return jnp.sin(x)
+    else:
+        return x
+
+
+def a_chosen_flag(x):
+    flag = x.sum() > 0
+    return 2.0 * x if flag else x
+
+
+def a_loop_on_a_flag(x):
+    flag = x.sum() < 9
+    while flag:
+        x = 2 * x
+        flag = x.sum() < 9
+    return x
+
+
 LINES = {
+    a_flag: "x = jnp.where(flag, x + 1.0, x)",
+    a_returned_flag: (
+        "return jnp.cond(jnp.logical_not(flag), lambda: jnp.sin(x), lambda: x)"
+    ),
+    a_chosen_flag: "return jnp.where(flag, 2.0 * x, x)",
+    a_loop_on_a_flag: """\
+def cond(state):
+    x, flag = state
+    return flag
+def body(state):
+    x, flag = state
+    x = 2 * x
+    flag = x.sum() < 9
+    return x, flag
+x, flag = jnp.while_loop(cond, body, (x, flag))""",
     a_float: "return x[0].astype(float) * x",
     an_int: "return x * (x[2] + 0.5).astype(int)",
     an_item: "return x.sum() + x",
@@ -705,6 +751,56 @@ def test_methods_of_torch(code, tmp_path):
         jax.eval_shape(lambda x: exec(line, {"jnp": jnp, "x": x}), X)
 
 
+#: What the methods of `_torch_methods` are called with, if with anything.
+ARGUMENTS = {
+    "copy_": "2 * x", "expand": "2, 3", "expand_as": "jnp.ones((2, 3))", "fill_": "1.0",
+    "new_ones": "3", "new_tensor": "[1.0, 2.0]", "new_zeros": "3",
+    "reshape_as": "jnp.ones((3, 1))", "type": "float", "type_as": "x", "view": "-1",
+    "view_as": "jnp.ones((3, 1))",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_ARRAYS)
+def test_methods_of_torch_every_line_runs(name, tmp_path):
+    if name == "cuda":
+        pytest.skip("there is no GPU")
+    file = tmp_path / "script.py"
+    file.write_text(f"def f(x):\n    return x.{name}({ARGUMENTS.get(name, '')})\n")
+    variables = {"jnp": jnp}
+    exec(compile(file.read_text(), str(file), "exec"), variables)
+    line = instead(advice(jnp.jit(variables["f"]), X))
+    assert line
+    # What the line leaves open: a loss, parameters, a mask.
+    params = {"w": X}
+    names = {
+        "jnp": jnp, "x": X, "params": params, "n": 3, "mask": X > 0, "y": -X,
+        "loss": (lambda p: jnp.sum(jax.tree.leaves(p)[0] ** 2)),
+    }  # fmt: skip
+    world = jnp.default_dtype("float64") if name == "double" else nullcontext()
+    with world:
+        exec(f"def f(x):\n    {line}", names)
+        if name == "double":
+            assert names["f"](X).dtype == "float64"
+        names["f"](X)
+
+
+def test_lines_for_optimizers_and_models_run(tmp_path):
+    layer = {"w": X}
+    optimizer = optax.sgd(0.1)
+    state = optimizer.init(layer)
+    loss = lambda model, x: jnp.sum(model["w"] * x)
+    names = {
+        "jnp": jnp, "optax": optax, "optimizer": optimizer, "state": state,
+        "params": layer, "grads": layer, "x": X, "args": "cpu", "loss": loss,
+        "path": tmp_path / "state", "model": layer,
+    }  # fmt: skip
+    lines = [*OF_OPTIMIZERS.values(), *OF_MODELS.values()]
+    kinds = "cuda", "optax.multi_transform(...)", "train=True", "argnums=..."
+    for line in sorted(lines, key=lambda line: "load_state" in line):  # saved before
+        if not any(kind in line for kind in kinds):
+            exec(line.format(jnp="jnp", x="model", args="'cpu'"), dict(names))
+
+
 def test_other_attributes_get_no_advice():
     with pytest.raises(AttributeError, match="nonsense") as info:
         jnp.jit(lambda x: x.nonsense)(X)
@@ -781,6 +877,37 @@ def test_tables_of_other_numbers_of_rows_are_no_batch():
     assert "in_axes=(" not in text.partition("Write instead")[2]
     text = advice(jnp.vmap(lambda x, y: x + y), jnp.ones((3, 2)), jnp.ones(2))
     assert "vmap(f, in_axes=(0, None))" in text
+
+
+def test_vmap_vectors_of_other_lengths_in_a_dict_are_no_batch():
+    text = advice(jnp.vmap(lambda p: p), {"a": jnp.ones(3), "b": jnp.ones(4)})
+    assert "other numbers of rows are no batch of 3" in text
+    assert "in_axes=(" not in text.partition("Write instead")[2]
+    text = advice(jnp.vmap(lambda p: p), {"a": jnp.ones((3, 2)), "b": jnp.ones(4)})
+    assert "in_axes=({'a': 0, 'b': None},)" in text
+
+
+class Speed(enum.Enum):
+    SLOW = 0.5
+    ROWS = (np.ones(2),)
+
+
+def test_members_of_enums_are_settings_and_no_trees():
+    """`pytree` refuses enums, so that nothing may advise it."""
+    for member in Speed:
+        text = advice(jnp.jit(lambda x, mode: x), X, member)
+        assert "mode is of the class Speed" in text
+        assert "@jnp.autojit, which takes settings" in text
+        assert "pytree" not in text
+        text = advice(jnp.jit(lambda x, member=member: member), X)
+        assert "returns a Speed, which JAX can't take apart" in text
+        assert "Write instead: @jnp.autojit" in text
+        for tool in (jnp.vmap, jnp.jit, jnp.grad):
+            with pytest.raises(TypeError) as info:
+                tool(lambda mode: mode)(member)
+            assert "pytree" not in str(info.value) + said(info.value)
+    scaled = jnp.autojit(lambda x, mode: (x * mode.value, mode))
+    assert scaled(2.0, Speed.SLOW) == (1.0, Speed.SLOW)
 
 
 def test_an_endless_iterator_is_not_made_a_list():

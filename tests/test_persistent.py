@@ -267,6 +267,29 @@ def test_what_only_counts_is_not_traced_at_each_start(tmp_path):
     assert (cold, warm) == (f"{told} ['read', 'step']", f"{told} []")
 
 
+FOUND = """
+import jfi
+
+@jfi.persistent
+def scaled(x):
+    return 3.5 * x
+
+print(scaled)
+scaled(1.0)
+print(scaled)
+"""
+
+
+def test_persistent_function_whose_program_was_found_does_not_say_it_has_none(tmp_path):
+    first, second = twice(FOUND, tmp_path)
+    last = [text.splitlines()[-1] for text in (first, second)]
+    assert "no program yet" in first.splitlines()[0]
+    assert [text.rpartition(", ")[2] for text in last] == [
+        "1 program>",
+        "nothing compiled here>",
+    ]
+
+
 def test_what_is_told_by_identity_is_that_of_this_process(tmp_path):
     cold, warm = twice(IDENTITY, tmp_path)
     assert cold == warm

@@ -17,7 +17,7 @@ from ._wording import array_form, with_line
 def of_setting(error: BaseException) -> str | None:
     """For a text, a function or the like that is an argument of `jit`."""
     found = re.search(
-        r"of type <class '([\w.]+)'> .* at path (\S+?)\.?$", _first(error)
+        r"of type <(?:class|enum) '([\w.]+)'> .* at path (\S+?)\.?$", _first(error)
     )
     if found is None:
         return None
@@ -60,7 +60,9 @@ def of_dtype(error: BaseException | None, name: str = "x") -> str | None:
 
 
 # JAX's words for `jit` and for `vmap`.
-OF_OUTPUT = r"(?:returned a value of|^Output from .*? with) type <class '([\w.<>]+)'>"
+OF_OUTPUT = (
+    r"(?:returned a value of|^Output from .*? with) type <(?:class|enum) '([\w.<>]+)'>"
+)
 
 
 def of_output(error: BaseException) -> str | None:
@@ -146,8 +148,9 @@ def of_axes(
 
 def _are_tables(args: Sequence[Any]) -> bool:
     """Whether all arguments are arrays of the same number of dimensions, with rows."""
-    dimensions = {np.ndim(arg) if is_array(arg) else 0 for arg in args}
-    return len({np.shape(arg)[:1] for arg in args if is_array(arg)}) > 1 and (
+    leaves = jax.tree.leaves(args)
+    dimensions = {np.ndim(leaf) if is_array(leaf) else 0 for leaf in leaves}
+    return len({np.shape(leaf)[:1] for leaf in leaves if is_array(leaf)}) > 1 and (
         len(dimensions) == 1 and dimensions != {0}
     )
 

@@ -145,6 +145,9 @@ def _place(frame: FrameType, line: int, instruction: int, is_direct: bool) -> Co
     parents = _parents("".join(linecache.getlines(file, frame.f_globals)))
     inside = [node for node in parents if _covers(node, span)]
     node: Any = inside[-1] if inside else None
+    # Python 3.11 gives the jump of `if c:`, c being a name, the place of the statement.
+    asking = (n for n in parents if isinstance(n, _ASKING) and _span_of(n) == span)
+    node = next((n.test for n in asking), node)
     return CodePlace(file, line, text, frame, is_direct, node, parents)
 
 
@@ -211,10 +214,16 @@ def _only_condition(comprehension: ast.expr) -> ast.expr | None:
     return found[0] if len(found) == 1 else None
 
 
+_ASKING = (ast.If, ast.While, ast.Assert, ast.IfExp)
+
+
 def _covers(node: ast.AST, span: _Span) -> bool:
     if not isinstance(node, (ast.expr, ast.AugAssign)):
         return False
-    first, last = (span[0], span[1]), (span[2], span[3])
-    begin = node.lineno, node.col_offset
+    own = _span_of(node)
+    return own[:2] <= span[:2] and span[2:] <= own[2:]
+
+
+def _span_of(node: ast.expr | ast.stmt) -> _Span:
     end = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
-    return begin <= first and last <= end
+    return node.lineno, node.col_offset, *end

@@ -85,7 +85,8 @@ class Explanation(Sequence[CompilationRecord]):
                 str(k),
                 f"{compilation.tracing_seconds:.3f} s",
                 _compiling_time(compilation),
-                compilation.cause or ("the first call" if k == 1 else _SAME),
+                compilation.cause
+                or ("the first call" if k == 1 else _same(compilation)),
             )
             for k, compilation in enumerate(self._compilations, start=1)
         ]
@@ -95,6 +96,15 @@ def _compiling_time(compilation: CompilationRecord) -> str:
     if compilation.compiling_seconds is not None:
         return f"{compilation.compiling_seconds:.3f} s"
     return compilation.compiled or "-"
+
+
+def _same(compilation: CompilationRecord) -> str:
+    """Why it was traced again, where no argument has changed."""
+    if compilation.compiled == "inside":
+        return "the same arguments, inside another function"
+    if compilation.compiled or compilation.compiling_seconds is not None:
+        return _SAME
+    return "the same arguments: lower(), trace() or eval_shape() asked for it"
 
 
 _SAME = "the same arguments: another mesh or sharding, or a cleared cache"

@@ -146,11 +146,13 @@ def _wrapped(
             raise
         return out if returns == "jax" else jax.tree.map(_as_numpy, out)
 
-    explain: Any = compiled.__dict__["explain"]
+    info: Any = compiled.__dict__["cache_info"]
 
     def describe() -> ToolFacts:
-        n = len(explain())
-        programs = "no program yet" if n == 0 else f"{n} program{'s' * (n != 1)}"
+        n, signatures = info()
+        programs = f"{n} program{'s' * (n != 1)}"
+        if n == 0:  # what was called has found its programs
+            programs = "nothing compiled here" if signatures else "no program yet"
         return ToolFacts("persistent", fn, programs)
 
     return shown(mark_wrapper(run), describe)

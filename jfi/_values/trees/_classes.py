@@ -234,7 +234,7 @@ def are_buffers(tree: Any) -> list[bool]:
 
 def pytree_line(x: object) -> str:
     """The line that makes an object of an ordinary class a tree; "" for all else."""
-    if not has_data(x):
+    if isinstance(x, enum.Enum) or not has_data(x):  # members are settings
         return ""
     cls = type(x)
     if "__slots__" in cls.__dict__ and full_name(cls) in map(full_name, _registered):
