@@ -2,7 +2,7 @@
 
     cd tests; PYTHONPATH=.. python -m fuzzing autojit 0 1000
 
-The tools are autojit, loops, writes, "writes in loops", threads; or "each autojit", "each
+The tools are autojit, loops, writes, "writes in loops", threads, floats; or "each autojit", "each
 map" ..., where the seed is the number of one change of one source. Each failure is made
 small and shown; the last line says how many there were. PYTHONPATH chooses the jfi that
 is tried.

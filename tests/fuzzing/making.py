@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from . import objects, sources
 from .effects import Effect, chosen
+from .floats import FloatCase, float_case
 from .pieces import Change, Piece, filled
 from .routes import routed
 from .scripts import AGAIN, Case, Step
@@ -14,26 +15,29 @@ from .threads import ThreadCase, thread_case
 from .tools import EAGER, FUNCTION_FORMS, LOOPS, METHOD_FORMS
 
 
-TOOLS = ("autojit", "loops", "writes", "writes in loops", "threads")
+TOOLS = ("autojit", "loops", "writes", "writes in loops", "threads", "floats")
 FREE_SOURCES = {
     **sources.GLOBALS, **sources.FUNCTIONS, **objects.CLASSES, **objects.OBJECTS,
     **objects.ODD,
 }  # fmt: skip
 
 
-def case(seed: int, tool: str) -> Case | ThreadCase:
+def case(seed: int, tool: str) -> Case | FloatCase | ThreadCase:
     """The script of a seed.
 
     Args:
         seed: Any int.
         tool: "autojit", "loops" (called by eager code), "writes" (of autojitted
-            functions), "writes in loops", or "threads". Or "each autojit", "each map",
+            functions), "writes in loops", "threads", or "floats" (what is data in
+            arguments). Or "each autojit", "each map",
             "each scan" ...: the seed is the number of a change of a source.
     """
     if tool.startswith("each "):
         return single(seed, tool.removeprefix("each "))
     if tool == "threads":
         return thread_case(seed)
+    if tool == "floats":
+        return float_case(seed)
     rng = random.Random(f"{tool} {seed}")
     writes = tool.startswith("writes")
     is_method = rng.random() < (0.6 if writes else 0.3)

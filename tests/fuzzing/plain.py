@@ -5,9 +5,11 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from .plain_floats import apply_updates, grad, jit, pytree, value_and_grad, vmap
 
-grad = jax.grad
-value_and_grad = jax.value_and_grad
+
+# What the scripts have from here, by the rule of what is data.
+__all__ = ["apply_updates", "grad", "jit", "pytree", "value_and_grad", "vmap"]
 
 
 def autojit(fn=None, **options):

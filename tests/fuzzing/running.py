@@ -17,6 +17,7 @@ import numpy as np
 
 import jfi
 
+from .floats import FloatCase
 from .scripts import Case, smaller
 from .threads import ThreadCase
 
@@ -28,7 +29,7 @@ REFUSALS = (
     jax.errors.TracerArrayConversionError,
     jax.errors.TracerIntegerConversionError,
 )
-AnyCase = Case | ThreadCase
+AnyCase = Case | FloatCase | ThreadCase
 PLAIN = "fuzzing.plain"
 NOT_COMPARED = ("show", "tools", "plain", "run")  # plain is run, or is not
 _names = itertools.count()
@@ -300,7 +301,7 @@ def shrunk(
     progress = True
     while progress and attempts > 0:
         progress = False
-        less = case.smaller() if isinstance(case, ThreadCase) else smaller(case)
+        less = smaller(case) if isinstance(case, Case) else case.smaller()
         for candidate in less:
             attempts -= 1
             again = verdict(candidate, tools)

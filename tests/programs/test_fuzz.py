@@ -18,7 +18,7 @@ from fuzzing.running import report, shrunk, verdict, workable
 
 # Slow: each script is compiled, in some 0.2 seconds. What hundreds of them show is for
 # JFI_FUZZ; these show that the tools, and the fuzzing itself, still work.
-COUNTS = {"autojit": 16, "loops": 12, "writes": 14, "threads": 3}
+COUNTS = {"autojit": 16, "loops": 12, "writes": 14, "threads": 3, "floats": 12}
 SHOWN = 3  # failures; more take long to make small, and say the same
 TOOLS = [*COUNTS, "writes in loops", "each autojit"]
 
@@ -57,5 +57,22 @@ def test_a_tool_that_does_not_see_changes_is_found_out(monkeypatch):
         verdict(workable(case(seed, tool)), "fuzzing_with_jit").kind
         for tool in ("autojit", "writes")
         for seed in range(8)
+    ]
+    assert found.count("different") > 4
+
+
+def test_a_grad_that_trains_every_float_is_found_out(monkeypatch):
+    """As if each attribute of a class were declared as data."""
+    module = types.ModuleType("fuzzing_that_trains_all")
+
+    def pytree(cls=None, **declared):
+        names = [f"f{n}" for n in range(5)] + ["rate", "eps"]
+        return plain.pytree(cls, data=names)
+
+    vars(module).update(vars(plain), pytree=pytree)
+    monkeypatch.setitem(sys.modules, "fuzzing_that_trains_all", module)
+    found = [
+        verdict(workable(case(seed, "floats")), "fuzzing_that_trains_all").kind
+        for seed in range(16)
     ]
     assert found.count("different") > 4
