@@ -50,8 +50,8 @@ from ._executables import (
     serialized as serialized,
     use_jax_cache as use_jax_cache,
 )
-from ._host_arrays import copied_from_host as copied_from_host
 from ._fast_calls import find_quick_ways_again as find_quick_ways_again
+from ._host_arrays import copied_from_host as copied_from_host
 from ._host_errors import (
     XLA_ERRORS as XLA_ERRORS,
     awaited as awaited,

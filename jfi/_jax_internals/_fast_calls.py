@@ -27,12 +27,16 @@ def find_quick_ways_again(jitted: Any) -> None:
 )
 def clear_quick_ways() -> Callable[[Any], None] | None:
     def clear(jitted: Any) -> None:
-        jitted._clear_cache()  # noqa: SLF001
-
-    traces: list[Any] = []
+        jitted._clear_cache()
 
     def known() -> bool:
-        jitted = jax.jit(lambda x: traces.append(x) or x)
+        traces: list[Any] = []
+
+        def traced(x: Any) -> Any:
+            traces.append(x)
+            return x
+
+        jitted = jax.jit(traced)
         jitted(1.0)
         clear(jitted)
         jitted(1.0)

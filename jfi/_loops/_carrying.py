@@ -9,6 +9,7 @@ from typing import Any
 
 from jax import lax
 
+from .._jax_internals import with_kept_rules
 from .._random.traced import carried_here
 from .._random.traced._own_stream import Function
 
@@ -44,8 +45,12 @@ def fori_loop(run: Callable[[Function, Any], Any], body: Function, init: Any) ->
 def map(f: Function, xs: Any) -> Any:
     """`lax.map`."""
     if carried_here() is None:
-        return lax.map(f, xs)
-    return scan(lambda f, c: lax.scan(f, c, xs), lambda c, x: (c, f(x)), None)[1]
+        return with_kept_rules(lambda: lax.map(f, xs))
+
+    def run(f: Function, carry: Any) -> Any:
+        return with_kept_rules(lambda: lax.scan(f, carry, xs))
+
+    return scan(run, lambda c, x: (c, f(x)), None)[1]
 
 
 def branches(run: Callable[..., Any], functions: Sequence[Function], *args: Any) -> Any:

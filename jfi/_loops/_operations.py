@@ -62,10 +62,12 @@ def scan(
 
         def run(f: Any, init: Any) -> Any:
             if title is None:
-                return loop(f, init, xs, length)
-            return scan_with_progress(loop, f, init, xs, length, reverse, title)
+                return with_kept_rules(lambda: loop(f, init, xs, length))
+            return with_kept_rules(
+                lambda: scan_with_progress(loop, f, init, xs, length, reverse, title)
+            )
 
-        return with_kept_rules(lambda: _carrying.scan(run, f, init))
+        return _carrying.scan(run, f, init)
 
 
 def _traced_without_steps(
@@ -102,10 +104,14 @@ def fori_loop(
 
         def run(body: Any, init: Any) -> Any:
             if title is None:
-                return lax.fori_loop(lower, upper, body, init, unroll=unroll)
-            return fori_with_progress(lower, upper, body, init, unroll, title)
+                return with_kept_rules(
+                    lambda: lax.fori_loop(lower, upper, body, init, unroll=unroll)
+                )
+            return with_kept_rules(
+                lambda: fori_with_progress(lower, upper, body, init, unroll, title)
+            )
 
-        return with_kept_rules(lambda: _carrying.fori_loop(run, body, init_val))
+        return _carrying.fori_loop(run, body, init_val)
 
 
 def cond(
@@ -167,20 +173,20 @@ def _is_scalar(x: Any, kind: Any) -> bool:
 def map(functions: tuple[Any], xs: Any, batch_size: Any) -> Any:
     (f,) = functions
     with explained_map(f, xs, batch_size), _traced_without_steps(xs):
-        run = functools.partial(_carrying.map, f, xs)
-        if batch_size is not None:
-            in_batches = functools.partial(_map_in_batches, f, xs, batch_size)
-            run = functools.partial(with_own_stream, in_batches)
-        return with_kept_rules(run)
+        if batch_size is None:
+            return _carrying.map(f, xs)
+        return with_own_stream(functools.partial(_map_in_batches, f, xs, batch_size))
 
 
 def _map_in_batches(f: Any, xs: Any, batch_size: int, keys: Keys | None) -> Any:
     """`lax.map` of some rows at a time, each with a stream of its own."""
     if keys is None:
-        return lax.map(f, xs, batch_size=batch_size)
+        return with_kept_rules(lambda: lax.map(f, xs, batch_size=batch_size))
     numbers = jnp.arange(len(jax.tree.leaves(xs)[0]), dtype=np.uint32)
     row = RowDraws("map").by_number(f, keys)
-    return lax.map(lambda x: row(*x), (numbers, xs), batch_size=batch_size)
+    return with_kept_rules(
+        lambda: lax.map(lambda x: row(*x), (numbers, xs), batch_size=batch_size)
+    )
 
 
 def associative_scan(functions: tuple[Any], elems: Any, reverse: Any, axis: Any) -> Any:

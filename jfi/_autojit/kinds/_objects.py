@@ -415,7 +415,7 @@ EMPTY_BASES: tuple[Any, ...] = (
 
 def object_of(cls: type, attributes: Mapping[str, Any]) -> Any:
     """An object with these attributes, made without calling the class."""
-    made = object.__new__(cls)
+    made: Any = object.__new__(cls)
     made.__dict__.update(attributes)
     return made
 
