@@ -1,6 +1,7 @@
 """The store of compiled programs: damage, limits, several processes, `enable_cache`."""
 
 import os
+import shutil
 import signal
 import subprocess
 import threading
@@ -45,7 +46,7 @@ def test_what_is_written_is_read(store):
     assert entry.record == b"record"
     assert store.code(KEY, entry) == b"code" * 1000
     assert store.read(OTHER) is None
-    assert [path.name for path, _ in store.entries()] == [KEY]
+    assert [key for key, _ in store.entries()] == [KEY]
     assert store.folder.stat().st_mode & 0o777 == 0o700
 
 
@@ -67,7 +68,7 @@ def flipped_code(data):
 
 
 def of_an_older_jfi(data):
-    return data.replace(b"jfi store 2", b"jfi store 1")
+    return data.replace(b"jfi store 3", b"jfi store 2")
 
 
 def nothing(data):
@@ -86,14 +87,14 @@ def test_a_damaged_file_is_dropped_told_once_and_written_anew(store, damage):
     store.write(KEY, b"record", b"code")
     store.write(OTHER, b"record", b"code")
     for key in (KEY, OTHER):
-        path = store.folder / key[:2] / key
+        path = store.folder / key
         path.write_bytes(damage(path.read_bytes()))
     told = pytest.warns(jfi.CacheWarning, match=r"compiled again\.$")
     with told as caught:
         for key in (KEY, OTHER):
             entry = store.read(key)
             assert entry is None or store.code(key, entry) is None
-            assert not (store.folder / key[:2] / key).exists()
+            assert not (store.folder / key).exists()
     assert len(caught) == 1
     assert store.write(KEY, b"record", b"code")
     assert store.code(KEY, store.read(KEY)) == b"code"
@@ -101,9 +102,8 @@ def test_a_damaged_file_is_dropped_told_once_and_written_anew(store, damage):
 
 def test_a_program_under_the_name_of_another_is_not_used(store):
     store.write(KEY, b"record", b"code")
-    path = store.folder / OTHER[:2] / OTHER
-    path.parent.mkdir()
-    path.write_bytes((store.folder / KEY[:2] / KEY).read_bytes())
+    path = store.folder / OTHER
+    path.write_bytes((store.folder / KEY).read_bytes())
     with pytest.warns(jfi.CacheWarning):
         assert store.read(OTHER) is None
 
@@ -120,7 +120,7 @@ def test_the_least_recently_used_go_first(tmp_path):
     keys = [f"{k:02x}" * 32 for k in range(4)]
     for age, key in enumerate(keys[:3]):
         store.write(key, b"record", bytes(900))
-        os.utime(store.folder / key[:2] / key, (1000 + age, 1000 + age))
+        os.utime(store.folder / key, (1000 + age, 1000 + age))
     assert store.read(keys[0])  # used now
     store.write(keys[3], b"record", bytes(900))
     assert [store.read(key) is not None for key in keys] == [True, False, True, True]
@@ -142,7 +142,7 @@ def test_it_is_cleared(store):
 
 def test_remains_of_killed_writers_go_in_time(store):
     store.write(KEY, b"record")
-    part = store.folder / KEY[:2] / "tmpx.part"
+    part = store.folder / "tmpx.part"
     part.write_bytes(b"half")
     store.write(KEY, b"record")
     assert part.exists()  # it may be another writer's
@@ -173,7 +173,7 @@ def test_a_file_in_its_place_is_told_once(tmp_path):
     (tmp_path / "file").touch()
     for folder in (tmp_path / "file", tmp_path / "file" / "below"):
         store = Store(folder)
-        with pytest.warns(jfi.CacheWarning, match="can't use") as caught:
+        with pytest.warns(jfi.CacheWarning, match="is not used") as caught:
             found = store.write(KEY, b"record"), store.read(KEY)
         assert found == (False, None)
         assert len(caught) == 1
@@ -181,9 +181,7 @@ def test_a_file_in_its_place_is_told_once(tmp_path):
 
 def test_a_folder_that_goes_away_comes_back(store):
     store.write(KEY, b"record")
-    (store.folder / KEY[:2] / KEY).unlink()
-    (store.folder / KEY[:2]).rmdir()
-    store.folder.rmdir()
+    shutil.rmtree(store.folder)
     with store.claim(KEY):
         assert store.write(KEY, b"record")
     assert store.read(KEY)
@@ -221,33 +219,47 @@ def test_a_claim_ends_where_compiling_fails(store):
         pass
 
 
-def test_code_that_ended_the_process_that_loaded_it_is_dropped(store):
-    store.write(KEY, b"record", b"code")
-    path = store.folder / KEY[:2] / KEY
+def lose_a_process(store, number):
+    """A process that ends by a signal while it loads a program."""
     code = f"""
 import os, pathlib
 from jfi._persistent._store import Store
 with Store(pathlib.Path({str(store.folder)!r})).loading({KEY!r}):
-    os.kill(os.getpid(), 9)
+    os.kill(os.getpid(), {int(number)})
 """
     done = subprocess.run([*PYTHON, "-c", code], env=environment(), check=False)
-    assert done.returncode == -signal.SIGKILL
-    assert len(list(path.parent.iterdir())) == 2
-    told = pytest.warns(jfi.CacheWarning, match="ended the process that loaded it")
+    assert done.returncode == -number
+
+
+def test_code_that_ended_two_processes_that_loaded_it_is_dropped(store):
+    store.write(KEY, b"record", b"code")
+    for _ in range(2):
+        lose_a_process(store, signal.SIGKILL)
+        assert (store.folder / KEY).exists()
+    told = pytest.warns(jfi.CacheWarning, match="has ended the processes that loaded")
     with told, store.loading(KEY) as safe:
         assert not safe
-    assert list(path.parent.iterdir()) == []
+    assert [path.name for path in store.folder.iterdir()] == ["key"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_a_process_that_a_signal_ended_while_it_loaded_leaves_the_program(
+    store, number
+):
+    store.write(KEY, b"record", b"code")
+    for _ in range(3):
+        lose_a_process(store, number)
+        with store.loading(KEY) as safe:  # and this one has loaded it
+            assert safe
+    assert store.read(KEY)
 
 
 def test_others_may_load_it_at_the_same_time(store):
     store.write(KEY, b"record", b"code")
-    with store.loading(KEY) as safe, store.loading(KEY) as also:
-        assert safe
-        assert also
-    other = store.folder / KEY[:2] / f"{KEY}.loading-another.machine-4194304"
-    other.touch()  # of which nobody here knows whether it lives
-    with store.loading(KEY) as safe:
-        assert safe
+    for _ in range(3):
+        with store.loading(KEY) as safe, store.loading(KEY) as also:
+            assert safe
+            assert also
     assert store.read(KEY)
 
 
@@ -438,7 +450,7 @@ def test_a_full_disk_is_told_once(tmp_path):
         env={"JFI_CACHE_DIR": str(tmp_path / "cache"), **env},
     )
     assert found == "0 1 1\ntold 1"
-    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["key"]
     assert run(tmp_path) == "0 1 1"
 
 

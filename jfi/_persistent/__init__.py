@@ -9,7 +9,8 @@ graph of a call, written down without identities, is the key (`_description`).
 | `_keepers`, `_kept` | who keeps programs; one program, which stands for `jax.jit` |
 | `_description`, `_refusals`, `fingerprint/` | what it is made of; why it is not kept |
 | `_asked_for`, `_environment`, `_custom_rules` | arrays, options, rules: the rest |
-| `_places`, `_store`, `_records` | where programs are; files; results in files |
+| `_places`, `_store` | where programs are; files |
+| `_records`, `_structures` | what files say; what results are put into, as data |
 | `_served`, `_arrays`, `_hosted` | the server's programs, from both sides |
 | `_report` | what was found and saved |
 """

@@ -9,7 +9,7 @@ import numpy as np
 from .._arrays._weak_types import weakly_typed
 from .._values import is_key
 from ._asked_for import AskedFor
-from ._records import Record
+from ._records import Record, Result
 
 
 def arrays_for_server(
@@ -29,19 +29,26 @@ def arrays_from_server(
 ) -> list[jax.Array]:
     """The results of a program, as they come from it in this process."""
     place = asked.device if any(asked.committed) else None
-    found: list[jax.Array] = jax.device_put(list(arrays), place)
+    placed: list[jax.Array] = jax.device_put(list(arrays), place)
     return [
-        _array(x, kind, weak, place)
-        for x, kind, weak in zip(found, record.results, record.weak, strict=True)
+        _array(x, result, place)
+        for x, result in zip(placed, record.results, strict=True)
     ]
 
 
-def _array(array: jax.Array, kind: str | None, weak: bool, place: Any) -> jax.Array:
-    if kind is not None:
-        array = jax.random.wrap_key_data(array, impl=kind)
-    elif weak:
+def _array(array: jax.Array, result: Result, place: Any) -> jax.Array:
+    if result.key is not None:
+        array = jax.random.wrap_key_data(array, impl=result.key)
+    elif result.weak:
         array = weakly_typed(array, place)
     return array
+
+
+def are_results(arrays: Sequence[np.ndarray[Any, Any]], record: Record) -> bool:
+    """Whether arrays are of the types and shapes that a program returns."""
+    if len(arrays) != len(record.results):
+        return False
+    return all(r.fits(x) for r, x in zip(record.results, arrays, strict=True))
 
 
 def run_on_numpy(

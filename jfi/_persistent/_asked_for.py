@@ -11,7 +11,7 @@ from jax.core import Tracer
 
 from .._jax_internals import Device
 from .._values import is_key, token
-from ._environment import device_in_force, surroundings
+from ._environment import device_in_force, numeric_settings, surroundings
 
 
 def form_of(x: Any) -> Any:
@@ -56,6 +56,7 @@ class AskedFor(NamedTuple):
             repr(sorted(options.items())),
             repr(types),
             repr(self.committed),
+            numeric_settings(),
         )
         parts = token(surroundings(self.device), *(f.encode() for f in fields))
         return hashlib.sha256(parts).hexdigest()

@@ -2,18 +2,20 @@
 
 import functools
 import hashlib
-import os
 import platform
 import sys
+import time
 from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
 
 import jax
+import numpy as np
 
 from .._arrays._config import get_default_dtype
 from .._jax_internals import Device, all_settings, compilation_context, setting
 from .._values import library_version, token
+from ._store import server_module
 
 
 # Of no effect on results: where things are kept, what is logged, how errors look.
@@ -53,17 +55,13 @@ def device_in_force() -> Device:
 @functools.cache
 def environment() -> dict[str, str]:
     """What is settled when a process starts: versions, processor, flags of XLA."""
-    flags = sorted(
-        flag
-        for flag in os.environ.get("XLA_FLAGS", "").split()
-        if not flag.startswith("--xla_dump")
-    )
+    server = server_module("environment")
     return {
         "python": f"{platform.python_implementation()} {sys.version_info[:2]}",
         **{name: library_version(name) for name in ("jfi", "jax", "jaxlib", "numpy")},
-        "files of jfi": _own_files(),
+        "files of jfi": server.files_of("jfi"),
         "machine": f"{platform.system()} {platform.machine()} {_processor()}",
-        "XLA_FLAGS": " ".join(flags),
+        "XLA_FLAGS": server.xla_flags(),
     }
 
 
@@ -81,17 +79,16 @@ def _processor() -> str:
     return hashlib.sha256("\n".join(sorted(features)).encode()).hexdigest()[:16]
 
 
-def _own_files() -> str:
-    """What differs between two states of jfi's own source, also of a checkout."""
-    root = str(Path(__file__).parents[1])
-    found = sorted(
-        (folder.removeprefix(root), name, info.st_size, info.st_mtime_ns)
-        for folder, _, names in os.walk(root)  # a fifth of the time of Path.rglob
-        for name in names
-        if name.endswith(".py")
-        for info in (os.stat(os.path.join(folder, name)),)
-    )
-    return hashlib.sha256(repr(found).encode()).hexdigest()[:16]
+def numeric_settings() -> str:
+    """What Python's and NumPy's own numbers follow, in this thread and by now."""
+    settings: list[object] = [np.geterr(), time.tzname, time.timezone]
+    if "decimal" in sys.modules:
+        context = sys.modules["decimal"].getcontext()
+        settings += [getattr(context, name) for name in _OF_DECIMALS]
+    return repr(settings)
+
+
+_OF_DECIMALS = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
 
 
 def surroundings(device: Device) -> bytes:
@@ -126,6 +123,8 @@ def _digest_of_surroundings(device: Device) -> bytes:
         "dtype": get_default_dtype().name,
         "mesh": repr(jax.sharding.get_abstract_mesh()),
         "device": f"{device.platform} {device.device_kind} {device.id}",
+        "devices": f"{jax.device_count()} {jax.local_device_count()}",
+        "process": f"{jax.process_index()} of {jax.process_count()}",
         "platform": getattr(client.client, "platform_version", ""),
     }
     fields = [f"{name}={value}".encode() for name, value in parts.items()]

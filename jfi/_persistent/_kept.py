@@ -33,8 +33,9 @@ from ._custom_rules import fingerprint_of_rules
 from ._description import Describing, ProgramDescription
 from ._environment import debugging
 from ._places import LEDGER, ProgramPlaces
-from ._records import Record, dump_tree, load_tree
+from ._records import Record, Result
 from ._served import GoneError
+from ._structures import UnwritableError, dump_tree, load_tree
 
 
 class KeptProgram:
@@ -293,13 +294,12 @@ class KeptJitted:
             return "XLA can't write its code to a file"
         try:
             tree = dump_tree(compiled.out_tree, description.shared)
-        except Exception as error:  # whatever the user's classes say
-            return f"its result can't be pickled ({error})"
+        except UnwritableError as error:
+            return str(error)
         record = kept.record(
             seconds,
             arguments=asked.keys,
-            results=tuple(map(kind_of_key, results)),
-            weak=tuple(bool(x.weak_type) for x in results),
+            results=tuple(Result.of(x, kind_of_key(x)) for x in results),
             tree=tree,
         )
         kept.places.keep(key, record, code)

@@ -149,5 +149,5 @@ _locks: dict[str, threading.Lock] = {}  # so that two threads load a program onc
 def _record(entry: Entry) -> Record | None:
     try:
         return loads(entry.record)
-    except Exception:  # it has its checksum: another jfi has written it
+    except (TypeError, ValueError):  # it is signed: another jfi has written it
         return None

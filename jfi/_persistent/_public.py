@@ -23,7 +23,7 @@ from .._values import Warner, function_name, is_key
 from ._keepers import Mode, ModeKeeper, StoreKeeper, folder_in_use
 from ._places import LEDGER
 from ._report import CacheReport
-from ._store import Store, default_folder
+from ._store import Store, default_folder, is_for_jax
 
 
 P = ParamSpec("P")
@@ -194,13 +194,14 @@ def enable_cache(dir: str | os.PathLike[str] | None = None) -> None:
 
     Args:
         dir: The folder; None: `$JFI_CACHE_DIR`, else `~/.cache/jfi`. Whoever can write
-            to it could run code as this user: one that others can write is not used.
+            to it could run code as this user: one that others can write, or replace,
+            is not used.
 
     Raises:
         TypeError: `dir` is no path.
     """
     folder = default_folder() if dir is None else Path(dir).expanduser().absolute()
-    if Store(folder / "jax").is_usable():
+    if is_for_jax(folder / "jax"):
         use_jax_cache(os.fspath(folder / "jax"))
     keep_everything(StoreKeeper(folder / "programs"))
 

@@ -7,7 +7,6 @@ is loaded here meanwhile: no way to another process is as short as none.
 
 import contextlib
 import functools
-import importlib
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,10 +14,11 @@ from typing import Any
 
 from .._errors import LocalFallbackWarning
 from .._values import Warner
-from ._arrays import arrays_for_server, arrays_from_server
+from ._arrays import are_results, arrays_for_server, arrays_from_server
 from ._asked_for import AskedFor
 from ._places import Run
 from ._records import Record
+from ._store import server_module
 
 
 CALLS_TO_LOAD = 4  # of a program, before it is loaded into this process
@@ -44,15 +44,18 @@ class ServerLink:
     @functools.cached_property
     def client(self) -> Any:
         """The connections."""
-        folders, environment = _server("folders"), _server("environment")
-        base = folders.base_folder()
+        base = server_module("folders").base_folder()
+        digest = server_module("environment").digest()
+        client = server_module("client").Client(base, digest, self._store)
         if self.stays:
             try:
-                _server("control").start_server(base)
-            except _server("errors").ServerError as error:
-                self.warn(f"no server could be started ({str(error).rstrip('.')})")
-                self.stays = False  # it may still be found, which nobody waits for
-        return _server("client").Client(base, environment.digest(), self._store)
+                server_module("control").start_server(base)
+            except server_module("errors").ServerError as error:
+                why = f"no server could be started ({str(error).rstrip('.')})"
+                self.warn(why)
+                self.stays = False
+                client.avoid(why)  # it may be found later, which nobody waits for
+        return client
 
     def run_of(
         self, key: str, record: Record, asked: AskedFor, load: Callable[[], Run | None]
@@ -60,15 +63,15 @@ class ServerLink:
         """What has the server run a program; None: no server runs."""
         try:
             self.client.load(key)
-        except _server("errors").ServerError as error:
-            if self.stays or not isinstance(error, _server("errors").NoServer):
+        except server_module("errors").ServerError as error:
+            if self.stays or not isinstance(error, server_module("errors").NoServer):
                 self.warn(str(error).rstrip("."))
             return None
         return Served(self, key, record, asked, load)
 
     def keep(self, key: str) -> None:
         """Let the server load a new program, while this process goes on."""
-        with contextlib.suppress(_server("errors").ServerError):
+        with contextlib.suppress(server_module("errors").ServerError):
             self.client.load(key)  # if it can't, who runs it will warn
 
     def warn(self, why: str) -> None:
@@ -100,7 +103,7 @@ class Served:
         if self._calls == CALLS_TO_LOAD and not self._link.stays:
             threading.Thread(target=self._load_here, daemon=True).start()
         record, asked = self._record, self._asked
-        errors = _server("errors")
+        errors = server_module("errors")
         try:
             found = self._link.client.run(
                 self._key, arrays_for_server(arrays, asked), timeout=self._link.timeout
@@ -109,6 +112,9 @@ class Served:
             return self._here()(*arrays)
         except errors.ServerLost as error:
             self._link.warn(str(error).rstrip("."))
+            return self._here()(*arrays)
+        if not are_results(found, record):
+            self._link.warn("the server has answered something else than the results")
             return self._here()(*arrays)
         return arrays_from_server(found, record, asked)
 
@@ -121,9 +127,3 @@ class Served:
 
     def _load_here(self) -> None:
         self._local = self._load()
-
-
-@functools.cache
-def _server(module: str) -> Any:
-    """A module of the server's package, imported at the first call that needs it."""
-    return importlib.import_module(f"jfi_server.{module}")

@@ -1,36 +1,38 @@
 """The store: compiled programs in files, shared by processes.
 
 A file is written beside its place and moved there, so that nobody sees a part of one.
-It carries checksums; what does not fit is removed and compiled again, with a warning.
+It is signed with a key that this user alone can read, as loading a program may run
+code. What is damaged, or not signed so, is removed and compiled again, with a warning.
 Where files can't be written there is no store, with a warning, too.
 """
 
 import contextlib
-import hashlib
+import functools
+import hmac
+import importlib
 import os
-import platform
 import stat
 import struct
 import tempfile
 import time
+import warnings
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from .._errors import CacheWarning
-from .._values import Warner
+from .._values import Warner, user_level
 
 
-try:
-    import fcntl
-except ImportError:  # Windows: nobody waits for others
-    fcntl = None  # type: ignore[assignment]
-
+if TYPE_CHECKING:
+    from jfi_server.folders import Folder
 
 DEFAULT_LIMIT = 4 * 2**30  # bytes
 _PATIENCE = 900.0  # seconds for another process that compiles the same
-_FORMAT = b"jfi store 2\n"
-_HEADER = struct.Struct("<32sQQ32s32s")  # key, lengths of record and code, checksums
+_FORMAT = b"jfi store 3\n"
+_HEADER = struct.Struct("<QQ32s32s")  # lengths of record and code, their signatures
+_START = len(_FORMAT) + _HEADER.size
+_MOST_LOST = 2  # processes in a row that may end while they load a program
 
 
 class Entry(NamedTuple):
@@ -38,17 +40,15 @@ class Entry(NamedTuple):
 
     Attributes:
         record: What is to be done with its results.
-        path: The file.
         offset: Where its code begins.
         size: How many bytes of code there are.
-        checksum: Of the code.
+        signature: Of the code.
     """
 
     record: bytes
-    path: Path
     offset: int
     size: int
-    checksum: bytes
+    signature: bytes
 
 
 class Store:
@@ -62,60 +62,51 @@ class Store:
     def __init__(self, folder: Path, limit: int = DEFAULT_LIMIT) -> None:
         self.folder, self.limit = folder, limit
         self._warner = Warner(CacheWarning)
-        self._is_open: bool | None = None  # not looked at yet
+        self._is_refused = False
+        self._files: Folder | None = None
+        self._secret = b""
 
     def is_usable(self) -> bool:
         """Whether files may be kept there; if not it warns once."""
-        if self._is_open is None:
-            self._is_open = self._open()
-        return self._is_open
+        return self._open() is not None
 
     def read(self, key: str) -> Entry | None:
         """What is kept under a key; None if there is nothing that can be used."""
-        if not self.is_usable():
+        file = self._open_file(key)
+        if file is None:
             return None
-        path = self._path(key)
-        try:
-            with path.open("rb") as file:
-                entry = _read(key, path, file)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            self._warn(f"can't read {path} ({error.strerror})")
-            return None
+        with file:
+            entry = self._entry(key, file)
         if entry is None:
-            self.drop(key, "is damaged, or was written by another version of jfi")
-            return None
-        with contextlib.suppress(OSError):
-            os.utime(path)  # used now
+            self.drop(key, "is damaged, or was not written by you and this jfi")
+        elif self._files:
+            self._files.use(key)
         return entry
 
     def code(self, key: str, entry: Entry) -> bytes | None:
         """The code of a program; None if it is damaged, or gone meanwhile."""
-        try:
-            with entry.path.open("rb") as file:
-                file.seek(entry.offset)
-                code = file.read(entry.size)
-        except OSError:
+        file = self._open_file(key)
+        if file is None:
             return None
-        if _checksum(key, code) == entry.checksum:
+        with file:
+            file.seek(entry.offset)
+            code = file.read(entry.size)
+        if hmac.compare_digest(self._signature(key, code), entry.signature):
             return code
         self.drop(key, "is damaged")
         return None
 
     def write(self, key: str, record: bytes, code: bytes = b"") -> bool:
         """Keep a program; False where that can't be done, with one warning."""
-        if not self.is_usable() or len(record) + len(code) > self.limit:
+        files = self._open()
+        if files is None or len(record) + len(code) > self.limit:
             return False
-        head = _HEADER.pack(
-            bytes.fromhex(key), len(record), len(code),
-            _checksum(key, record), _checksum(key, code),
-        )  # fmt: skip
-        path = self._path(key)
+        of_code = self._signature(key, code)
+        of_record = self._signature(key, record, of_code)
+        head = _HEADER.pack(len(record), len(code), of_record, of_code)
         try:
-            path.parent.mkdir(mode=0o700, exist_ok=True)
-            _write_file(path, (_FORMAT, head, record, code))
-            self._make_room()
+            files.write(key, (_FORMAT, head, record, code))
+            self._make_room(files)
         except OSError as error:
             self._warn(f"can't write to {self.folder} ({error.strerror})")
             return False
@@ -123,11 +114,11 @@ class Store:
 
     def drop(self, key: str, why: str = "") -> None:
         """Remove what is kept under a key."""
-        path = self._path(key)
         if why:
-            self._warn(f"{path} {why}: it is compiled again")
-        with contextlib.suppress(OSError):
-            path.unlink()
+            self._warn(f"{self.folder / key} {why}: it is compiled again")
+        files = self._open()
+        if files is not None:
+            files.remove(key)
 
     @contextlib.contextmanager
     def claim(self, key: str) -> Generator[None]:
@@ -135,159 +126,158 @@ class Store:
 
         They wait for as long as this process lives, but no more than 15 minutes.
         """
-        path = self._path(key).with_suffix(".lock")
-        file = None
-        if self.is_usable():
-            with contextlib.suppress(OSError):
-                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                file = path.open("wb")
-        if file is None or fcntl is None:
-            yield
-            return
-        with file:
+        with self._mark(f"{key}.lock") as mark:
             end = time.monotonic() + _PATIENCE
-            while time.monotonic() < end:
-                try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            while mark is not None and time.monotonic() < end:
+                if server_module("folders").lock(mark) is not False:
                     break
-                except BlockingIOError:
-                    time.sleep(0.02)
-                except OSError:  # a file system without locks
-                    break
-            try:
-                yield
-            finally:
-                with contextlib.suppress(OSError):
-                    path.unlink()
+                time.sleep(0.02)
+            yield
 
     @contextlib.contextmanager
     def loading(self, key: str) -> Generator[bool]:
-        """While code is loaded, which may be a crash: whether it was none before.
+        """While code is loaded, which may be a crash: whether it may be tried.
 
-        XLA ends the process where it meets code that it can't take.
+        XLA ends the process where it meets code that it can't take. But so may a
+        signal of the user's, or of a queue: one process that was lost is no proof.
         """
-        path = self._path(key)
-        marks = list(path.parent.glob(f"{path.name}.loading-*"))
-        if any(not _is_alive(mark) for mark in marks):
-            for mark in marks:
-                mark.unlink(missing_ok=True)
-            self.drop(key, "ended the process that loaded it")
-            yield False
-            return
-        mark = path.with_name(f"{path.name}.loading-{_HOST}-{os.getpid()}")
-        with contextlib.suppress(OSError):
-            mark.touch()
-        try:
+        with self._mark(f"{key}.loading") as mark:
+            # One byte for each process that has ended meanwhile. A lock that is free
+            # says that they have ended, on all machines that see the folder.
+            if mark is not None and server_module("folders").lock(mark):
+                if os.fstat(mark).st_size >= _MOST_LOST:
+                    self.drop(key, "has ended the processes that loaded it")
+                    yield False
+                    return
+                with contextlib.suppress(OSError):  # a full disk
+                    os.write(mark, b"x")
             yield True
-        finally:
-            with contextlib.suppress(OSError):
-                mark.unlink()
 
-    def entries(self) -> Iterator[tuple[Path, os.stat_result]]:
-        """The files of programs, and what the system knows of them."""
-        for path in self.folder.glob("??/*"):
-            if len(path.name) == 64:
-                with contextlib.suppress(OSError):
-                    yield path, path.stat()
+    @contextlib.contextmanager
+    def _mark(self, name: str) -> Generator[int | None]:
+        """A file that is there for a block; it stays if the process ends in it."""
+        files = self._open()
+        mark = None
+        if files is not None:
+            with contextlib.suppress(OSError):
+                mark = files.create(name, os.O_RDWR | os.O_APPEND)
+        try:
+            yield mark
+        finally:
+            if files is not None and mark is not None:
+                files.remove(name)
+                os.close(mark)
+
+    def entries(self) -> Iterator[tuple[str, os.stat_result]]:
+        """The keys of programs, and what the system knows of their files."""
+        files = self._open()
+        for name, info in files.entries() if files else ():
+            if len(name) == 64 and stat.S_ISREG(info.st_mode):
+                yield name, info
 
     def clear(self) -> int:
         """Remove all programs; how many there were."""
-        found = [path for path, _ in self.entries()]
-        for path in found:
-            path.unlink(missing_ok=True)
-        return len(found)
+        keys = [key for key, _ in self.entries()]
+        for key in keys:
+            self.drop(key)
+        return len(keys)
 
-    def _make_room(self) -> None:
-        found = sorted(self.entries(), key=lambda entry: entry[1].st_mtime)
-        total = sum(info.st_size for _, info in found)
-        for path, info in found:
+    def _make_room(self, files: "Folder") -> None:
+        kept = sorted(self.entries(), key=lambda entry: entry[1].st_mtime)
+        total = sum(info.st_size for _, info in kept)
+        for key, info in kept:
             if total <= self.limit:
                 break
-            path.unlink(missing_ok=True)
+            files.remove(key)
             total -= info.st_size
         old = time.time() - 3600  # left by writers that were killed
-        for path in self.folder.glob("??/*.part"):
-            with contextlib.suppress(OSError):
-                if path.stat().st_mtime < old:
-                    path.unlink()
+        for name, info in files.entries():
+            if name.endswith(".part") and info.st_mtime < old:
+                files.remove(name)
 
-    def _path(self, key: str) -> Path:
-        return self.folder / key[:2] / key
+    def _open(self) -> "Folder | None":
+        """The folder, opened once; again where it was removed."""
+        if self._files is not None and not os.fstat(self._files.fd).st_nlink:
+            self._files = None
+        if self._files is None and not self._is_refused:
+            errors = server_module("errors")
+            try:
+                files = server_module("folders").Folder(self.folder)
+                self._secret, self._files = files.key(), files  # threads ask for files
+            except errors.FolderError as error:
+                self._warn(f"is not used: {error}")
+            except OSError as error:
+                self._warn(f"can't use {self.folder} ({error.strerror})")
+            self._is_refused = self._files is None
+        return self._files
 
-    def _open(self) -> bool:
+    def _open_file(self, key: str) -> BinaryIO | None:
+        files = self._open()
+        if files is None:
+            return None
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            found = self.folder.stat()
+            return open(files.open(key), "rb")
+        except FileNotFoundError:
+            return None
+        except server_module("errors").FolderError as error:
+            self._warn(f"does not use an entry: {error}. It is compiled again")
+            files.remove(key)
         except OSError as error:
-            self._warn(f"can't use {self.folder} ({error.strerror})")
-            return False
-        if not stat.S_ISDIR(found.st_mode):
-            self._warn(f"can't use {self.folder}, which is no folder")
-            return False
-        if hasattr(os, "getuid") and (
-            found.st_uid != os.getuid() or found.st_mode & 0o022
-        ):
-            self._warn(
-                f"does not use {self.folder}: others can write there, and what they "
-                f"write would run as you. Close it: chmod 700 {self.folder}"
-            )
-            return False
-        return True
+            self._warn(f"can't read {self.folder / key} ({error.strerror})")
+        return None
+
+    def _entry(self, key: str, file: BinaryIO) -> Entry | None:
+        head = file.read(_START)
+        if not head.startswith(_FORMAT) or len(head) != _START:
+            return None
+        n, size, of_record, of_code = _HEADER.unpack_from(head, len(_FORMAT))
+        if os.fstat(file.fileno()).st_size != _START + n + size:
+            return None
+        record = file.read(n)
+        if not hmac.compare_digest(self._signature(key, record, of_code), of_record):
+            return None
+        return Entry(record, _START + n, size, of_code)
+
+    def _signature(self, key: str, data: bytes, beside: bytes = bytes(32)) -> bytes:
+        """That of code; or of a record, with the signature of the code beside it."""
+        made = hmac.new(self._secret, bytes.fromhex(key) + beside, "sha256")
+        made.update(data)
+        return made.digest()
 
     def _warn(self, what: str) -> None:
         kind = what.partition("/")[0]  # not once for each path
         self._warner.warn(f"The store of compiled programs {what}.", about=kind)
 
 
-def _read(key: str, path: Path, file: BinaryIO) -> Entry | None:
-    mark, head = file.read(len(_FORMAT)), file.read(_HEADER.size)
-    if mark != _FORMAT or len(head) != _HEADER.size:
-        return None
-    own, n, size, of_record, of_code = _HEADER.unpack(head)
-    start = len(_FORMAT) + _HEADER.size + n
-    if own != bytes.fromhex(key) or path.stat().st_size != start + size:
-        return None
-    record = file.read(n)
-    if _checksum(key, record) != of_record:
-        return None
-    return Entry(record, path, start, size, of_code)
+@functools.cache
+def server_module(name: str) -> Any:
+    """A module of the server's package, imported by the first call that needs it."""
+    return importlib.import_module(f"jfi_server.{name}")
 
 
-def _checksum(key: str, data: bytes) -> bytes:
-    return hashlib.blake2b(data, digest_size=32, key=bytes.fromhex(key)).digest()
+def is_for_jax(path: Path) -> bool:
+    """Whether JAX may keep what it compiles in a folder; if not it warns.
 
-
-def _write_file(path: Path, parts: tuple[bytes, ...]) -> None:
-    """Write a file as a whole, or not at all."""
-    handle, name = tempfile.mkstemp(suffix=".part", dir=path.parent)
+    JAX opens it by its path, and nothing there is signed: nobody else may be able to
+    replace the folder, or have put something there.
+    """
     try:
-        with os.fdopen(handle, "wb") as file:
-            for part in parts:
-                file.write(part)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
-
-
-_HOST = platform.node()  # machines may share a folder
-
-
-def _is_alive(mark: Path) -> bool:
-    """Whether the process that made a mark lives, as far as this machine can tell."""
-    host, _, process = mark.name.partition(".loading-")[2].rpartition("-")
-    if host != _HOST:
-        return True
-    try:
-        os.kill(int(process), 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, ValueError):
-        return True
-    return True
+        files = server_module("folders").Folder(path)
+        strange = files.first_strange()
+        if not strange:
+            return True
+        why = (
+            f"others have written {path / strange}, or could. If you know that they "
+            f"have not: chmod -R go-w {path}"
+        )
+    except server_module("errors").FolderError as error:
+        why = str(error)
+    warnings.warn(
+        f"JAX's cache of compiled programs is not used: {why}.",
+        CacheWarning,
+        stacklevel=user_level(),
+    )
+    return False
 
 
 def default_folder() -> Path:

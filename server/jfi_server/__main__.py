@@ -1,6 +1,7 @@
 """The command `jfi-server start|stop|restart|status|list|clear|logs|run`."""
 
 import argparse
+import contextlib
 import json
 import logging
 import os
@@ -12,8 +13,8 @@ from typing import Any
 
 from . import control
 from .environment import digest, environment
-from .errors import ServerError
-from .folders import base_folder, server_folder, socket_path
+from .errors import FolderError, ServerError
+from .folders import base_folder, open_server_folder, server_folder
 from .tables import ago, show, size, span
 
 
@@ -73,9 +74,14 @@ def main(arguments: list[str] | None = None) -> int:
     Returns:
         0 for success, 1 where no server runs, 2 for an error, which is printed.
     """
-    chosen = _parser().parse_args(arguments)
+    parser = _parser()
+    chosen = parser.parse_args(arguments)
     try:
         base = base_folder(chosen.dir)
+        if chosen.command is None:
+            print(parser.format_help())  # noqa: T201
+            _status(base, chosen)
+            return 0
         code = _commands()[chosen.command](base, chosen)
     except ServerError as error:
         print(f"jfi-server: {error}", file=sys.stderr)  # noqa: T201
@@ -101,7 +107,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     names = list(_commands())
-    parser.add_argument("command", choices=names, metavar="|".join(names))
+    parser.add_argument("command", choices=names, nargs="?", metavar="|".join(names))
     for option, settings in _OPTIONS.items():
         parser.add_argument(option, **settings)
     return parser
@@ -133,7 +139,7 @@ def _start(base: Path, chosen: argparse.Namespace) -> int:
     if chosen.store is not None:
         options.append(f"--store={chosen.store.expanduser().absolute()}")
     pid, new = control.start(base, options)
-    path = socket_path(server_folder(base, digest()))
+    path = server_folder(base, digest()) / "socket"
     text = f"{'started' if new else 'already running'}: process {pid}, {path}"
     _say(chosen, {"pid": pid, "new": new, "socket": os.fspath(path)}, text)
     return 0
@@ -182,22 +188,22 @@ def _status(base: Path, chosen: argparse.Namespace) -> int:
 
 
 def _status_row(answer: dict[str, Any]) -> list[str]:
-    name = Path(answer["folder"]).name
-    if "uptime" not in answer:
-        return [name, str(answer["pid"]), *["?"] * 6, "it does not answer"]
-    ours, theirs = environment(), answer["environment"]
-    different = [n for n in {**ours, **theirs} if ours.get(n) != theirs.get(n)]
-    return [
-        name,
-        str(answer["pid"]),
-        span(answer["uptime"]),
-        str(answer["programs"]),
-        size(answer["bytes"]),
-        str(answer["calls"]),
-        str(answer["hits"]),
-        str(answer["running"]),
-        ", ".join(f"{n}: {theirs.get(n, 'none')}" for n in different),
-    ]
+    first = [Path(answer["folder"]).name, str(answer["pid"])]
+    try:
+        ours, theirs = environment(), answer["environment"]
+        different = [n for n in {**ours, **theirs} if ours.get(n) != theirs.get(n)]
+        return [
+            *first,
+            span(answer["uptime"]),
+            str(answer["programs"]),
+            size(answer["bytes"]),
+            str(answer["calls"]),
+            str(answer["hits"]),
+            str(answer["running"]),
+            ", ".join(f"{n}: {theirs.get(n, 'none')}" for n in different),
+        ]
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return [*first, *["?"] * 6, "it does not answer"]
 
 
 def _list(base: Path, chosen: argparse.Namespace) -> int:
@@ -231,11 +237,12 @@ def _clear(base: Path, chosen: argparse.Namespace) -> int:
 
 
 def _logs(base: Path, chosen: argparse.Namespace) -> int:
-    log = server_folder(base, digest()) / "log"
+    path = server_folder(base, digest())
     try:
-        text = log.read_text(errors="replace").rstrip()
-    except OSError as error:
-        raise ServerError(f"there is no log in {log} ({error.strerror})") from error
+        with contextlib.closing(open_server_folder(path, make=False)) as folder:
+            text = folder.read("log").decode(errors="replace").rstrip()
+    except (OSError, FolderError) as error:
+        raise ServerError(f"there is no log in {path} ({error})") from error
     _say(chosen, text.splitlines(), text)
     return 0
 

@@ -2,29 +2,27 @@
 
 import contextlib
 import json
-import os
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, TypeAlias
+
+from .errors import FolderError
+from .folders import Folder
 
 
 Name: TypeAlias = tuple[str, str]
 """The folder of a store, and a key in it."""
 
 
-def remember(folder: Path, names: Iterable[Name]) -> None:
+def remember(folder: Folder, names: Iterable[Name]) -> None:
     """Write down what is loaded; a disk that is full keeps what it had."""
-    path = folder / "loaded"
-    new = folder / "loaded.new"
     with contextlib.suppress(OSError):
-        new.write_text(json.dumps(list(names)))
-        os.replace(new, path)
+        folder.write("loaded", [json.dumps(list(names)).encode()])
 
 
-def remembered(folder: Path) -> list[Name]:
+def remembered(folder: Folder) -> list[Name]:
     """What the last server had loaded, the least recently used first."""
     try:
-        found: Any = json.loads((folder / "loaded").read_text())
-        return [(str(store), str(key)) for store, key in found]
-    except (OSError, ValueError, TypeError):
+        loaded: Any = json.loads(folder.read("loaded"))
+        return [(str(store), str(key)) for store, key in loaded]
+    except (FolderError, OSError, ValueError, TypeError):
         return []

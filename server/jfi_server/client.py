@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from .arrays import Array, copied, pack, unpack
 from .errors import BadMessageError, NoServer, NotKept, ServerError, ServerLost
-from .folders import check_folder, server_folder, socket_path
+from .folders import server_folder
 from .transport import Link, connect
 
 
@@ -49,7 +49,6 @@ class Client:
         """
         self.folder: Path = server_folder(folder, environment_digest)
         self.store = store
-        self._socket = os.fspath(self.folder / "socket")
         self._lock = threading.Lock()
         self._idle: list[Link] = []
         self._links: weakref.WeakSet[Link] = weakref.WeakSet()
@@ -101,6 +100,14 @@ class Client:
             idle, self._idle = self._idle, []
         for link in idle:
             link.close()
+
+    def avoid(self, reason: str) -> ServerLost:
+        """Leave this very server alone for a while; return the error to raise."""
+        self.close()
+        which = self._which()
+        if which is not None:
+            self._avoided = which, time.monotonic() + _PAUSE, reason
+        return ServerLost(reason)
 
     def after_fork(self) -> None:
         """In a child: close its copies of the connections, which are its parent's."""
@@ -170,10 +177,10 @@ class Client:
 
     def _check_alive(self) -> None:
         try:
-            link = connect(self._socket, _PATIENCE)
+            link = connect(self.folder, _PATIENCE)
         except (BlockingIOError, TimeoutError):
             raise self._silent() from None
-        except OSError:
+        except (OSError, ServerError):
             return  # it ends: the call's own connection will tell
         try:
             link.send({"op": "ping"})
@@ -207,8 +214,7 @@ class Client:
             if avoided == which and time.monotonic() < until:
                 raise ServerLost(reason)
         try:
-            check_folder(self.folder)
-            link = connect(socket_path(self.folder), _PATIENCE)
+            link = connect(self.folder, _PATIENCE)
         except ServerError as error:
             raise ServerLost(str(error).rstrip(".")) from error
         except (BlockingIOError, TimeoutError):
@@ -216,7 +222,7 @@ class Client:
         except (FileNotFoundError, ConnectionError):  # it was killed
             raise NoServer(f"no server runs in {self.folder}") from None
         except OSError as error:
-            raise self._avoid(f"no server can be reached ({error})") from error
+            raise self.avoid(f"no server can be reached ({error})") from error
         self._links.add(link)
         try:
             self._greet(link)
@@ -237,26 +243,18 @@ class Client:
         except (BadMessageError, EOFError, OSError) as error:
             raise ServerLost(f"the server in {self.folder} ended") from error
         if message.get("is") != "ok":
-            raise self._avoid(str(message.get("reason", "the server refused")))
+            raise self.avoid(str(message.get("reason", "the server refused")))
 
     def _which(self) -> tuple[int, int] | None:
         """Tells a server's socket from that of the next server."""
         try:
-            found = os.stat(self._socket)
+            found = os.stat(self.folder / "socket")
         except OSError:
             return None
         return found.st_ino, found.st_mtime_ns
 
     def _silent(self) -> ServerLost:
-        return self._avoid(f"the server in {self.folder} does not answer")
-
-    def _avoid(self, reason: str) -> ServerLost:
-        """Leave this very server alone for a while; return the error to raise."""
-        self.close()
-        which = self._which()
-        if which is not None:
-            self._avoided = which, time.monotonic() + _PAUSE, reason
-        return ServerLost(reason)
+        return self.avoid(f"the server in {self.folder} does not answer")
 
 
 _clients: weakref.WeakSet[Client] = weakref.WeakSet()

@@ -12,20 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from .environment import digest
-from .errors import BadMessageError, ServerError
-from .folders import (
-    check_folder,
-    create_folder,
-    server_folder,
-    socket_path,
-    unusable,
-)
+from .errors import BadMessageError, FolderError, ServerError
+from .folders import Folder, lock, open_server_folder, server_folder, unusable
 from .transport import Link, connect
 
 
 _PATIENCE = 30.0  # seconds for a server to listen, on a machine that has much to do
 _ANSWER = 4.0  # seconds for a server to answer a question
 _GRACE = 1.0  # seconds to end by itself
+_NAME = 12  # letters in the name of the folder of one environment
 _REFUSED = 2  # exit code of a server that found another one there
 
 # -P: a server must not import a file that lies where it was started.
@@ -75,29 +70,85 @@ def start(base: Path, options: Sequence[str]) -> tuple[int, bool]:
         ServerError: It does not start; the message says where its log is.
     """
     folder = server_folder(base, digest())
-    socket_path(folder)  # one that is too long is told here, not in the log
-    create_folder(base)
-    create_folder(folder)
-    if (running := ask(folder, "status")) is not None:
-        return running["pid"], False
-    log = folder / "log"
-    child = _spawn(["run", "--dir", os.fspath(base), *options], log)
+    open_server_folder(base).close()
+    with contextlib.closing(open_server_folder(folder)) as opened:
+        if (pid := _pid_of_running(opened)) is not None:
+            return pid, False
+        child = _spawn(["run", "--dir", os.fspath(base), *options], opened)
     end = time.monotonic() + _PATIENCE
     code = None
     while time.monotonic() < end:
-        if (running := ask(folder, "status")) is not None:
-            return running["pid"], running["pid"] == child
+        if (pid := _pid_of_answer(folder)) is not None:
+            return pid, pid == child
         if code is None and (code := _exit_code(child)) is not None:
             if code != _REFUSED:
                 break
             # Another one that was started at the same time is ahead of it.
-            end = min(end, time.monotonic() + 10)
+            end = min(end, time.monotonic() + _ANSWER)
         time.sleep(0.01)
     if code == _REFUSED:
-        raise ServerError(
-            f"the server in {folder} does not answer. End it: jfi-server stop"
-        )
-    raise ServerError(f"the server did not start; see {log}")
+        raise _silent(folder)
+    raise ServerError(f"the server did not start; see {folder / 'log'}")
+
+
+def _pid_of_running(folder: Folder) -> int | None:
+    """The process of the server of a folder; None where none runs.
+
+    Raises:
+        ServerError: It does not answer.
+    """
+    end = time.monotonic() + _ANSWER
+    while (pid := _pid_of_answer(folder.path)) is None:
+        holder = _holder(folder)
+        if holder is None:
+            return None
+        if time.monotonic() >= end:  # its socket was removed: nobody can reach it
+            stop(folder.path)
+            return None
+        time.sleep(0.02)  # it has just been started
+    return pid
+
+
+def _pid_of_answer(folder: Path) -> int | None:
+    """The process that answers in a folder; None where nobody listens.
+
+    Raises:
+        ServerError: It listens, and does not answer.
+    """
+    link = _link(folder)
+    if link is None:
+        return None
+    with contextlib.closing(link):
+        if _answer(link, "status") is None:
+            raise _silent(folder)
+        return link.pid
+
+
+def _silent(folder: Path) -> ServerError:
+    return ServerError(
+        f"the server in {folder} does not answer. End it: jfi-server stop"
+    )
+
+
+def _holder(folder: Folder) -> int | None:
+    """The process that holds the lock of a folder, whether or not it can be reached."""
+    try:
+        fd = folder.open("lock")
+    except (FolderError, OSError):
+        return None
+    with open(fd, "rb") as file:
+        if lock(fd) is not False:
+            return None
+        pid = file.read()
+        # Of another container, whose processes have other numbers, or of a file that
+        # is older than its lock: it is the process only if it has this file open.
+        with contextlib.suppress(OSError):
+            for name in os.listdir(f"/proc/{int(pid or 0)}/fd"):
+                with contextlib.suppress(OSError):
+                    theirs = os.stat(f"/proc/{int(pid)}/fd/{name}")
+                    if os.path.samestat(theirs, os.fstat(fd)):
+                        return int(pid)
+    return None
 
 
 def stop(folder: Path) -> int | None:
@@ -109,14 +160,13 @@ def stop(folder: Path) -> int | None:
     Raises:
         ServerError: The folder is open to other users, or the process does not end.
     """
-    link = _link(folder)
-    if link is None:
+    pid = _pid(folder)
+    if pid is None:
         return None
-    with contextlib.closing(link):
-        try:
-            process = os.pidfd_open(link.pid)
-        except ProcessLookupError:
-            return link.pid
+    try:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return pid
     ended = select.poll()
     ended.register(process, select.POLLIN)
     try:
@@ -125,8 +175,8 @@ def stop(folder: Path) -> int | None:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(process, number)
             if ended.poll(_GRACE * 1000):
-                return link.pid
-        raise ServerError(f"process {link.pid} does not end: kill it")
+                return pid
+        raise ServerError(f"process {pid} does not end: kill it")
     finally:
         os.close(process)
 
@@ -141,11 +191,15 @@ def ask(folder: Path, op: str) -> dict[str, Any] | None:
     if link is None:
         return None
     with contextlib.closing(link):
-        try:
-            link.send({"op": op})
-            return link.receive()[0]
-        except (BadMessageError, EOFError, OSError):
-            return None
+        return _answer(link, op)
+
+
+def _answer(link: Link, op: str) -> dict[str, Any] | None:
+    try:
+        link.send({"op": op})
+        return link.receive()[0]
+    except (BadMessageError, EOFError, OSError):
+        return None
 
 
 def servers(base: Path) -> dict[Path, int]:
@@ -155,33 +209,39 @@ def servers(base: Path) -> dict[Path, int]:
         ServerError: The base folder is open to other users.
     """
     try:
-        check_folder(base)
-        folders = sorted(p.parent for p in base.glob("*/socket"))
+        with contextlib.closing(open_server_folder(base, make=False)) as opened:
+            names = sorted(name for name, _ in opened.entries())
     except OSError:
         return {}
-    found: dict[Path, int] = {}
-    for folder in folders:
-        link = _link(folder)
-        if link is not None:
-            found[folder] = link.pid
-            link.close()
-    return found
+    folders = (base / name for name in names if len(name) == _NAME)
+    pids = {folder: _pid(folder) for folder in folders}
+    return {folder: pid for folder, pid in pids.items() if pid is not None}
 
 
-def _link(folder: Path) -> Link | None:
+def _pid(folder: Path) -> int | None:
+    """The process of the server of a folder, also of one that does not answer."""
+    link = _link(folder)
+    if link is not None:
+        link.close()
+        return link.pid
     try:
-        check_folder(folder)
-        return connect(folder / "socket", _ANSWER)
+        with contextlib.closing(open_server_folder(folder, make=False)) as opened:
+            return _holder(opened)
     except OSError:
         return None
 
 
-def _spawn(words: list[str], log: Path) -> int:
-    """Start the command in a session of its own, with its output in the log."""
+def _link(folder: Path) -> Link | None:
     try:
-        output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    except OSError as error:
-        raise unusable(log.parent, error) from error
+        return connect(folder, _ANSWER)
+    except OSError:
+        return None
+
+
+def _spawn(words: list[str], folder: Folder) -> int:
+    """Start the command in a session of its own, with its output in the log."""
+    with unusable(folder.path):
+        output = folder.create("log", os.O_WRONLY | os.O_APPEND)
     # Not Popen, which warns of a child that lives on.
     try:
         return os.posix_spawn(

@@ -1,12 +1,17 @@
 """What a server, or a call of one, can end in.
 
 Exception
+├── FolderError          a folder or a file is not this user's alone, or can't be had
 ├── ServerError          a server can't be had as asked: what to do about it
 │   └── ServerLost       no server can take this call: compute here
 │       └── NoServer     none runs
 ├── NotKept              it knows no program of that key: compile, store, `load`
 └── BadMessageError      what came is no message: the connection is dropped
 """
+
+
+class FolderError(Exception):
+    """A folder or a file is not this user's alone, or can't be had."""
 
 
 class ServerError(RuntimeError):

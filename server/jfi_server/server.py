@@ -5,7 +5,6 @@ it.
 """
 
 import contextlib
-import fcntl
 import importlib
 import logging
 import os
@@ -24,7 +23,7 @@ from typing import Any, NoReturn
 from . import _memory
 from .environment import digest
 from .errors import ServerError
-from .folders import create_folder, server_folder, socket_path, unusable
+from .folders import Folder, lock, open_server_folder, server_folder, unusable
 from .programs import Hosted, Program, Programs
 from .service import Service
 from .transport import Link
@@ -65,26 +64,25 @@ def run(options: Options, hosted: Hosted | None = None) -> NoReturn:
         ServerError: Another server of this environment runs, or the folder is not safe.
     """
     os.umask(0o077)
-    create_folder(options.folder)
-    folder = server_folder(options.folder, digest())
-    create_folder(folder)
-    path = socket_path(folder)
-    lock, listener = _taken_over() or _taken(folder)
+    open_server_folder(options.folder).close()
+    folder = open_server_folder(server_folder(options.folder, digest()))
+    held, listener = _taken_over() or _taken(folder)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, partial(_end_by_signal, path))
+        signal.signal(number, partial(_end_by_signal, folder))
     signals = _awaken_by_signals()
     if listener is None:
-        listener = _listen(path)
-    _log.info("process %d serves %s", os.getpid(), path)
+        listener = _listen(folder)
+    _log.info("process %d serves %s", os.getpid(), folder.path / "socket")
 
     calls = Calls()
     changed = partial(_memory.remember, folder)
     programs = Programs(hosted or _hosted, options.memory, changed)
     ready = threading.Event()
     service = Service(programs, calls, options.store, ready)
-    begin_anew = partial(_begin_anew, path, lock, listener)
-    watched = (calls, folder / "log", options.idle_timeout, begin_anew)
-    _thread(watch, *watched, partial(_end, path))
+    begin_anew = partial(_begin_anew, folder, held, listener)
+    log = Path(folder.address, "log")
+    watched = (calls, log, options.idle_timeout, begin_anew)
+    _thread(watch, *watched, partial(_end, folder))
     names = _memory.remembered(folder)
     _thread(_warm_up, programs, names, ready, hosted is None)
     _accept(listener, service, signals)
@@ -123,37 +121,34 @@ def _taken_over() -> tuple[int, socket.socket | None] | None:
     inherited = os.environ.pop(_INHERITED, None)
     if inherited is None:
         return None
-    lock, listener = map(int, inherited.split())
-    os.set_inheritable(lock, False)
+    held, listener = map(int, inherited.split())
+    os.set_inheritable(held, False)
     os.set_inheritable(listener, False)
-    return lock, socket.socket(fileno=listener)
+    return held, socket.socket(fileno=listener)
 
 
-def _taken(folder: Path) -> tuple[int, None]:
+def _taken(folder: Folder) -> tuple[int, None]:
     """Hold a lock for as long as this process lives: one server for a folder."""
-    try:
-        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise unusable(folder, error) from error
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(lock)
+    with unusable(folder.path):
+        file = folder.create("lock")
+    if not lock(file):
+        os.close(file)
         raise ServerError(
-            f"a server is already running in {folder}. "
+            f"a server is already running in {folder.path}. "
             "To start another one, end it first: jfi-server stop"
-        ) from error
-    return lock, None
+        )
+    with unusable(folder.path):  # how it is found where its socket was removed
+        os.truncate(file, 0)
+        os.write(file, b"%d" % os.getpid())
+    return file, None
 
 
-def _listen(path: Path) -> socket.socket:
+def _listen(folder: Folder) -> socket.socket:
     # That of a server which was killed: the lock says that it is gone.
-    path.unlink(missing_ok=True)
+    folder.remove("socket")
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        listener.bind(str(path))
-    except OSError as error:
-        raise unusable(path.parent, error) from error
+    with unusable(folder.path):
+        listener.bind(f"{folder.address}/socket")
     listener.listen(128)
     return listener
 
@@ -194,11 +189,11 @@ def _thread(target: Any, *args: Any) -> None:
     threading.Thread(target=target, args=args, daemon=True).start()
 
 
-def _end_by_signal(path: Path, number: int, frame: FrameType | None) -> NoReturn:
-    _end(path, signal.Signals(number).name)
+def _end_by_signal(folder: Folder, number: int, frame: FrameType | None) -> NoReturn:
+    _end(folder, signal.Signals(number).name)
 
 
-def _end(path: Path, reason: str) -> NoReturn:
+def _end(folder: Folder, reason: str) -> NoReturn:
     """End at once, wherever the threads are.
 
     Nothing is waited for: a program may run, or the interpreter's own end would crash
@@ -206,12 +201,11 @@ def _end(path: Path, reason: str) -> NoReturn:
     """
     with contextlib.suppress(OSError):
         os.write(2, f"process {os.getpid()} ends: {reason}\n".encode())
-    with contextlib.suppress(OSError):
-        os.unlink(path)
+    folder.remove("socket")
     os._exit(0)
 
 
-def _begin_anew(path: Path, lock: int, listener: socket.socket) -> NoReturn:
+def _begin_anew(folder: Folder, held: int, listener: socket.socket) -> NoReturn:
     """Start the same command in this process; clients wait at the socket meanwhile."""
     _log.warning(
         "nobody waits for the program that runs: process %d restarts", os.getpid()
@@ -220,10 +214,10 @@ def _begin_anew(path: Path, lock: int, listener: socket.socket) -> NoReturn:
     for name in os.listdir("/proc/self/fd"):
         with contextlib.suppress(OSError):
             os.set_inheritable(int(name), int(name) <= 2)
-    for fd in (lock, listener.fileno()):
+    for fd in (held, listener.fileno()):
         os.set_inheritable(fd, True)
-    os.environ[_INHERITED] = f"{lock} {listener.fileno()}"
+    os.environ[_INHERITED] = f"{held} {listener.fileno()}"
     try:
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
     except OSError as error:  # its Python was removed
-        _end(path, f"it can't restart ({error})")
+        _end(folder, f"it can't restart ({error})")

@@ -18,6 +18,7 @@ from typing import Any
 
 from .arenas import Arena, PeerArena
 from .errors import BadMessageError
+from .folders import open_server_folder
 
 
 LARGEST_FRAME = 16 << 20
@@ -102,27 +103,32 @@ class Link:
         self.theirs.close()
 
 
-def connect(path: str | Path, patience: float) -> Link:
-    """Connect to the socket at a path.
+def connect(folder: Path, patience: float) -> Link:
+    """Connect to the server of a folder.
 
     Args:
-        path: Where a server listens.
+        folder: Where a server has its socket.
         patience: Seconds after which a write or a read that has begun is given up.
 
     Returns:
         The client's end.
 
     Raises:
+        ServerError: The folder is open to other users: who listens may be one.
         OSError: Nobody listens there, or nobody accepts in time.
     """
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
+    opened = open_server_folder(folder, make=False)
+    with (
+        contextlib.closing(opened),
+        socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock,
+    ):
         limit = _TIME.pack(int(patience), int(patience % 1 * 1e6))
         # A stopped server must not hold a client that is in the middle of a frame.
         # `settimeout` would make the socket one that does not wait at all while more
         # clients than the server has accepted stand in line.
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
-        sock.connect(os.fspath(path))
+        sock.connect(f"{opened.address}/socket")
         return Link(sock)
 
 

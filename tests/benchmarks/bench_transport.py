@@ -119,7 +119,7 @@ def round_trips() -> list[tuple[Case, dict[str, float]]]:
     data = bytes(256)
     array = np.zeros(256, np.uint8)
     with server() as (folder, client), plain(echo_bytes, b"") as link, on_core(0):
-        own = connect_to_server(folder / "socket", 10)
+        own = connect_to_server(folder, 10)
 
         def message() -> None:
             own.send({"op": "ping"}, [data])

@@ -1,20 +1,26 @@
 """The command `jfi-server`, and what is safe about the process that it starts."""
 
+import fcntl
 import json
 import os
+import shutil
 import signal
+import socket
 import stat
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import psutil
 import pytest
+from jfi_server import environment as environment_module
 from jfi_server.__main__ import main
 from jfi_server.environment import digest, environment
-from jfi_server.errors import ServerError
-from jfi_server.folders import base_folder, server_folder, socket_path
+from jfi_server.folders import base_folder, server_folder
+from jfi_server.transport import Link
 
 from .conftest import wait_until
 
@@ -257,9 +263,11 @@ def test_a_file_or_a_link_is_no_folder(tmp_path, capsys):
     assert "is not a folder" in text
 
 
-def test_a_path_too_long_for_a_socket_is_told(tmp_path):
-    with pytest.raises(ServerError, match="too long for a socket"):
-        socket_path(tmp_path / ("x" * 100))
+def test_start_in_a_path_longer_than_that_of_a_socket(tmp_path, capsys):
+    words = "--dir", str(tmp_path / ("x" * 200))
+    assert called(capsys, "start", *words)[0] == 0
+    assert called(capsys, "status", *words)[0] == 0
+    assert "stopped: process" in called(capsys, "stop", *words)[1]
 
 
 @pytest.mark.parametrize(
@@ -293,3 +301,97 @@ def test_what_is_no_option_is_told(words, capsys):
         main(words)
     assert ended.value.code == 2
     assert "jfi-server: error" in capsys.readouterr().err
+
+
+def test_the_command_alone_prints_its_help_and_the_servers(servers, capsys):
+    code, text = called(capsys)
+    assert code == 0
+    assert "start    start the server of this environment" in text
+    assert f"not running in {servers.folder}" in text
+    servers.start()
+    assert str(servers.status()["pid"]) in called(capsys)[1]
+
+
+@pytest.mark.parametrize("word", ["start", "stop", "restart"])
+def test_a_server_whose_socket_was_removed_is_mended(
+    servers, capsys, word, monkeypatch
+):
+    monkeypatch.setattr("jfi_server.control._ANSWER", 0.5)
+    before = servers.start()
+    (servers.folder / "socket").unlink()
+    code, text = called(capsys, word)
+    assert code == 0, text
+    assert before.wait(30) is not None
+    if word == "stop":
+        assert text == f"stopped: process {before.pid}\n"
+        assert servers.status() is None
+    else:
+        assert text.startswith("started: process ")
+        assert servers.status()["pid"] != before.pid
+
+
+def test_who_only_says_that_it_is_the_server_is_left_alone(servers, capsys):
+    servers.folder.mkdir(mode=0o700)
+    with subprocess.Popen(["sleep", "60"]) as other:
+        lock = os.open(servers.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        os.write(lock, b"%d" % other.pid)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert called(capsys, "stop")[1].startswith("not running in")
+        assert other.poll() is None
+        other.kill()
+        os.close(lock)
+
+
+def test_another_checkout_of_one_version_is_another_environment(tmp_path):
+    source = Path(environment_module.__file__).parent
+    digests = []
+    for name in ("one", "two"):
+        shutil.copytree(source, tmp_path / name / "jfi_server")
+        (tmp_path / name / "jfi").mkdir()
+        (tmp_path / name / "jfi" / "__init__.py").write_text(f"'{name} of it'")
+        code = "from jfi_server.environment import digest; print(digest())"
+        done = subprocess.run(
+            [sys.executable, "-c", code], env={"PYTHONPATH": str(tmp_path / name)}, cwd=tmp_path,
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        digests.append(done.stdout)
+    assert digests[0] != digests[1]
+
+
+def test_flags_of_xla_in_a_file_are_those_of_the_file(tmp_path, monkeypatch):
+    file = tmp_path / "flags.txt"
+    monkeypatch.setenv("XLA_FLAGS", str(file))
+    digests = []
+    for text in ("--a=1", "--a=2", "--a=1 --xla_dump_to=/tmp/x\n"):
+        file.write_text(text)
+        digests.append(digest())
+    assert digests[0] == digests[2] != digests[1]
+    monkeypatch.setenv("XLA_FLAGS", "--a=1")
+    assert digest() == digests[0]
+
+
+def test_a_server_that_says_anything_is_shown_as_one_that_does_not(servers, capsys):
+    servers.folder.mkdir(mode=0o700)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(servers.folder / "socket"))
+        listener.listen()
+        thread = threading.Thread(target=answer_anything, args=(listener,), daemon=True)
+        thread.start()
+        assert "it does not answer" in called(capsys, "status")[1]
+        assert f"already running: process {os.getpid()}" in called(capsys, "start")[1]
+
+
+def answer_anything(listener):
+    while True:
+        try:
+            client, _ = listener.accept()
+        except OSError:
+            return
+        with client:
+            link = Link(client)
+            try:
+                link.receive()
+                link.send({"is": "result", "arrays": [], "environment": 3})
+            except (EOFError, OSError):
+                pass
+            link.close()

@@ -4,7 +4,9 @@ import contextlib
 import os
 import shutil
 import signal
+import socket
 import tempfile
+import time
 import warnings
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import jax
 import numpy as np
 import pytest
 from jfi_server import control
+from jfi_server.client import Client
 from jfi_server.environment import digest
 from jfi_server.folders import server_folder
 from subprocesses import output_of
@@ -207,10 +210,11 @@ def test_mode_server_starts_one(monkeypatch, tmp_path):
 
 
 def test_a_server_that_can_not_be_started_is_told_once(monkeypatch, tmp_path):
-    monkeypatch.setenv("JFI_SERVER_DIR", str(tmp_path / ("x" * 100)))
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("JFI_SERVER_DIR", str(tmp_path / "file"))
     monkeypatch.setenv("JFI_CACHE_DIR", str(tmp_path / "cache"))
     run = served(lambda x: x + 6, 1.0)
-    with pytest.warns(LocalFallbackWarning, match="too long for a socket") as told:
+    with pytest.warns(LocalFallbackWarning, match="is not a folder") as told:
         assert [float(run(1.0)), float(run(2.0))] == [7.0, 8.0]
     (warning,) = told
     assert warning.filename == __file__
@@ -261,6 +265,44 @@ def test_a_new_server_has_what_the_last_one_had(own):
         warnings.simplefilter("error")
         assert float(run(2.0)) == 1.0
     assert calls(own) == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda arrays: [],
+        lambda arrays: arrays * 2,
+        lambda arrays: [a[:1] for a in arrays],
+        lambda arrays: [a.astype(np.int8) for a in arrays],
+    ],
+)
+def test_an_answer_that_is_no_result_is_not_believed(base, monkeypatch, answer):
+    run = served(lambda x, key: (x * 7, key), x := jnp.ones(2), jax.random.key(3))
+    real = Client.run
+
+    def forged(client, *args, **options):
+        return answer(real(client, *args, **options))
+
+    monkeypatch.setattr(Client, "run", forged)
+    with pytest.warns(LocalFallbackWarning, match="something else than the results"):
+        same(run(x, jax.random.key(3)), (x * 7, jax.random.key(3)))
+
+
+def test_a_server_that_can_not_answer_is_not_waited_for_twice(monkeypatch, tmp_path):
+    with tempfile.TemporaryDirectory(prefix="jfi", dir="/tmp") as name:
+        monkeypatch.setenv("JFI_SERVER_DIR", name)
+        monkeypatch.setenv("JFI_CACHE_DIR", str(tmp_path))
+        folder = server_folder(Path(name), digest())
+        folder.mkdir(mode=0o700)
+        run = served(lambda x: x + 9, 1.0)
+        with socket.socket(socket.AF_UNIX) as listener:  # as one without free files
+            listener.bind(str(folder / "socket"))
+            listener.listen()
+            start = time.monotonic()
+            with pytest.warns(LocalFallbackWarning, match="does not answer") as told:
+                assert float(run(1.0)) == 10.0
+            assert time.monotonic() - start < 4 + 3  # one time, and Python's start
+        assert len(told) == 1
 
 
 def test_what_changes_is_compiled_anew(base):

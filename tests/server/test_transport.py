@@ -7,6 +7,7 @@ import socket
 import struct
 import tempfile
 import threading
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -129,15 +130,14 @@ def test_clients_stand_in_line():
         tempfile.TemporaryDirectory(dir="/tmp") as folder,
         socket.socket(socket.AF_UNIX) as listener,
     ):
-        path = f"{folder}/socket"
-        listener.bind(path)
+        listener.bind(f"{folder}/socket")
         listener.listen(0)
-        first = connect(path, 10)
+        first = connect(Path(folder), 10)
         with pytest.raises(BlockingIOError):  # nobody accepts
-            connect(path, 0.1)
+            connect(Path(folder), 0.1)
         thread = threading.Timer(0.3, lambda: listener.accept()[0].close())
         thread.start()
-        second = connect(path, 10)
+        second = connect(Path(folder), 10)
         thread.join()
         first.close()
         second.close()
