@@ -665,3 +665,47 @@ def test_threads_do_not_disturb_each_other():
         thread.join()
     assert set(found) == {expected}
     assert len(found) == 200
+
+
+UNSEEN = {
+    "renamed locals": (
+        "def f(x):\n y = x + 1\n return y", "def f(x):\n z = x + 1\n return z"
+    ),
+    "a renamed local of a nested function": (
+        "def f(x):\n a = x\n def g(): return a + 1\n return g()",
+        "def f(x):\n bb = x\n def g(): return bb + 1\n return g()",
+    ),
+    "annotations as texts": (
+        "def f(x: int, y: 'str' = 2) -> float: return x + y",
+        "from __future__ import annotations\n"
+        "def f(x: int, y: 'str' = 2) -> float: return x + y",
+    ),
+}  # fmt: skip
+SEEN = {
+    "a renamed parameter": ("def f(x): return 1", "def f(y): return 1"),
+    "locals by name": (
+        "def f(x):\n y = x\n return locals()", "def f(x):\n z = x\n return locals()"
+    ),
+    "swapped parameters": ("def f(x, y): return x - y", "def f(y, x): return x - y"),
+    "swapped locals": (
+        "def f(x):\n a, b = x\n return a - b", "def f(x):\n a, b = x\n return b - a"
+    ),
+}  # fmt: skip
+
+
+def made_by(source):
+    names = {"__name__": "__main__"}
+    exec(compile(source, "<cell>", "exec", dont_inherit=True), names)
+    return names["f"]
+
+
+@pytest.mark.parametrize("name", UNSEEN)
+def test_names_and_annotations_that_change_nothing_do_not_count(name):
+    one, other = map(made_by, UNSEEN[name])
+    assert fingerprint(one) == fingerprint(other)
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_names_that_code_can_see_count(name):
+    one, other = map(made_by, SEEN[name])
+    assert fingerprint(one) != fingerprint(other)

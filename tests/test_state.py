@@ -5,6 +5,7 @@ import dataclasses
 import enum
 import errno
 import functools
+import json
 import random
 import zipfile
 from typing import NamedTuple
@@ -15,6 +16,7 @@ import pytest
 from subprocesses import output_of
 
 import jfi as jnp
+from jfi._state._files import write
 
 
 class Phase(enum.Enum):
@@ -391,6 +393,7 @@ KILLED = """
 import os, random, signal, time
 import numpy as np
 import jfi as jnp
+from jfi._state._files import write
 
 path = {path!r}
 folder = os.path.dirname(path)
@@ -430,3 +433,44 @@ print(state["step"] > 0, partial > 2, os.listdir(folder))
 def test_a_killed_run_goes_on(path):
     printed = output_of(KILLED.format(path=str(path)))
     assert printed.splitlines()[-1] == f"True True ['{path.name}']"
+
+
+def changed_texts(text):
+    """A text of a file with each of its parts replaced, one at a time."""
+    junk = None, 3, -1, "x", [], {}, [[]], 1e999
+
+    def changed(part):
+        yield from junk
+        pairs = list(enumerate(part) if isinstance(part, list) else ())
+        pairs += list(part.items() if isinstance(part, dict) else ())
+        for key, below in pairs:
+            for other in changed(below):
+                copied = part.copy()
+                copied[key] = other
+                yield copied
+        if isinstance(part, dict):
+            yield from ({k: v for k, v in part.items() if k != key} for key in part)
+
+    return changed(text)
+
+
+def test_a_forged_file_with_the_right_checksum_is_a_state_error(path):
+    state = {"w": jnp.arange(3.0), "n": [1, "two"], "rng": np.random.default_rng(1)}
+    jnp.manual_seed(5)
+    jnp.save_state(path, state)
+    with zipfile.ZipFile(path) as archive:
+        text = json.loads(archive.read("state.json"))
+    arrays = {"0": np.arange(3.0, dtype=np.float32)}
+    before = jnp.get_rng_state()
+    for forged in changed_texts({k: v for k, v in text.items() if k != "format"}):
+        if not isinstance(forged, dict):
+            continue
+        write(path, forged, arrays)
+        numbers = state["rng"].bit_generator.state
+        try:
+            jnp.load_state(path, like=state)
+        except jnp.StateError:
+            assert state["rng"].bit_generator.state == numbers
+            assert str(jnp.get_rng_state()) == str(before)
+        state["rng"].bit_generator.state = numbers
+        jnp.set_rng_state(before)

@@ -23,7 +23,6 @@ from .._errors import FingerprintError
 from .._random._streams import Stream
 from .._values import (
     WeakIdentity,
-    code_digest,
     is_marked_static,
     is_user_function,
     is_user_module,
@@ -42,11 +41,13 @@ class ProgramDescription(NamedTuple):
         shared: The user's classes and functions that it is made of, and what it says
             by identity: equal digests number them equally.
         streams: The streams of random draws that it captures, likewise.
+        codes: Digests of the code that it is made of.
     """
 
     digest: str
     shared: tuple[object, ...]
     streams: tuple[WeakIdentity, ...]
+    codes: frozenset[bytes]
 
     def number_of(self, stream: Stream | None) -> int | None:
         """The number of a captured stream; None: it is none of these."""
@@ -77,7 +78,7 @@ class Describing:
         )
         self._copied = _only_below(opened.graph, _copied(opened.objects))
         self._unread = {k for k, m in enumerate(opened.modes) if m is Mode.UNREAD}
-        self._texts = _texts(opened) if _reads_texts(opened) else None
+        self._texts = _texts(opened.objects) if _reads_texts(opened) else None
         self._shared = [
             x
             for (kind, _, _), x in zip(opened.graph, opened.objects, strict=True)
@@ -105,9 +106,9 @@ class Describing:
             writer.write((self._around, self._texts))
             for name in self._libraries:
                 walk.library(name)
-            for variables, name in self._given:
+            for variables, (name, *attributes) in self._given:
                 walk.put("given", name)
-                add_attribute(walk, variables.get(name))
+                add_attribute(walk, variables.get(name), attributes)
             for k, (kind, part, children) in enumerate(self._graph):
                 walk.put("node", type(kind).__name__, repr(children))
                 if k in self._unread:
@@ -115,7 +116,6 @@ class Describing:
                 elif k not in self._copied:
                     writer.write(kind.portable(part))
             opened = [x for x in self._shared if isinstance(x, type)]
-            walk.put("virtual bases", *map(str, _virtual_bases(opened)))
             known = {
                 c
                 for cls in opened
@@ -124,10 +124,15 @@ class Describing:
             for cls in dict.fromkeys(writer.classes):
                 if cls not in known:  # it is in no node of its own
                     walk.look_at(cls)
+            shared = *walk.shared, *self._shared
+            classes = [x for x in shared if isinstance(x, type)]
+            walk.put("virtual bases", *map(str, _virtual_bases(classes)))
+            if not _TEXTS.isdisjoint(walk.asked):
+                writer.write(_texts(walk.shared))
         except FingerprintError as error:
             raise UnportableError(str(error).rstrip(".")) from None
         return ProgramDescription(
-            walk.digest(), (*walk.shared, *self._shared), self._streams
+            walk.digest(), shared, self._streams, frozenset(walk.codes)
         )
 
 
@@ -198,10 +203,10 @@ def _reads_texts(opened: Opened) -> bool:
     )
 
 
-def _texts(opened: Opened) -> list[tuple[Any, str]]:
+def _texts(objects: Iterable[object]) -> list[tuple[Any, str]]:
     return [
         (getattr(x, "__doc__", None), annotations_of(x))
-        for x in opened.objects
+        for x in objects
         if isinstance(x, (type, types.FunctionType))
     ]
 
@@ -224,7 +229,7 @@ class _Writer:
         elif isinstance(value, type):
             self._write_class(value)
         elif isinstance(value, types.CodeType):
-            walk.put("code", code_digest(value))
+            walk.code("code", value)
         elif (stream := _stream_of(value)) is not None:
             # Where it stands is an argument of what draws from it.
             walk.put("stream", type(value).__qualname__, str(stream.impl))

@@ -28,6 +28,7 @@ from .._jit._executables import Jitted
 from .._optional._packages import without_collections
 from .._random._streams import current
 from .._random.traced import FoundDraws, source_of
+from .._values import watching
 from ._asked_for import AskedFor, asked_for, form_of, kind_of_key
 from ._custom_rules import fingerprint_of_rules
 from ._description import Describing, ProgramDescription
@@ -36,6 +37,7 @@ from ._places import LEDGER, ProgramPlaces
 from ._records import Record, Result
 from ._served import GoneError
 from ._structures import UnwritableError, dump_tree, load_tree
+from .fingerprint import LibraryReads, LibraryState
 
 
 class KeptProgram:
@@ -114,11 +116,16 @@ class KeptProgram:
 
 
 class _Program(NamedTuple):
-    """What a call needs: by its key in the store, its arrays, what it is made of."""
+    """What a call needs: by its key in the store, its arrays, what it is made of.
+
+    Attributes:
+        codes: Digests of all code that the key stands for.
+    """
 
     key: str
     asked: AskedFor
     description: ProgramDescription
+    codes: frozenset[bytes]
 
 
 class KeptJitted:
@@ -209,15 +216,15 @@ class KeptJitted:
             streams = _numbers_of(self._body.streams, description)
             if streams is None:
                 raise UnportableError(_STREAM)
-            digest = description.digest + fingerprint_of_rules()
+            rules, codes = fingerprint_of_rules()
         except (UnportableError, FingerprintError) as error:
             kept.places.not_kept(kept.name, str(error))
             return None
-        key = asked.key(digest, streams, self._options)
-        return _Program(key, asked, description)
+        key = asked.key(description.digest + rules, streams, self._options)
+        return _Program(key, asked, description, description.codes | codes)
 
     def _look_up(self, program: "_Program") -> Callable[..., Any] | None:
-        key, asked, description = program
+        key, asked, description, _ = program
         found = self._kept.places.find(key, asked)
         if found is None:
             return None
@@ -234,11 +241,13 @@ class KeptJitted:
         return call
 
     def _compile(self, program: "_Program", args: tuple[Any, ...]) -> Any:
-        kept, (key, asked, description) = self._kept, program
+        kept, (key, asked, description, codes) = self._kept, program
         start = time.perf_counter()
         kept.fail(None)
+        reads = LibraryReads()
         try:
-            traced = self._local.trace(*args)
+            with watching(reads):
+                traced = self._local.trace(*args)
         except FoundDraws as found:
             sources = [source.bound for source in found.sources]
             streams = _numbers_of(sources, description)
@@ -263,7 +272,9 @@ class KeptJitted:
         compiled = compiled_anew(traced.lower())
         seconds = time.perf_counter() - start
         LEDGER.compiled(seconds)
-        why = self._write(program, compiled, traced.jaxpr.out_avals, seconds)
+        why = reads.refusal(codes)
+        if not why:
+            why = self._write(program, compiled, traced, reads.state(), seconds)
         if why:
             kept.places.not_kept(kept.name, why)
         if not asked.converts:
@@ -277,11 +288,12 @@ class KeptJitted:
         self,
         program: "_Program",
         compiled: Any,
-        results: Sequence[Any],
+        traced: Any,
+        libraries: LibraryState,
         seconds: float,
     ) -> str:
         """Keep what was compiled; or why it can't be kept."""
-        kept, (key, asked, description) = self._kept, program
+        kept, (key, asked, description, _) = self._kept, program
         if kept.description().digest != description.digest:
             return "it changes what it reads, when it is traced"
         shardings = jax.tree.leaves(
@@ -299,8 +311,9 @@ class KeptJitted:
         record = kept.record(
             seconds,
             arguments=asked.keys,
-            results=tuple(Result.of(x, kind_of_key(x)) for x in results),
+            results=tuple(Result.of(x, kind_of_key(x)) for x in traced.jaxpr.out_avals),
             tree=tree,
+            libraries=libraries,
         )
         kept.places.keep(key, record, code)
         return ""

@@ -14,6 +14,7 @@ from ._asked_for import AskedFor
 from ._records import Record, dumps, loads
 from ._report import Ledger
 from ._store import Entry, Store
+from .fingerprint import is_as_noted
 
 
 Run = Callable[..., Sequence[Any]]  # of arrays one by one, with a list of arrays
@@ -67,6 +68,8 @@ class ProgramPlaces:
             return None
         if record.made != "compiled":
             return FoundProgram(record, None)
+        if not is_as_noted(record.libraries or {}):
+            return None
 
         def load() -> Run | None:
             return self.load(key, entry, record, asked.device)

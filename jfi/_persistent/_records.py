@@ -7,6 +7,7 @@ import jax
 import numpy as np
 
 from ._structures import Data
+from .fingerprint import LibraryState
 
 
 class Result(NamedTuple):
@@ -51,6 +52,7 @@ class Record(NamedTuple):
         arguments: For each argument that is a random key, of what kind; else None.
         results: What it returns.
         tree: What the results are put into: see `_structures`.
+        libraries: What the trace has read in libraries: see `fingerprint._libraries`.
     """
 
     name: str
@@ -61,6 +63,7 @@ class Record(NamedTuple):
     arguments: tuple[str | None, ...] = ()
     results: tuple[Result, ...] = ()
     tree: Data = None
+    libraries: LibraryState | None = None
 
 
 def dumps(record: Record) -> bytes:
@@ -75,10 +78,10 @@ def loads(data: bytes) -> Record:
         ValueError, TypeError: It is none.
     """
     fields: list[Any] = json.loads(data)
-    *plain, details, arguments, results, tree = fields
+    *plain, details, arguments, results, tree, libraries = fields
     listed = tuple(
         Result(dtype, tuple(shape), *rest) for dtype, shape, *rest in results
     )
     name, source, seconds, made = plain
     sequences = tuple(details), tuple(arguments), listed
-    return Record(name, source, seconds, made, *sequences, tree)
+    return Record(name, source, seconds, made, *sequences, tree, libraries)

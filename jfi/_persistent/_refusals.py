@@ -14,7 +14,9 @@ from typing import Any
 from .._autojit._graphs import Opened
 from .._autojit.kinds._base import UnportableError
 from .._values import (
+    full_name,
     has_effects,
+    is_installed,
     is_user_function,
     reads_surroundings,
     references,
@@ -48,8 +50,6 @@ def _effects(opened: Opened) -> Iterator[str]:
     # globals, attributes, imports, objects, functions) shows all effects. A `print` is
     # a name in the code, a log an object that it reaches, `sys.stdout` an attribute.
     read = opened.read
-    if not _STREAMS.isdisjoint(read.attributes):
-        yield "it writes to a stream of text when it is traced"
     if not _WRITES_FILES.isdisjoint(read.asked):
         yield "it writes a file when it is traced"
     for name in read.imports:
@@ -62,6 +62,11 @@ def _effects(opened: Opened) -> Iterator[str]:
             yield "it uses an open file, or a stream of text"
         if x is builtins:
             yield "it uses builtins when it is traced"
+        if x is vars(builtins):
+            yield "it reads a namespace of exec(), with all that Python has built in"
+        if is_installed(type(x)) and _stays_here(x):
+            name = full_name(type(x))
+            yield f"it reads an object of type {name}, which this process alone has"
         name = _library_name(x)
         if name and has_effects(name):
             yield f"it uses {name} when it is traced"
@@ -72,6 +77,8 @@ def _effects(opened: Opened) -> Iterator[str]:
 
 def _of_function(fn: types.FunctionType) -> Iterator[str]:
     """What a function does, or computes otherwise in each process."""
+    if not _STREAMS.isdisjoint(references(fn.__code__).attributes):
+        yield "it writes to a stream of text when it is traced"
     for name, *attributes in references(fn.__code__).chains:
         found = [f"builtins.{name}"]
         if name in fn.__globals__:
@@ -93,6 +100,17 @@ def _library_names(value: Any, attributes: list[str]) -> Iterator[str]:
         yield f"{value.__name__}.{attribute}"
         value = vars(value).get(attribute)
     yield _library_name(value)
+
+
+def _stays_here(x: Any) -> bool:
+    """Whether a library's object says that it has no meaning elsewhere, as FLAGS."""
+    if getattr(type(x), "__getstate__", None) is object.__getstate__:
+        return False
+    try:
+        x.__getstate__()
+    except Exception:  # it says so in errors of all kinds
+        return True
+    return False
 
 
 _FUNCTIONS = (type, types.FunctionType, types.BuiltinFunctionType)

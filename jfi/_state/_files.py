@@ -82,7 +82,7 @@ def opened(path: Path) -> Generator[tuple[Any, "Arrays"]]:
         OSError: It can't be read.
     """
     with open(path, "rb") as file:
-        with _damage(path):
+        with damage(path):
             end = _true_end(file)
             if file.read() != end:
                 raise ValueError("its checksum is another one")
@@ -115,7 +115,7 @@ class Arrays:
 
     def __call__(self, name: str) -> np.ndarray[Any, Any]:
         """One of them, by its name."""
-        with _damage(self._path), self._archive.open(f"{name}.npy") as member:
+        with damage(self._path), self._archive.open(f"{name}.npy") as member:
             found: np.ndarray[Any, Any] = np.lib.format.read_array(member)
             if member.read(1):  # to the end: the archive compares its checksum there
                 raise ValueError("longer than its array")
@@ -123,9 +123,16 @@ class Arrays:
 
 
 @contextlib.contextmanager
-def _damage(path: Path) -> Generator[None]:
+def damage(path: Path) -> Generator[None]:
+    """A block that reads a file: what it raises says that the file is damaged.
+
+    Raises:
+        StateError: It is.
+    """
     try:
         yield
+    except StateError:
+        raise
     except Exception as error:  # zipfile, zlib, json and NumPy have many
         # A damaged table of contents leads to places before the file: EINVAL.
         if isinstance(error, OSError) and error.errno != errno.EINVAL:

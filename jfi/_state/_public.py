@@ -1,12 +1,14 @@
 """`save_state` and `load_state`."""
 
+import contextlib
 import os
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
 from .._errors import StateError
 from .._random._seeding import get_rng_state, set_rng_state
-from ._files import opened, write
+from ._files import damage, opened, write
 from ._kinds import stateful
 from ._reading import ABSENT, StateReader
 from ._writing import Writer
@@ -98,13 +100,27 @@ def load_state(path: str | os.PathLike[str], like: Any = ABSENT) -> Any:
             path of what does not. Random numbers go on as if nothing had been loaded.
         OSError: The file can't be read.
     """
-    with opened(Path(path)) as (text, arrays):
+    with opened(Path(path)) as (text, arrays), damage(Path(path)):
         reader = StateReader(arrays)
         found = reader.value(text["state"], like, "state")
-    for generator, state in reader.states:
-        way = stateful(generator)
-        assert way is not None
-        way.set(generator, state)
-    if text["random"] is not None:
-        set_rng_state(text["random"])
+        with _all_or_none([generator for generator, _ in reader.states]) as ways:
+            for way, (generator, state) in zip(ways, reader.states, strict=True):
+                way.set(generator, state)
+            if text["random"] is not None:
+                set_rng_state(text["random"])
     return found
+
+
+@contextlib.contextmanager
+def _all_or_none(generators: Sequence[Any]) -> Generator[list[Any]]:
+    """A block that sets the states of generators; where it fails they stay."""
+    ways: list[Any] = [stateful(generator) for generator in generators]
+    states = [way.get(g) for way, g in zip(ways, generators, strict=True)]
+    own = get_rng_state()
+    try:
+        yield ways
+    except BaseException:
+        for way, generator, state in zip(ways, generators, states, strict=True):
+            way.set(generator, state)
+        set_rng_state(own)
+        raise

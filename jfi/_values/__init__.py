@@ -113,6 +113,7 @@ from ._recording import (
     WorldReadError as WorldReadError,
     not_recording as not_recording,
     recording as recording,
+    watching as watching,
 )
 from ._warnings import Warner as Warner
 from ._world import WorldCall as WorldCall

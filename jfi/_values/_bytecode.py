@@ -1,10 +1,13 @@
 """What a code object does and which names it reads, without its place in a file."""
 
+import __future__
+
 import contextlib
 import dis
 import functools
 import hashlib
 import importlib.util
+import inspect
 import itertools
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -233,18 +236,35 @@ def code_digest(code: CodeType) -> bytes:
         is_constant = step.opcode in dis.hasconst
         operand = constant(step.argval) if is_constant else repr(step.arg).encode()
         steps.append(token(step.opname.encode(), operand))
+    flags = code.co_flags & ~(_HAS_DOCSTRING | __future__.annotations.compiler_flag)
+    starred = bool(flags & inspect.CO_VARARGS) + bool(flags & inspect.CO_VARKEYWORDS)
+    parameters = code.co_argcount + code.co_kwonlyargcount + starred
     shape = (
         code.co_argcount,
         code.co_posonlyargcount,
         code.co_kwonlyargcount,
-        code.co_flags & ~_HAS_DOCSTRING,
+        flags,
         code.co_names,
-        code.co_varnames,
-        code.co_freevars,
-        code.co_cellvars,
-    )
+        code.co_varnames[:parameters],
+        *(_counted(code, names) for names in (
+            code.co_varnames[parameters:], code.co_freevars, code.co_cellvars
+        )),
+    )  # fmt: skip
     whole = token(repr(shape).encode(), code.co_exceptiontable, *steps)
     return hashlib.sha256(whole).digest()
+
+
+def _counted(code: CodeType, names: tuple[str, ...]) -> tuple[object, ...]:
+    """Names of local variables; their number alone where nothing asks for names."""
+    if not _ASKS_FOR_LOCALS.isdisjoint(code.co_names):
+        return names
+    return len(names), [name for name in names if name.startswith("__")]
+
+
+_ASKS_FOR_LOCALS = frozenset(
+    ("__code__", "_getframe", "currentframe", "dir", "eval", "exec", "f_locals",
+     "locals", "stack", "vars")
+)  # fmt: skip
 
 
 def constant(value: Any) -> bytes:

@@ -11,6 +11,7 @@
 """
 
 import functools
+import importlib
 import importlib.metadata
 import importlib.util
 import inspect
@@ -65,7 +66,8 @@ _SURROUNDINGS = (
     "sys.getrecursionlimit", "sys.getrefcount", "sys.modules", "sys.path",
     "sys.stdin", "tarfile", "tempfile", "threading.active_count",
     "threading.current_thread", "threading.get_ident", "time", "tokenize.open",
-    "torch.bernoulli", "torch.load", "torch.multinomial", "torch.normal",
+    "torch.bernoulli", "torch.get_default_device", "torch.get_default_dtype",
+    "torch.load", "torch.multinomial", "torch.normal",
     "torch.rand", "torch.rand_like", "torch.randint", "torch.randn",
     "torch.randn_like", "torch.randperm", "torch.serialization.load",
     "urllib.request", "uuid", "zipfile",
@@ -174,14 +176,18 @@ def user_level() -> int:
 
 
 def library_version(module: str) -> str:
-    """The version of a module's library, as it runs in this process."""
+    """The version of a module's library, as it runs in this process.
+
+    A library that somebody works on is installed again and again with one version: of
+    all but JAX and the like, its files count, too.
+    """
     top = module.partition(".")[0]
-    version = getattr(sys.modules.get(top), "__version__", None)
-    if isinstance(version, str):
-        return version
     if _is_stdlib(top):
         return ".".join(map(str, sys.version_info[:3]))
-    return _installed_version(top)
+    version = getattr(sys.modules.get(top), "__version__", None)
+    if not isinstance(version, str):
+        version = _installed_version(top)
+    return version if top in _LIBRARIES else f"{version} {_files_of(top)}"
 
 
 @functools.cache
@@ -228,13 +234,13 @@ def _installed_version(top: str) -> str:
     try:
         return importlib.metadata.version(top)
     except importlib.metadata.PackageNotFoundError:
-        pass
-    # Some other name on the package index: the file itself tells releases apart.
-    file = getattr(sys.modules.get(top), "__file__", None)
-    if not isinstance(file, str) or not os.path.exists(file):
-        return ""
-    stat = os.stat(file)
-    return f"{stat.st_size}-{stat.st_mtime_ns}"
+        return ""  # it has some other name on the package index
+
+
+@functools.cache
+def _files_of(top: str) -> str:
+    files: str = importlib.import_module("jfi_server.environment").files_of(top)
+    return files
 
 
 def is_named(x: object) -> bool:

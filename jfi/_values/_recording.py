@@ -18,7 +18,7 @@ import random
 import sys
 import threading
 import types
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
@@ -97,6 +97,8 @@ class Record:
     def starts(self, frame: FrameType) -> None:
         """A function begins to run, which may matter."""
         code = frame.f_code
+        if _here.watcher is not None:
+            _watch(frame)
         if any(code is make for make in _MAKE_ERRORS):
             error = frame.f_locals["self"]
             self.errors[id(error)] = error
@@ -190,8 +192,10 @@ class _Here(threading.local):
         records: Those that are kept, the innermost last.
         collects: Whether Python looks for garbage: what runs then is not the body's.
         profile: What Python tells of each call, in Python 3.11.
+        watcher: Is told of all code that begins to run and is recorded.
     """
 
+    watcher: Callable[[FrameType], None] | None = None
     records: tuple[Record, ...] = ()
     collects = False
     profile: Any = None
@@ -220,6 +224,35 @@ def recording(*, ends_at_world: bool = True) -> Generator[Record]:
             record.take_draws_back()
             if around and _monitoring is None:  # an error that it raised has ended it
                 sys.setprofile(_here.profile)
+
+
+@contextlib.contextmanager
+def watching(watcher: Callable[[FrameType], None]) -> Generator[None]:
+    """Tell of all code that runs where a record is kept, but JAX's and jfi's."""
+    global _watches
+    if not _watches:
+        _watches = True
+        if _monitoring is not None:  # of some code Python was told to say no more
+            _monitoring.restart_events()
+    around, _here.watcher = _here.watcher, watcher
+    try:
+        yield
+    finally:
+        _here.watcher = around
+
+
+_watches = False  # whether anybody has ever watched
+
+
+def _watch(frame: FrameType) -> None:
+    """Tell the watcher; what that runs itself is not recorded."""
+    watcher, records = _here.watcher, _here.records
+    _here.watcher, _here.records = None, ()
+    try:
+        if watcher is not None:
+            watcher(frame)
+    finally:
+        _here.watcher, _here.records = watcher, records
 
 
 @contextlib.contextmanager
@@ -351,7 +384,7 @@ def _started(code: CodeType, offset: int) -> Any:
     record = _here.record()
     if record is not None and id(code) in record.started:
         return None
-    if _is_known(code):
+    if _is_known(code) and (not _watches or _is_silent(code)):
         return _monitoring.DISABLE  # of this code Python tells no more
     if record is not None:
         record.starts(_getframe(1))
@@ -408,7 +441,9 @@ def _tell(frame: FrameType, event: str, arg: Any) -> None:
     if event == "c_call":
         if not _is_silent(frame.f_code):
             record.calls(frame, arg)
-    elif not (id(frame.f_code) in record.started or _is_known(frame.f_code)):
+    elif id(frame.f_code) not in record.started and (
+        not _is_known(frame.f_code) or (_watches and not _is_silent(frame.f_code))
+    ):
         record.starts(frame)
 
 

@@ -75,16 +75,23 @@ def files_of(package: str) -> str:
     >>> files_of("jfi_server") == files_of("jfi")
     False
     """
-    spec = importlib.util.find_spec(package)
-    roots = (spec and spec.submodule_search_locations) or ()
+    try:
+        spec = importlib.util.find_spec(package)
+    except (ImportError, ValueError):  # made by hand
+        return ""
+    if spec is None:
+        return ""
     files = sorted(
         (folder.removeprefix(root), name, info.st_size, info.st_mtime_ns)
-        for root in roots
+        for root in spec.submodule_search_locations or ()
         for folder, _, names in os.walk(root)  # a fifth of the time of Path.rglob
         for name in names
         if name.endswith((".py", ".so", ".pyd"))
         for info in (os.stat(os.path.join(folder, name)),)
     )
+    if not files and spec.origin and os.path.exists(spec.origin):
+        info = os.stat(spec.origin)  # a module by itself
+        files = [("", package, info.st_size, info.st_mtime_ns)]
     return hashlib.sha256(repr(files).encode()).hexdigest()[:16]
 
 

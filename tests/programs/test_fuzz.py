@@ -14,6 +14,7 @@ import pytest
 from fuzzing import plain
 from fuzzing.making import case
 from fuzzing.running import report, shrunk, verdict, workable
+from fuzzing.states import stale
 
 
 # Slow: each script is compiled, in some 0.2 seconds. What hundreds of them show is for
@@ -76,3 +77,16 @@ def test_a_grad_that_trains_every_float_is_found_out(monkeypatch):
         for seed in range(16)
     ]
     assert found.count("different") > 4
+
+
+def test_what_scripts_set_in_libraries_is_never_found_old():
+    count = int(os.environ.get("JFI_FUZZ", 25))
+    faults, kinds = [], collections.Counter()
+    for first in range(0, count, 25):
+        more, counts = stale(range(first, min(first + 25, count)))
+        faults += more
+        kinds.update(counts)
+    print(dict(kinds))
+    assert not faults, "\n".join(faults[:SHOWN])
+    assert kinds["changed"] > count / 3  # else a stale result would not be seen
+    assert kinds["found"] > count / 10

@@ -351,9 +351,13 @@ def test_another_checkout_of_one_version_is_another_environment(tmp_path):
         (tmp_path / name / "jfi" / "__init__.py").write_text(f"'{name} of it'")
         code = "from jfi_server.environment import digest; print(digest())"
         done = subprocess.run(
-            [sys.executable, "-c", code], env={"PYTHONPATH": str(tmp_path / name)}, cwd=tmp_path,
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
+            [sys.executable, "-c", code],
+            env={"PYTHONPATH": str(tmp_path / name)},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         digests.append(done.stdout)
     assert digests[0] != digests[1]
 

@@ -12,7 +12,7 @@ import dataclasses
 import functools
 import sys
 import types
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from enum import Enum
 from typing import Any
 
@@ -39,7 +39,7 @@ from ..._values import (
     references,
 )
 from ._given import add_attribute
-from ._names import call_name, differs_by_process, library_name
+from ._names import call_name, differs_by_process, extension_digest, library_name
 from ._pytree_classes import registration
 from ._walk import Walk
 
@@ -63,7 +63,7 @@ _CLASS_OWN = frozenset(
     {
         "__abstractmethods__", "__annotate__", "__annotate_func__", "__annotations__",
         "__annotations_cache__", "__dataclass_params__", "__dict__", "__doc__",
-        "__firstlineno__", "__match_args__", "__module__", "__qualname__",
+        "__firstlineno__", "__module__", "__qualname__",
         "__slotnames__", "__static_attributes__", "__weakref__", "_abc_impl",
         "_member_map_", "_value2member_map_",
     }
@@ -107,12 +107,16 @@ class ProgramWalk(Walk):
         shared: The user's classes and functions that were reached, in the order of the
             walk: equal digests number them equally.
         libraries: Version of each installed library that was reached.
+        codes: Digests of the code that was reached.
+        asked: The names that it reads.
     """
 
     def __init__(self, root_name: str) -> None:
         super().__init__(root_name)
         self.shared: list[object] = []
         self.libraries: dict[str, str] = {}
+        self.codes: set[bytes] = set()
+        self.asked: set[str] = set()
 
     def look_at(self, root: object) -> None:
         """Add all that an object reaches.
@@ -146,7 +150,7 @@ class ProgramWalk(Walk):
         elif isinstance(value, types.ModuleType):
             self.module(value)
         elif isinstance(value, types.CodeType):
-            self.put("code", code_digest(value))
+            self.code("code", value)
         elif isinstance(value, types.MethodType):
             self.items("method", value.__func__, value.__self__)
         elif isinstance(value, _BUILTINS):
@@ -155,6 +159,11 @@ class ProgramWalk(Walk):
             self.check_surroundings(library_name(type(value)))
             self.instance(value)
 
+    def code(self, label: str, code: types.CodeType) -> None:
+        """Add code, with the functions in it."""
+        self.put(label, code_digest(code))
+        self.codes.update(_digests(code))
+
     def function(self, fn: types.FunctionType) -> None:
         # Not `fn.__module__`, which functools.wraps copies from the wrapped function.
         module = str(fn.__globals__.get("__name__", ""))
@@ -162,7 +171,7 @@ class ProgramWalk(Walk):
         if not by_user and self.by_name(fn):
             return
         self.shared.append(fn)
-        self.put("function", code_digest(fn.__code__))
+        self.code("function", fn.__code__)
         self.items("defaults", fn.__defaults__, fn.__kwdefaults__)
         cells = zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True)
         for name, cell in cells:
@@ -194,6 +203,10 @@ class ProgramWalk(Walk):
 
     def globals_of(self, fn: types.FunctionType) -> None:
         named = references(fn.__code__)
+        self.asked.update(named.attributes, *named.chains)
+        if "__globals__" in named.attributes:
+            what = "reads __globals__, by which it comes to any global variable"
+            raise self.refusal(what, "Name the variable itself.")
         for name in named.imports_in(fn.__globals__):
             self.imported_inside(name)
         for name, *attributes in named.chains:
@@ -203,7 +216,7 @@ class ProgramWalk(Walk):
                     self.chain(fn.__globals__[name], attributes)
             elif hasattr(builtins, name):
                 self.check_surroundings(f"builtins.{name}")
-                add_attribute(self, getattr(builtins, name))
+                add_attribute(self, getattr(builtins, name), ())
                 if differs_by_process(name, fn):
                     what = f"calls {name}(), which differs from process to process"
                     raise self.refusal(what, "Do without it in the function.")
@@ -246,7 +259,7 @@ class ProgramWalk(Walk):
         if owner is not None and not isinstance(owner, (type, types.ModuleType)):
             self.add(owner)  # np.random.rand: its results depend on its generator
         self.library(module, name)
-        add_attribute(self, value)
+        add_attribute(self, value, attributes)
 
     def module(self, module: types.ModuleType) -> None:
         """A module that is used as a value, so that any part of it may be read."""
@@ -286,7 +299,7 @@ class ProgramWalk(Walk):
     def builtin(self, value: Any) -> None:
         owner = getattr(value, "__self__", None)
         self.check_surroundings(library_name(value))
-        self.put("builtin", library_name(value))
+        self.put("builtin", library_name(value), extension_digest(value))
         if owner is not None and not isinstance(owner, types.ModuleType):
             self.add(owner)
 
@@ -393,6 +406,13 @@ class ProgramWalk(Walk):
         self.put("children", str(len(treedef.children())))
         for child in treedef.children():
             self.treedef(child)
+
+
+def _digests(code: types.CodeType) -> Iterator[bytes]:
+    yield code_digest(code)
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            yield from _digests(inner)
 
 
 @functools.cache

@@ -1,7 +1,15 @@
 """Names of functions and of what libraries have, for keys and messages."""
 
+import functools
+import hashlib
+import importlib.machinery
+import os
+import sys
 import types
+from pathlib import Path
 from typing import Any
+
+from ..._values import is_user_module
 
 
 def differs_by_process(name: str, fn: types.FunctionType) -> bool:
@@ -17,6 +25,28 @@ def library_name(value: Any, *attributes: str) -> str:
     named = owner if isinstance(owner, type) else value
     module = getattr(named, "__module__", None) or type(value).__module__
     return ".".join((str(module), str(name), *attributes))
+
+
+def extension_digest(value: Any) -> str:
+    """What tells builds of the user's own extension module apart; else ""."""
+    owner = getattr(value, "__objclass__", value)
+    module = getattr(owner, "__module__", None) or getattr(value, "__self__", None)
+    name = getattr(module, "__name__", module)
+    file = getattr(sys.modules.get(str(name)), "__file__", None)
+    if not isinstance(file, str) or not file.endswith(_EXTENSIONS):
+        return ""
+    if not is_user_module(str(name)):
+        return ""
+    info = os.stat(file)
+    return _digest_of_file(file, info.st_size, info.st_mtime_ns)
+
+
+_EXTENSIONS = tuple(importlib.machinery.EXTENSION_SUFFIXES)
+
+
+@functools.cache
+def _digest_of_file(file: str, *state: int) -> str:
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest()
 
 
 def call_name(fn: object) -> str:
