@@ -219,7 +219,10 @@ class Folder:
     @property
     def address(self) -> str:
         """The path of this very folder, for what takes nothing but paths: sockets."""
-        return f"/proc/self/fd/{self.fd}"
+        by_descriptor = f"/proc/self/fd/{self.fd}"
+        # Without /proc (macOS) the path, which nobody else could replace when it was
+        # opened.
+        return by_descriptor if os.path.exists(by_descriptor) else str(self.path)
 
 
 def lock(file: int) -> bool | None:
