@@ -517,6 +517,17 @@ def test_a_class_says_which_floats_are_data():
         jnp.pytree(data="x", settings=("x", "y"))
 
 
+def test_one_float_may_be_data_and_a_setting_of_an_object():
+    @jfi.pytree(data="rate")
+    class Decay:
+        def __init__(self, value):
+            self.rate, self.eps = value, value
+
+    same = jfi.autojit(lambda m: jax.tree.map(lambda v: v + 0, m))
+    for value in (0.5, 0.25):
+        assert type(same(Decay(value)).eps) is float
+
+
 def test_nothing_but_floats_is_nothing_to_differentiate():
     @jnp.pytree
     class Line:
