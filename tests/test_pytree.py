@@ -518,12 +518,12 @@ def test_a_class_says_which_floats_are_data():
 
 
 def test_one_float_may_be_data_and_a_setting_of_an_object():
-    @jfi.pytree(data="rate")
+    @jnp.pytree(data="rate")
     class Decay:
         def __init__(self, value):
             self.rate, self.eps = value, value
 
-    same = jfi.autojit(lambda m: jax.tree.map(lambda v: v + 0, m))
+    same = jnp.autojit(lambda m: jax.tree.map(lambda v: v + 0, m))
     for value in (0.5, 0.25):
         assert type(same(Decay(value)).eps) is float
 
