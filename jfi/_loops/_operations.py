@@ -63,9 +63,10 @@ def scan(
         def run(f: Any, init: Any) -> Any:
             if title is None:
                 return with_kept_rules(lambda: loop(f, init, xs, length))
-            return with_kept_rules(
-                lambda: scan_with_progress(loop, f, init, xs, length, reverse, title)
+            with_bar = functools.partial(
+                scan_with_progress, loop, f, init, xs, length, reverse, title
             )
+            return with_kept_rules(with_bar)
 
         return _carrying.scan(run, f, init)
 
@@ -107,9 +108,10 @@ def fori_loop(
                 return with_kept_rules(
                     lambda: lax.fori_loop(lower, upper, body, init, unroll=unroll)
                 )
-            return with_kept_rules(
-                lambda: fori_with_progress(lower, upper, body, init, unroll, title)
+            with_bar = functools.partial(
+                fori_with_progress, lower, upper, body, init, unroll, title
             )
+            return with_kept_rules(with_bar)
 
         return _carrying.fori_loop(run, body, init_val)
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib.util
+import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -114,8 +115,9 @@ def module_of(name: str, cls: type, fields: dict[str, Any]) -> Any:
     static = equinox.field(static=True)
     defaults = {n: static for n, value in fields.items() if isinstance(value, float)}
     body = {"__annotations__": dict.fromkeys(fields, Any), **defaults}
-    return type(equinox.Module)(
-        name, (equinox.Module,), {**body, "__call__": vars(cls)["__call__"]}
+    body["__call__"] = vars(cls)["__call__"]
+    return types.new_class(
+        name, (equinox.Module,), exec_body=lambda ns: ns.update(body)
     )
 
 
