@@ -266,17 +266,12 @@ class Calls:
                     continue
                 self.programs.drop(opened.graph)
                 return self._perform(args, act, abstract=abstract)
-            except UnforeseenError as error:
+            except (UnforeseenError, UnreadError) as error:
                 self._failure.last = None
                 self.programs.drop(opened.graph)
-                assumed = self._known.assumed
-                ran = assumed.ran | error.names
-                self._known.assumed = assumed._replace(ran=ran)
-                return self._perform(args, act, abstract=abstract)
-            except UnreadError:
-                self._failure.last = None
-                self.programs.drop(opened.graph)
-                if not self._stand_ins.give_up(opened, self._names()):
+                if isinstance(error, UnforeseenError):
+                    self._assume_run(error.names)
+                elif not self._stand_ins.give_up(opened, self._names()):
                     self._assume_unread()
                 return self._perform(args, act, abstract=abstract)
             except LateRulesError:  # what is around it compiles it, or nothing does
@@ -371,6 +366,11 @@ class Calls:
         come with the line to write.
         """
         return self.options.uncompiled and is_of_body(error)
+
+    def _assume_run(self, names: frozenset[str]) -> None:
+        """Remember that functions of these names run, to which nothing seemed to lead."""
+        assumed = self._known.assumed
+        self._known.assumed = assumed._replace(ran=assumed.ran | names)
 
     def _assume_unread(self) -> None:
         """Remember that a body uses attributes that its code does not show."""

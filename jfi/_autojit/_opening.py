@@ -266,6 +266,8 @@ class _Walk:
         self.found.met = met_among(self.objects, self.modes, self._looked_at)
 
     def _visit(self, i: int, x: Any) -> None:
+        # One test for each thing that a value tells besides what it is made of: what
+        # can't be watched in it, and which names it makes code read.
         mode = self.modes[i]
         kind = self._kind(i, x, mode)
         if kind in LEAVES:

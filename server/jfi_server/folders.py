@@ -94,7 +94,10 @@ class Folder:
         """Close it."""
         fd, self.fd = self.fd, -1
         if fd >= 0:
-            os.close(fd)
+            self._close(fd)
+
+    # At the end of a process `os` may be gone before a folder is.
+    _close = staticmethod(os.close)
 
     def __del__(self) -> None:
         """A folder that is forgotten leaves no open file."""
