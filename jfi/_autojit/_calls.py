@@ -368,7 +368,7 @@ class Calls:
         return self.options.uncompiled and is_of_body(error)
 
     def _assume_run(self, names: frozenset[str]) -> None:
-        """Remember that functions of these names run, to which nothing seemed to lead."""
+        """Remember the names of functions that ran, to which nothing seemed to lead."""
         assumed = self._known.assumed
         self._known.assumed = assumed._replace(ran=assumed.ran | names)
 
