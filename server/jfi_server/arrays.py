@@ -1,4 +1,4 @@
-"""Arrays in messages: small ones as bytes of the frame, large ones in an arena.
+"""Arrays in messages: as bytes of the frame, large ones in an arena if there is one.
 
 In a message an array is `[dtype, shape, whether it is in the arena, offset]`.
 """
@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 
 from .errors import BadMessageError
-from .transport import Link
+from .transport import AnyLink
 
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -29,12 +29,12 @@ _OF_NUMPY = frozenset(
 )
 
 
-def pack(arrays: Sequence[Array], link: Link) -> tuple[dict[str, Any], list[Any]]:
-    """Write arrays down for the other end of a link: one copy of each.
+def pack(arrays: Sequence[Array], link: AnyLink) -> tuple[dict[str, Any], list[Any]]:
+    """Write arrays down for the other end of a link: one copy of each, at most.
 
     Args:
         arrays: NumPy arrays of numbers, strided in any way.
-        link: Where they will be sent; its arena is written over.
+        link: Where they will be sent; its arena, if it has one, is written over.
 
     Returns:
         What the message says of them, and the bytes to send with it.
@@ -47,33 +47,38 @@ def pack(arrays: Sequence[Array], link: Link) -> tuple[dict[str, Any], list[Any]
     layout: list[tuple[str, tuple[int, ...], bool, int]] = []
     large: list[tuple[Array, int]] = []
     inside = outside = 0
+    arena = link.arena
     for array in arrays:
         size = array.nbytes
-        if size >= LARGE or inside + size > _MOST_INSIDE:
+        is_large = size >= LARGE or inside + size > _MOST_INSIDE
+        if is_large and arena is not None:
             layout.append((_name(array), array.shape, True, outside))
             large.append((array, outside))
             outside += size + -size % _ALIGNMENT
         else:
-            layout.append((_name(array), array.shape, False, inside))
+            padding = -inside % (_ALIGNMENT if is_large else 16)
+            layout.append((_name(array), array.shape, False, inside + padding))
             native = array if array.dtype.isnative else array.astype(array.dtype.name)
-            chunks.append(native.tobytes())
-            chunks.append(bytes(-size % 16))
-            inside += size + -size % 16
-    if not large:
+            chunks += bytes(padding), _in_place(native) if is_large else native.tobytes()
+            inside += padding + size
+    if arena is None or not large:
         return {"arrays": layout}, chunks
-    view = link.arena.reserve(outside)
+    view = arena.reserve(outside)
     for array, offset in large:
         _at(view, _dtype(array.dtype.name), array.shape, offset)[...] = array
-    return {"arrays": layout, "arena": link.arena.name()}, chunks
+    return {"arrays": layout, "arena": arena.name()}, chunks
 
 
-def unpack(message: dict[str, Any], body: memoryview, link: Link) -> list[Array]:
+def unpack(message: dict[str, Any], body: memoryview, link: AnyLink) -> list[Array]:
     """Read arrays of a message, where they lie: no copy, not writable.
 
     Raises:
         BadMessageError: The message describes no arrays, or other bytes than came.
     """
-    arena = link.theirs.view(message["arena"]) if "arena" in message else None
+    theirs = link.theirs
+    arena = None
+    if theirs is not None and "arena" in message:
+        arena = theirs.view(message["arena"])
     try:
         return [
             _at(arena if outside else body, _dtype(name), tuple(shape), offset)
@@ -92,6 +97,11 @@ def copied(array: Array) -> Array:
     copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
     copy[...] = array
     return copy
+
+
+def _in_place(array: Array) -> memoryview:
+    """The bytes of an array, where they lie if they lie in order."""
+    return memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
 
 
 def _at(

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from .arrays import Array, copied, pack, unpack
 from .errors import BadMessageError, NoServer, NotKept, ServerError, ServerLost
 from .folders import server_folder
-from .transport import Link, connect
+from .transport import AnyLink, connect
 
 
 T = TypeVar("T")
@@ -49,12 +49,37 @@ class Client:
         """
         self.folder: Path = server_folder(folder, environment_digest)
         self.store = store
+        self._prepare(f"in {self.folder}")
+
+    def _prepare(self, where: str) -> None:
+        self.where: str = where
         self._lock = threading.Lock()
-        self._idle: list[Link] = []
-        self._links: weakref.WeakSet[Link] = weakref.WeakSet()
-        # A server that did not answer: its socket, until when to leave it, and why.
-        self._avoided: tuple[tuple[int, int], float, str] | None = None
+        self._idle: list[AnyLink] = []
+        self._links: weakref.WeakSet[AnyLink] = weakref.WeakSet()
+        # A server that did not answer: which, until when to leave it, and why.
+        self._avoided: tuple[object, float, str] | None = None
         _clients.add(self)
+
+    def open(self, patience: float) -> AnyLink:
+        """A new connection.
+
+        Raises:
+            ServerError: It is not to be used.
+            OSError: There is none to be had.
+        """
+        return connect(self.folder, patience)
+
+    def greeting(self) -> dict[str, Any]:
+        """What a connection begins with: they agree on the store."""
+        return {"op": "hello", "store": os.fspath(self.store)}
+
+    def which(self) -> object:
+        """Tells a server from the next one; None if there is none."""
+        try:
+            found = os.stat(self.folder / "socket")
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns
 
     def run(
         self, key: str, arrays: Sequence[Array], timeout: float | None = None
@@ -76,7 +101,7 @@ class Client:
             TypeError: An array holds no numbers.
         """
         end = None if timeout is None else time.monotonic() + timeout
-        message, found = self._exchange(lambda link: self._run(link, key, arrays, end))
+        message, found = self.exchange(lambda link: self._run(link, key, arrays, end))
         match message.get("is"):
             case "result":
                 return found
@@ -92,7 +117,7 @@ class Client:
         Raises:
             ServerLost: There is no server.
         """
-        self._exchange(lambda link: self._load(link, key))
+        self.exchange(lambda link: self._load(link, key))
 
     def close(self) -> None:
         """Close the connections that are idle."""
@@ -104,7 +129,7 @@ class Client:
     def avoid(self, reason: str) -> ServerLost:
         """Leave this very server alone for a while; return the error to raise."""
         self.close()
-        which = self._which()
+        which = self.which()
         if which is not None:
             self._avoided = which, time.monotonic() + _PAUSE, reason
         return ServerLost(reason)
@@ -116,7 +141,7 @@ class Client:
         for link in list(self._links):
             link.close()
 
-    def _exchange(self, talk: Callable[[Link], T]) -> T:
+    def exchange(self, talk: Callable[[AnyLink], T]) -> T:
         """Talk over a connection; over a new one where that of an old server is shut.
 
         Raises:
@@ -133,7 +158,7 @@ class Client:
                 # Kept connections are to a server that ended, or that began anew: all
                 # of them are closed. Programs have no effects: this one can run again.
                 self.close()
-            except BlockingIOError:
+            except (BlockingIOError, TimeoutError):
                 link.close()
                 raise self._silent() from None
             except (BadMessageError, OSError, MemoryError) as error:
@@ -148,24 +173,24 @@ class Client:
                 return found
         raise AssertionError
 
-    def _load(self, link: Link, key: str) -> None:
+    def _load(self, link: AnyLink, key: str) -> None:
         link.send({"op": "load", "key": key})
-        self._await(link, None)
+        self.await_answer(link, None)
         link.receive()
 
     def _run(
-        self, link: Link, key: str, arrays: Sequence[Array], end: float | None
+        self, link: AnyLink, key: str, arrays: Sequence[Array], end: float | None
     ) -> tuple[dict[str, Any], list[Array]]:
         sent, chunks = pack(arrays, link)
         link.send({"op": "run", "key": key, **sent}, chunks)
-        self._await(link, end)
+        self.await_answer(link, end)
         message, body = link.receive()
         if message.get("is") != "result":
             return message, []
         # Copied: the next answer is written over this one.
         return message, [copied(array) for array in unpack(message, body, link)]
 
-    def _await(self, link: Link, end: float | None) -> None:
+    def await_answer(self, link: AnyLink, end: float | None) -> None:
         """Wait for an answer, as long as the server lives."""
         while True:
             left = _LISTEN if end is None else min(_LISTEN, end - time.monotonic())
@@ -177,7 +202,7 @@ class Client:
 
     def _check_alive(self) -> None:
         try:
-            link = connect(self.folder, _PATIENCE)
+            link = self.open(_PATIENCE)
         except (BlockingIOError, TimeoutError):
             raise self._silent() from None
         except (OSError, ServerError):
@@ -191,36 +216,36 @@ class Client:
         finally:
             link.close()
 
-    def _take(self) -> Link:
+    def _take(self) -> AnyLink:
         with self._lock:
             if self._idle:
                 return self._idle.pop()
         return self._connected()
 
-    def _give(self, link: Link) -> None:
-        if link.arena.size + link.theirs.size <= _LARGEST_KEPT:
+    def _give(self, link: AnyLink) -> None:
+        if link.memory() <= _LARGEST_KEPT:
             with self._lock:
                 if len(self._idle) < _MOST_IDLE:
                     self._idle.append(link)
                     return
         link.close()
 
-    def _connected(self) -> Link:
-        which = self._which()
+    def _connected(self) -> AnyLink:
+        which = self.which()
         if which is None:
-            raise NoServer(f"no server runs in {self.folder}")
+            raise NoServer(f"no server runs {self.where}")
         if self._avoided is not None:
             avoided, until, reason = self._avoided
             if avoided == which and time.monotonic() < until:
                 raise ServerLost(reason)
         try:
-            link = connect(self.folder, _PATIENCE)
+            link = self.open(_PATIENCE)
         except ServerError as error:
             raise ServerLost(str(error).rstrip(".")) from error
         except (BlockingIOError, TimeoutError):
             raise self._silent() from None
         except (FileNotFoundError, ConnectionError):  # it was killed
-            raise NoServer(f"no server runs in {self.folder}") from None
+            raise NoServer(f"no server runs {self.where}") from None
         except OSError as error:
             raise self.avoid(f"no server can be reached ({error})") from error
         self._links.add(link)
@@ -231,30 +256,22 @@ class Client:
             raise
         return link
 
-    def _greet(self, link: Link) -> None:
+    def _greet(self, link: AnyLink) -> None:
         """Agree on the store."""
         try:
-            link.send({"op": "hello", "store": os.fspath(self.store)})
+            link.send(self.greeting())
             if not link.wait(_PATIENCE):
                 raise self._silent()
             message, _ = link.receive()
-        except BlockingIOError:
+        except (BlockingIOError, TimeoutError):
             raise self._silent() from None
         except (BadMessageError, EOFError, OSError) as error:
-            raise ServerLost(f"the server in {self.folder} ended") from error
+            raise ServerLost(f"the server {self.where} ended ({error})") from error
         if message.get("is") != "ok":
             raise self.avoid(str(message.get("reason", "the server refused")))
 
-    def _which(self) -> tuple[int, int] | None:
-        """Tells a server's socket from that of the next server."""
-        try:
-            found = os.stat(self.folder / "socket")
-        except OSError:
-            return None
-        return found.st_ino, found.st_mtime_ns
-
     def _silent(self) -> ServerLost:
-        return self.avoid(f"the server in {self.folder} does not answer")
+        return self.avoid(f"the server {self.where} does not answer")
 
 
 _clients: weakref.WeakSet[Client] = weakref.WeakSet()

@@ -13,7 +13,7 @@ from typing import Any
 from .environment import digest, environment
 from .errors import BadMessageError
 from .programs import Programs
-from .transport import Link
+from .transport import AnyLink, Link
 from .watch import Calls
 
 
@@ -27,10 +27,18 @@ Answer = tuple[dict[str, Any], list[Any]]
 
 @dataclass
 class Caller:
-    """A connection, and the store whose keys come over it."""
+    """A connection, the store whose keys come over it, and who is there.
 
-    link: Link
+    Attributes:
+        name: Of a client on the network; what one keeps is not seen by others.
+    """
+
+    link: AnyLink
     store: str | None = None
+    name: str = ""
+
+
+Request = Callable[[Caller, dict[str, Any], Any], Answer]
 
 
 class Service:
@@ -55,7 +63,7 @@ class Service:
         self._ready = ready
         self._started = time.time()
         self._environment = environment()
-        self._answers: dict[str, Callable[[Caller, dict[str, Any], Any], Answer]] = {
+        self.answers: dict[str, Request] = {
             "ping": self._ping, "hello": self._hello, "run": self._run,
             "load": self._load, "status": self._status, "list": self._list,
             "clear": self._clear,
@@ -63,23 +71,30 @@ class Service:
 
     def serve(self, link: Link) -> None:
         """Answer a connection until its client hangs up, or sends no message."""
-        caller = Caller(link)
+        caller, who = Caller(link), f"process {link.pid}"
         try:
             while True:
-                message, body = link.receive()
-                answer = self._answers.get(str(message.get("op")))
-                if answer is None:
-                    raise BadMessageError(f"no request: {str(message)[:80]}")
-                reply, chunks = answer(caller, message, body)
-                link.send(reply, chunks)
+                link.send(*self.answer(caller, *link.receive()))
         except (EOFError, ConnectionError):
             pass
         except (BadMessageError, OSError) as error:
-            _log.warning("process %d is dropped: %s", link.pid, str(error)[:200])
+            _log.warning("%s is dropped: %s", who, str(error)[:200])
         except Exception:
-            _log.exception("process %d is dropped", link.pid)
+            _log.exception("%s is dropped", who)
         finally:
             link.close()
+
+    def answer(self, caller: Caller, message: dict[str, Any], body: Any) -> Answer:
+        """The answer to a message, and the bytes that it describes.
+
+        Raises:
+            BadMessageError: It is no request.
+            EOFError: Nobody waits for an answer any more.
+        """
+        answer = self.answers.get(str(message.get("op")))
+        if answer is None:
+            raise BadMessageError(f"no request: {str(message)[:80]}")
+        return answer(caller, message, body)
 
     def _ping(self, caller: Caller, message: dict[str, Any], body: Any) -> Answer:
         return {"is": "ok"}, []

@@ -1,8 +1,9 @@
-"""Messages between two processes of one user, over a unix socket.
+"""Messages: JSON, and bytes that it describes; here over a unix socket.
 
-A message is a frame of `multiprocessing.connection`: the length of a header, the header
-in JSON, and bytes that it describes. JSON makes no objects but numbers, texts, lists
-and dictionaries, so nothing that comes in can run.
+JSON makes no objects but numbers, texts, lists and dictionaries, so nothing that comes
+in can run. Between two processes of one user a message is a frame of
+`multiprocessing.connection`: the length of the JSON, the JSON, and the bytes. To another
+machine the same messages go over rpyc (`network`).
 """
 
 import contextlib
@@ -14,7 +15,7 @@ import struct
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from .arenas import Arena, PeerArena
 from .errors import BadMessageError
@@ -32,8 +33,62 @@ _write_json = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 _read_json = json.JSONDecoder().raw_decode
 
 
+class AnyLink(Protocol):
+    """One end of a connection, of whatever kind. For one thread at a time."""
+
+    @property
+    def arena(self) -> Arena | None:
+        """Memory that the other end reads; None: all arrays go in messages."""
+
+    @property
+    def theirs(self) -> PeerArena | None:
+        """The other end's, as read here."""
+
+    def send(self, message: dict[str, Any], chunks: Sequence[Any] = ()) -> None:
+        """Send a message, and bytes that it describes."""
+
+    def receive(self) -> tuple[dict[str, Any], memoryview]:
+        """Wait for a message; return it with the bytes that it describes."""
+        ...
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for something to receive; return whether it came."""
+        ...
+
+    def hung_up(self) -> bool:
+        """Whether the other end is gone."""
+        ...
+
+    def memory(self) -> int:
+        """How many bytes it holds between two messages."""
+        ...
+
+    def close(self) -> None:
+        """Hang up."""
+
+
+def encoded(message: dict[str, Any]) -> bytes:
+    """A message in JSON."""
+    return _write_json(message).encode()
+
+
+def decoded(text: bytes | memoryview) -> dict[str, Any]:
+    """The message that a JSON text is; what follows it is left alone.
+
+    Raises:
+        BadMessageError: It is none.
+    """
+    try:
+        message: Any = _read_json(str(text, "utf-8"))[0]
+    except (ValueError, RecursionError) as error:
+        raise BadMessageError(f"no message: {error}") from error
+    if not isinstance(message, dict):
+        raise BadMessageError(f"a message is a {type(message).__name__}, not a dict")
+    return message
+
+
 class Link:
-    """One end of a connection, with an arena each way. For one thread at a time."""
+    """One end of a unix socket, with an arena each way. For one thread at a time."""
 
     def __init__(self, sock: socket.socket) -> None:
         """Take over a connected socket.
@@ -58,7 +113,7 @@ class Link:
             BadMessageError: It is too long.
             OSError: The other end is gone, or takes nothing.
         """
-        header = _write_json(message).encode()
+        header = encoded(message)
         # The bytes start at a multiple of 16, so that arrays in them are aligned.
         header += b" " * (-(len(header) + _LENGTH.size) % 16)
         frame = b"".join((_LENGTH.pack(len(header)), header, *chunks))
@@ -77,15 +132,10 @@ class Link:
         frame = memoryview(self._connection.recv_bytes(LARGEST_FRAME))
         try:
             (length,) = _LENGTH.unpack_from(frame)
-            start = _LENGTH.size + length
-            message: Any = _read_json(str(frame[_LENGTH.size : start], "utf-8"))[0]
-        except (struct.error, ValueError, RecursionError) as error:
+        except struct.error as error:
             raise BadMessageError(f"no message: {error}") from error
-        if not isinstance(message, dict):
-            raise BadMessageError(
-                f"a message is a {type(message).__name__}, not a dict"
-            )
-        return message, frame[start:]
+        start = _LENGTH.size + length
+        return decoded(frame[_LENGTH.size : start]), frame[start:]
 
     def wait(self, seconds: float) -> bool:
         """Wait for something to receive; return whether it came."""
@@ -94,6 +144,10 @@ class Link:
     def hung_up(self) -> bool:
         """Whether the other end is gone."""
         return bool(self._end.poll(0))
+
+    def memory(self) -> int:
+        """How many bytes it holds between two messages."""
+        return self.arena.size + self.theirs.size
 
     def close(self) -> None:
         """Hang up."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import NoReturn
 
-from .transport import Link
+from .transport import AnyLink
 
 
 PATIENCE = 5.0
@@ -25,7 +25,7 @@ class Calls:
     def __init__(self) -> None:
         self.total: int = 0
         self._lock = threading.Lock()
-        self._links: dict[Link, float | None] = {}  # since when its client is gone
+        self._links: dict[AnyLink, float | None] = {}  # since when its client is gone
         self._last = time.monotonic()
 
     @property
@@ -48,7 +48,7 @@ class Calls:
         return 0.0 if self._links else time.monotonic() - self._last
 
     @contextlib.contextmanager
-    def running(self, link: Link) -> Generator[None]:
+    def running(self, link: AnyLink) -> Generator[None]:
         """Keep account of a program while it runs."""
         with self._lock:
             self._links[link] = None
