@@ -205,6 +205,7 @@ if _typing.TYPE_CHECKING:
         enable_cache as enable_cache,
         persistent as persistent,
         persistent_call as persistent_call,
+        use_server as use_server,
     )
     from ._random._generator_objects import Generator as Generator
     from ._random.torch_style import (
@@ -347,6 +348,7 @@ else:
             "Timing": "_inspect",
             "timeit": "_inspect",
             "unstack_tree": "_transforms.batching",
+            "use_server": "_persistent",
             "value_and_grad": "_derivatives",
             "vjp": "_derivatives",
             "vmap_automatically": "_transforms.batching",

@@ -12,6 +12,8 @@ graph of a call, written down without identities, is the key (`_description`).
 | `_places`, `_store` | where programs are; files |
 | `_records`, `_structures` | what files say; what results are put into, as data |
 | `_served`, `_arrays`, `_hosted` | the server's programs, from both sides |
+| `_remote` | programs in a server on another machine |
+| `_exported`, `_remote_store` | what travels there; what it keeps |
 | `_report` | what was found and saved |
 """
 
@@ -21,15 +23,19 @@ from ._public import (
     enable_cache as enable_cache,
     persistent as persistent,
     persistent_call as persistent_call,
+    use_server as use_server,
 )
+from ._remote_store import RemoteStore as RemoteStore
 from ._report import CacheReport as CacheReport
 
 
 __all__ = [
     "CacheReport",
+    "RemoteStore",
     "cache_report",
     "enable_cache",
     "hosted",
     "persistent",
     "persistent_call",
+    "use_server",
 ]

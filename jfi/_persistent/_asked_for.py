@@ -11,7 +11,7 @@ from jax.core import Tracer
 
 from .._jax_internals import Device
 from .._values import is_key, token
-from ._environment import device_in_force, numeric_settings, surroundings
+from ._environment import device_in_force, numeric_settings
 
 
 def form_of(x: Any) -> Any:
@@ -47,6 +47,7 @@ class AskedFor(NamedTuple):
         description: str,
         streams: Sequence[int | None],
         options: Mapping[str, Any],
+        around: bytes,
     ) -> str:
         """The key of the program in the store: 64 hexadecimal digits."""
         types = [f"{t.str_short()} {t.dtype} {t.weak_type}" for t in self.types]
@@ -58,7 +59,7 @@ class AskedFor(NamedTuple):
             repr(self.committed),
             numeric_settings(),
         )
-        parts = token(surroundings(self.device), *(f.encode() for f in fields))
+        parts = token(around, *(f.encode() for f in fields))
         return hashlib.sha256(parts).hexdigest()
 
     def converted(self, leaves: Sequence[Any]) -> Sequence[Any]:

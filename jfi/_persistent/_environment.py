@@ -110,22 +110,37 @@ def surroundings(device: Device) -> bytes:
 _surroundings: dict[Hashable, bytes] = {}
 
 
-def _digest_of_surroundings(device: Device) -> bytes:
+def portable_surroundings(platform: str) -> bytes:
+    """The same for a program that another machine will compile, for a platform."""
+    of_machine = "machine", "XLA_FLAGS"
+    here = {k: v for k, v in environment().items() if k not in of_machine}
+    return _digest({**here, **_settings(), "platform": platform})
+
+
+def _settings() -> dict[str, str]:
+    """What decides what is traced, beside the function."""
     options = {
         name: repr(value)
         for name, value in sorted(all_settings().items())
         if not name.startswith(_NO_EFFECT) and name != "jax_default_device"
     }
+    mesh = repr(jax.sharding.get_abstract_mesh())
+    return {**options, "dtype": get_default_dtype().name, "mesh": mesh}
+
+
+def _digest_of_surroundings(device: Device) -> bytes:
     client: Any = device
     parts = {
         **environment(),
-        **options,
-        "dtype": get_default_dtype().name,
-        "mesh": repr(jax.sharding.get_abstract_mesh()),
+        **_settings(),
         "device": f"{device.platform} {device.device_kind} {device.id}",
         "devices": f"{jax.device_count()} {jax.local_device_count()}",
         "process": f"{jax.process_index()} of {jax.process_count()}",
         "platform": getattr(client.client, "platform_version", ""),
     }
+    return _digest(parts)
+
+
+def _digest(parts: dict[str, str]) -> bytes:
     fields = [f"{name}={value}".encode() for name, value in parts.items()]
     return hashlib.sha256(token(*fields)).digest()

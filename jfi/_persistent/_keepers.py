@@ -10,6 +10,7 @@ from .._optional._packages import without_collections
 from ._description import Describing
 from ._kept import KeptProgram
 from ._places import ProgramPlaces, Server
+from ._remote import Server as RemoteServer, remote_keeper, server_in_use
 from ._served import ServerLink
 from ._store import Store, default_folder
 
@@ -47,15 +48,20 @@ class ModeKeeper(NamedTuple):
     Attributes:
         mode: Where they run.
         timeout: Seconds to wait for the server; None: as long as it lives.
+        server: That on the network; None: the one of `use_server`, if there is one.
     """
 
     mode: Mode
     timeout: float | None
+    server: RemoteServer | None = None
 
     def keep(self, place: ProgramOrigin) -> KeptProgram | None:
         """What compiles the program of a place; None if it can't be kept."""
         if self.mode == "off":
             return None
+        remote = None if self.mode == "disk" else self.server or server_in_use()
+        if remote is not None:
+            return remote_keeper(remote, folder_in_use(), self.timeout).keep(place)
         return _keeper(folder_in_use(), self.mode, self.timeout).keep(place)
 
 

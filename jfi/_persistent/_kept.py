@@ -32,8 +32,8 @@ from .._values import watching
 from ._asked_for import AskedFor, asked_for, form_of, kind_of_key
 from ._custom_rules import fingerprint_of_rules
 from ._description import Describing, ProgramDescription
-from ._environment import debugging
-from ._places import LEDGER, ProgramPlaces
+from ._environment import debugging, surroundings
+from ._places import LEDGER, ProgramPlaces, Run
 from ._records import Record, Result
 from ._served import GoneError
 from ._structures import UnwritableError, dump_tree, load_tree
@@ -115,7 +115,7 @@ class KeptProgram:
             raise FoundDraws([source_of(s) for s in streams if s is not None])
 
 
-class _Program(NamedTuple):
+class Program(NamedTuple):
     """What a call needs: by its key in the store, its arrays, what it is made of.
 
     Attributes:
@@ -197,17 +197,25 @@ class KeptJitted:
 
     def _find(self, args: tuple[Any, ...], leaves: Sequence[Any]) -> Any:
         with without_collections():
-            program = self._asked(leaves)
-            found = program and self._look_up(program)
-        if program is None:
-            return self._local
+            program = self._asked(leaves, lambda asked: surroundings(asked.device))
+            if isinstance(program, str):
+                self._kept.places.not_kept(self._kept.name, program)
+                return self._local
+            found = self._look_up(program)
         if found is None:
             with self._kept.places.store.claim(program.key):
                 found = self._look_up(program) or self._compile(program, args)
         return found
 
-    def _asked(self, leaves: Sequence[Any]) -> "_Program | None":
-        """The program for such arrays; None if it can't be kept, and the report why."""
+    def _asked(
+        self, leaves: Sequence[Any], around: Callable[[AskedFor], bytes]
+    ) -> Program | str:
+        """The program for such arrays; or why it can't be kept.
+
+        Args:
+            leaves: The arrays.
+            around: What else decides what is compiled.
+        """
         kept, asked = self._kept, asked_for(leaves)
         try:
             if isinstance(asked, str):
@@ -218,17 +226,20 @@ class KeptJitted:
                 raise UnportableError(_STREAM)
             rules, codes = fingerprint_of_rules()
         except (UnportableError, FingerprintError) as error:
-            kept.places.not_kept(kept.name, str(error))
-            return None
-        key = asked.key(description.digest + rules, streams, self._options)
-        return _Program(key, asked, description, description.codes | codes)
+            return str(error)
+        digest = description.digest + rules
+        key = asked.key(digest, streams, self._options, around(asked))
+        return Program(key, asked, description, description.codes | codes)
 
-    def _look_up(self, program: "_Program") -> Callable[..., Any] | None:
-        key, asked, description, _ = program
-        found = self._kept.places.find(key, asked)
-        if found is None:
-            return None
-        record, run = found
+    def _look_up(self, program: Program) -> Callable[..., Any] | None:
+        found = self._kept.places.find(program.key, program.asked)
+        return found and self._call_of(program, *found)
+
+    def _call_of(
+        self, program: Program, record: Record, run: Run | None
+    ) -> Callable[..., Any]:
+        """What calls a program that was found."""
+        _, asked, description, _ = program
         self._kept.raise_noted(record, description)
         if run is None:
             return self._local
@@ -240,9 +251,14 @@ class KeptJitted:
 
         return call
 
-    def _compile(self, program: "_Program", args: tuple[Any, ...]) -> Any:
-        kept, (key, asked, description, codes) = self._kept, program
-        start = time.perf_counter()
+    def _traced(
+        self, program: Program, args: tuple[Any, ...]
+    ) -> tuple[Any, LibraryReads] | str:
+        """What is to be compiled, and what that has read; or why not.
+
+        "" where running it says so.
+        """
+        kept, (key, _, description, _) = self._kept, program
         kept.fail(None)
         reads = LibraryReads()
         try:
@@ -265,14 +281,24 @@ class KeptJitted:
             raise
         if len(traced.jaxpr.in_avals) > len(jax.tree.leaves(args)):
             # JAX adds tracers of ended traces as arguments. Running it is its error.
-            return self._local
+            return ""
         if calls_back(traced.jaxpr.jaxpr):
-            kept.places.not_kept(kept.name, "it calls back to Python")
+            return "it calls back to Python"
+        return traced, reads
+
+    def _compile(self, program: Program, args: tuple[Any, ...]) -> Any:
+        kept, asked = self._kept, program.asked
+        start = time.perf_counter()
+        found = self._traced(program, args)
+        if isinstance(found, str):
+            if found:
+                kept.places.not_kept(kept.name, found)
             return self._local
+        traced, reads = found
         compiled = compiled_anew(traced.lower())
         seconds = time.perf_counter() - start
         LEDGER.compiled(seconds)
-        why = reads.refusal(codes)
+        why = reads.refusal(program.codes)
         if not why:
             why = self._write(program, compiled, traced, reads.state(), seconds)
         if why:
@@ -286,37 +312,45 @@ class KeptJitted:
 
     def _write(
         self,
-        program: "_Program",
+        program: Program,
         compiled: Any,
         traced: Any,
         libraries: LibraryState,
         seconds: float,
     ) -> str:
         """Keep what was compiled; or why it can't be kept."""
-        kept, (key, asked, description, _) = self._kept, program
-        if kept.description().digest != description.digest:
-            return "it changes what it reads, when it is traced"
+        record = self._record(program, traced, libraries, seconds)
+        if isinstance(record, str):
+            return record
         shardings = jax.tree.leaves(
             (compiled.input_shardings, compiled.output_shardings)
         )
-        if any(sharding.device_set != {asked.device} for sharding in shardings):
+        if any(s.device_set != {program.asked.device} for s in shardings):
             return "it runs on several devices"
         code = serialized(compiled)
         if code is None:
             return "XLA can't write its code to a file"
+        self._kept.places.keep(program.key, record, code)
+        return ""
+
+    def _record(
+        self, program: Program, traced: Any, libraries: LibraryState, seconds: float
+    ) -> Record | str:
+        """What is to be said of a program; or why it can't be kept."""
+        kept, (_, asked, description, _) = self._kept, program
+        if kept.description().digest != description.digest:
+            return "it changes what it reads, when it is traced"
         try:
-            tree = dump_tree(compiled.out_tree, description.shared)
+            tree = dump_tree(traced.out_tree, description.shared)
         except UnwritableError as error:
             return str(error)
-        record = kept.record(
+        return kept.record(
             seconds,
             arguments=asked.keys,
             results=tuple(Result.of(x, kind_of_key(x)) for x in traced.jaxpr.out_avals),
             tree=tree,
             libraries=libraries,
         )
-        kept.places.keep(key, record, code)
-        return ""
 
 
 MAX_FORMS = 1024  # kinds of arrays that are remembered

@@ -22,6 +22,7 @@ from .._shown import ToolFacts, shown
 from .._values import Warner, function_name, is_key
 from ._keepers import Mode, ModeKeeper, StoreKeeper, folder_in_use
 from ._places import LEDGER
+from ._remote import choose_server, server_at
 from ._report import CacheReport
 from ._store import Store, default_folder, is_for_jax
 
@@ -38,6 +39,7 @@ def persistent(
     mode: Mode = "auto",
     timeout: float | None = None,
     returns: Literal["jax", "numpy"] = "jax",
+    server: str | None = None,
 ) -> Callable[P, R]: ...
 @overload
 def persistent(
@@ -45,6 +47,7 @@ def persistent(
     mode: Mode = "auto",
     timeout: float | None = None,
     returns: Literal["jax", "numpy"] = "jax",
+    server: str | None = None,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 def persistent(
     fn: Any = None,
@@ -53,6 +56,7 @@ def persistent(
     mode: Mode = "auto",
     timeout: float | None = None,
     returns: Literal["jax", "numpy"] = "jax",
+    server: str | None = None,
 ) -> Any:
     """Compile a function once, for this script and for its next runs.
 
@@ -80,6 +84,7 @@ def persistent(
         timeout: Seconds to wait for the server before a call runs here; None: as long
             as the server lives.
         returns: "numpy" for NumPy arrays in the result.
+        server: A server on another machine (`use_server`), such as "tls://host:port".
 
     Returns:
         A function with the same signature. Where it can't be kept, or the server can't
@@ -91,13 +96,16 @@ def persistent(
         ValueError: An option is none of those above.
     """
     _check_options(mode, timeout, returns)
+    remote = None if server is None else server_at(server)
     if fn is None:
         return functools.partial(
-            persistent, mode=mode, timeout=timeout, returns=returns
+            persistent, mode=mode, timeout=timeout, returns=returns, server=server
         )
     if isinstance(fn, (staticmethod, classmethod)):
-        inner = persistent(fn.__func__, mode=mode, timeout=timeout, returns=returns)
-        return type(fn)(inner)
+        inner: Any = persistent(
+            mode=mode, timeout=timeout, returns=returns, server=server
+        )
+        return type(fn)(inner(fn.__func__))
     if is_wrapper(fn):
         return fn
     if not callable(fn):
@@ -107,7 +115,7 @@ def persistent(
         )
     refuse_uncompilable(fn)
     inside, given = _without_autojit(fn)
-    calls = Calls(inside, given, keeper=ModeKeeper(mode, timeout))
+    calls = Calls(inside, given, keeper=ModeKeeper(mode, timeout, remote))
     return _wrapped(fn, wrap(calls), returns)
 
 
@@ -178,6 +186,31 @@ def _check_options(mode: object, timeout: object, returns: object) -> None:
             f"persistent() got timeout={timeout!r}. Write a number of seconds: "
             "timeout=30."
         )
+
+
+def use_server(
+    address: str | None, *, tls: str | os.PathLike[str] | None = None
+) -> None:
+    """Run persistent functions on another machine.
+
+    Call it once, before persistent functions are called. They are traced here. Their
+    programs go to the server once, which compiles them for its devices, keeps them, and
+    runs them; of a call the arrays travel. `JFI_SERVER=tls://...` does the same.
+
+    >>> import jfi as jnp
+    >>> jnp.use_server("tls://gpu-box:7000")   # `jfi-server run --listen ...` there
+    >>> jnp.use_server(None)                   # without a server again
+
+    Args:
+        address: "tls://host:port", or "rpyc://127.0.0.1:port" for a server, or the end
+            of a tunnel, on this machine; None: none.
+        tls: The folder with `cert.pem` and `key.pem` of this client, and `ca.pem` of
+            who signed the server's; None: `$JFI_SERVER_TLS`, else `~/.config/jfi/tls`.
+
+    Raises:
+        ValueError: `address` is no address.
+    """
+    choose_server(None if address is None else server_at(address, tls))
 
 
 def enable_cache(dir: str | os.PathLike[str] | None = None) -> None:

@@ -9,14 +9,18 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import control
+from .addresses import Certificates, host_and_port
 from .environment import digest, environment
 from .errors import FolderError, ServerError
 from .folders import base_folder, open_server_folder, server_folder
 from .tables import ago, show, size, span
 
+
+if TYPE_CHECKING:
+    from .remote import Listening
 
 _HELP = """\
 start    start the server of this environment in the background
@@ -52,6 +56,17 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "DIR",
         "type": Path,
         "help": "run programs of this store alone (default: of those scripts name)",
+    },
+    "--listen": {
+        "metavar": "HOST:PORT",
+        "help": "also serve clients on the network: 127.0.0.1:7000 for this machine",
+    },
+    "--tls": {"metavar": "CERT", "type": Path, "help": "the server's certificate"},
+    "--key": {"metavar": "KEY", "type": Path, "help": "the key of that"},
+    "--clients": {
+        "metavar": "CA",
+        "type": Path,
+        "help": "who signs the certificates of clients: one without is refused",
     },
     "--log-level": {
         "choices": ("debug", "info", "warning", "error"),
@@ -122,12 +137,28 @@ def _run(base: Path, chosen: argparse.Namespace) -> int:
         level=chosen.log_level.upper(), format="%(asctime)s %(levelname)s %(message)s"
     )
     faulthandler.enable()  # native code that crashes leaves its place in the log
-    given = {
+    given: dict[str, Any] = {
         "store": chosen.store and chosen.store.expanduser().absolute(),
         "memory": chosen.memory,
         "idle_timeout": chosen.idle_timeout,
+        "listening": _listening(chosen),
     }
     run(Options(base, **{k: v for k, v in given.items() if v is not None}))
+
+
+def _listening(chosen: argparse.Namespace) -> "Listening | None":
+    files = chosen.tls, chosen.key, chosen.clients
+    if any(files) and not (all(files) and chosen.listen):
+        raise ServerError("TLS needs --listen, --tls CERT, --key KEY and --clients CA")
+    if chosen.listen is None:
+        return None
+    from .remote import Listening
+
+    absolute = [file.expanduser().absolute() for file in files if file]
+    certificates = Certificates(*absolute) if absolute else None
+    listening = Listening(*host_and_port(chosen.listen), certificates)
+    listening.check()
+    return listening
 
 
 def _start(base: Path, chosen: argparse.Namespace) -> int:
@@ -138,11 +169,19 @@ def _start(base: Path, chosen: argparse.Namespace) -> int:
         options.append(f"--memory={chosen.memory}")
     if chosen.store is not None:
         options.append(f"--store={chosen.store.expanduser().absolute()}")
+    if _listening(chosen) is not None:
+        names = "listen", "tls", "key", "clients"
+        given = ((name, getattr(chosen, name)) for name in names)
+        options += [f"--{n}={_absolute(value)}" for n, value in given if value]
     pid, new = control.start(base, options)
     path = server_folder(base, digest()) / "socket"
     text = f"{'started' if new else 'already running'}: process {pid}, {path}"
     _say(chosen, {"pid": pid, "new": new, "socket": os.fspath(path)}, text)
     return 0
+
+
+def _absolute(value: str | Path) -> str:
+    return value if isinstance(value, str) else os.fspath(value.expanduser().absolute())
 
 
 def _stop(base: Path, chosen: argparse.Namespace) -> int:

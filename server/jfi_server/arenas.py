@@ -42,7 +42,7 @@ class Arena:
             # An eighth more than asked for: sizes that grow slowly stay in place.
             size = -(-max(_LEAST, size + size // 8) // mmap.PAGESIZE) * mmap.PAGESIZE
             # Memory that is not there is an error now, not a killed process later.
-            if size > _MOST_AT_ONCE and size - self.size > _available():
+            if size > _MOST_AT_ONCE and size - self.size > available():
                 raise MemoryError(f"{size} bytes are more than this machine has free")
             os.posix_fallocate(self._fd, 0, size)
             # The old mapping shows the same bytes and goes with its last reader.
@@ -131,7 +131,7 @@ def _mapped(
     return mmap.mmap(fd, size, flags=mmap.MAP_SHARED | at_once, prot=protection)
 
 
-def _available() -> int:
+def available() -> int:
     """Bytes of memory that can be taken without swapping."""
     with open("/proc/meminfo") as file:
         found = dict(line.split(":") for line in file)

@@ -59,7 +59,8 @@ def pack(arrays: Sequence[Array], link: AnyLink) -> tuple[dict[str, Any], list[A
             padding = -inside % (_ALIGNMENT if is_large else 16)
             layout.append((_name(array), array.shape, False, inside + padding))
             native = array if array.dtype.isnative else array.astype(array.dtype.name)
-            chunks += bytes(padding), _in_place(native) if is_large else native.tobytes()
+            chunks.append(bytes(padding))
+            chunks.append(_in_place(native) if is_large else native.tobytes())
             inside += padding + size
     if arena is None or not large:
         return {"arrays": layout}, chunks
@@ -101,7 +102,7 @@ def copied(array: Array) -> Array:
 
 def _in_place(array: Array) -> memoryview:
     """The bytes of an array, where they lie if they lie in order."""
-    return memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
 
 
 def _at(

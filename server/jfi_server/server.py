@@ -14,11 +14,12 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import _memory
 from .environment import digest
@@ -29,6 +30,9 @@ from .service import Service
 from .transport import Link
 from .watch import Calls, watch
 
+
+if TYPE_CHECKING:
+    from .remote import Listening, RemoteStore
 
 _log = logging.getLogger("jfi-server")
 
@@ -45,20 +49,27 @@ class Options:
         store: The only store to serve; None serves the store each client names.
         memory: The most bytes of loaded programs.
         idle_timeout: Seconds without a call after which the server ends.
+        listening: Where clients on the network find it; None: nowhere.
     """
 
     folder: Path
     store: Path | None = None
     memory: int = 4 << 30
     idle_timeout: float = 4 * 3600.0
+    listening: "Listening | None" = None
 
 
-def run(options: Options, hosted: Hosted | None = None) -> NoReturn:
+def run(
+    options: Options,
+    hosted: Hosted | None = None,
+    remote_store: "Callable[[], RemoteStore] | None" = None,
+) -> NoReturn:
     """Serve until a signal or idleness ends it. The process ends with it.
 
     Args:
         options: How to run.
         hosted: Loads programs; None takes those of `jfi.persistent`.
+        remote_store: Makes the store of what clients on the network send; likewise.
 
     Raises:
         ServerError: Another server of this environment runs, or the folder is not safe.
@@ -79,6 +90,9 @@ def run(options: Options, hosted: Hosted | None = None) -> NoReturn:
     programs = Programs(hosted or _hosted, options.memory, changed)
     ready = threading.Event()
     service = Service(programs, calls, options.store, ready)
+    if options.listening is not None:
+        make = remote_store or partial(_remote_store, options.store)
+        _serve_network(options.listening, service, make, ready)
     begin_anew = partial(_begin_anew, folder, held, listener)
     log = Path(folder.address, "log")
     watched = (calls, log, options.idle_timeout, begin_anew)
@@ -114,6 +128,26 @@ def _hosted(store: Path, key: str) -> Program:
     module: Any = importlib.import_module("jfi._persistent")
     program: Program = module.hosted(store, key)
     return program
+
+
+def _serve_network(
+    listening: "Listening",
+    service: Service,
+    store: "Callable[[], RemoteStore]",
+    ready: threading.Event,
+) -> None:
+    # Here, so that a server of one machine does without rpyc.
+    from .remote import NetworkServer, RemoteService
+
+    server = NetworkServer(listening, RemoteService(service, store, ready))
+    _log.info("it listens on %s:%d", server.host, server.port)
+    _thread(server.serve)
+
+
+def _remote_store(store: Path | None) -> "RemoteStore":
+    module: Any = importlib.import_module("jfi._persistent")
+    made: RemoteStore = module.RemoteStore(store)
+    return made
 
 
 def _taken_over() -> tuple[int, socket.socket | None] | None:

@@ -2,8 +2,8 @@
 
 JSON makes no objects but numbers, texts, lists and dictionaries, so nothing that comes
 in can run. Between two processes of one user a message is a frame of
-`multiprocessing.connection`: the length of the JSON, the JSON, and the bytes. To another
-machine the same messages go over rpyc (`network`).
+`multiprocessing.connection`: the length of the JSON, the JSON, and the bytes. The same
+messages go to another machine over rpyc (`network`).
 """
 
 import contextlib

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -27,6 +28,12 @@ def wait_until(condition, seconds=60):
         assert time.monotonic() < end, "it did not happen"
         time.sleep(0.02)
     return found
+
+
+def free_port():
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return sock.getsockname()[1]
 
 
 ONES = np.ones(3, np.float32)

@@ -10,10 +10,13 @@ import os
 import resource
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from jfi_server import watch
+from jfi_server.addresses import Certificates
+from jfi_server.remote import KeptProgram, Listening
 from jfi_server.server import Options, run
 
 
@@ -77,6 +80,32 @@ def hosted(store, key):
     return Program(about)
 
 
+class RemoteStore:
+    """Programs that clients send: their code is a name of RUN."""
+
+    def __init__(self, folder):
+        self.folder, self.kept = folder / "sent", {}
+        self.folder.mkdir(exist_ok=True)
+
+    def describe(self):
+        return {"platform": "fake"}
+
+    def find(self, client, key):
+        return self.kept.get((client, key))
+
+    def keep(self, client, key, record, code):
+        name = code.decode()
+        if name not in RUN:
+            raise ValueError(f"there is no {name}")
+        if (client, key) not in self.kept:
+            with open(self.folder / "compiled", "a") as file:
+                file.write(f"{key} {client}\n")
+            about = {"name": name, "source": "there.py:1", "seconds": 1, "bytes": 1}
+            (self.folder / key).write_text(json.dumps(about))
+            self.kept[client, key] = KeptProgram(key, record)
+        return self.kept[client, key]
+
+
 if __name__ == "__main__":
     logging.basicConfig(level="INFO")
     base, *words = sys.argv[1:]
@@ -85,5 +114,14 @@ if __name__ == "__main__":
         resource.setrlimit(resource.RLIMIT_NOFILE, (int(files), int(files)))
     watch.PATIENCE = float(given.pop("patience", watch.PATIENCE))
     kinds = {"store": Path, "memory": int, "idle_timeout": float}
+    listening = None
+    if port := given.pop("port", None):
+        limits = {
+            n: int(given.pop(n)) for n in ("connections", "largest") if n in given
+        }
+        files = [given.pop(name, None) for name in ("tls", "key", "clients")]
+        certificates = Certificates(*map(Path, files)) if all(files) else None
+        listening = Listening("127.0.0.1", int(port), certificates, **limits)
     options = {name: kinds[name](value) for name, value in given.items()}
-    run(Options(Path(base), **options), hosted)
+    store = partial(RemoteStore, Path(base))
+    run(Options(Path(base), **options, listening=listening), hosted, store)

@@ -1,0 +1,270 @@
+"""Programs that another machine compiles, keeps and runs: `use_server`.
+
+A function is traced here, as everywhere. Its program goes there once, under a key that
+says what it is made of, and not on which machine; so another client finds it. What has
+no program to send, and what the server can't do, runs here.
+"""
+
+import contextlib
+import functools
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+
+from .._autojit._keeping import ProgramOrigin
+from .._autojit.kinds._base import UnportableError
+from .._errors import LocalFallbackWarning
+from .._jit._compiled import TracedBody
+from .._optional._packages import without_collections
+from .._values import Warner
+from ._arrays import are_results, arrays_for_server, arrays_from_server
+from ._asked_for import AskedFor
+from ._description import Describing
+from ._environment import portable_surroundings
+from ._exported import NotExportedError, exported
+from ._kept import KeptJitted, KeptProgram, Program
+from ._places import LEDGER, ProgramPlaces
+from ._records import Record, dumps, loads
+from ._served import GoneError
+from ._store import Store, server_module
+
+
+RETRY = 30.0  # seconds for which programs run here, before a lost server is asked again
+
+
+class Server(NamedTuple):
+    """A server on the network.
+
+    Attributes:
+        url: Where it is, as the user writes it.
+        certificates: The folder with those of this client.
+    """
+
+    url: str
+    certificates: Path
+
+
+def server_at(url: object, certificates: object = None) -> Server:
+    """The server of an address that a user gave.
+
+    Raises:
+        ValueError: It is no address.
+    """
+    try:
+        server_module("addresses").parsed(url if isinstance(url, str) else repr(url))
+    except server_module("errors").ServerError as error:
+        raise ValueError(str(error)) from None
+    folder: Any = certificates or os.environ.get("JFI_SERVER_TLS", "~/.config/jfi/tls")
+    return Server(str(url), Path(folder).expanduser().absolute())
+
+
+def choose_server(server: Server | None) -> None:
+    """Use a server for all persistent functions that name none."""
+    _chosen[:] = [server]
+
+
+def server_in_use() -> Server | None:
+    """The server that `use_server` chose, else that of `$JFI_SERVER`."""
+    if _chosen:
+        return _chosen[0]
+    url = os.environ.get("JFI_SERVER")
+    return server_at(url) if url else None
+
+
+_chosen: list[Server | None] = []
+
+
+class RemoteKeeper:
+    """Keeps programs in a server on the network, as autojit asks for.
+
+    Args:
+        server: Where it is.
+        folder: That of the store on disk, for what runs here.
+        timeout: Seconds to wait for a result; None: as long as the server lives.
+    """
+
+    def __init__(self, server: Server, folder: Path, timeout: float | None) -> None:
+        where = server_module("addresses").parsed(server.url)
+        make = server_module("remote_client").RemoteClient
+        client = make(where, server.certificates)
+        self.places = RemotePlaces(Store(folder), client, timeout)
+
+    @without_collections()
+    def keep(self, place: ProgramOrigin) -> KeptProgram | None:
+        """What has the program of a place compiled; None if it can't be kept."""
+        try:
+            return RemoteProgram(place, Describing(place), self.places)
+        except UnportableError as error:
+            self.places.not_kept(place.name, str(error))
+            return None
+
+
+@functools.cache
+def remote_keeper(server: Server, folder: Path, timeout: float | None) -> RemoteKeeper:
+    """The keeper for a server: one for all functions."""
+    return RemoteKeeper(server, folder, timeout)
+
+
+class RemotePlaces(ProgramPlaces):
+    """A server on the network, and the store on disk for what runs here."""
+
+    def __init__(self, store: Store, client: Any, timeout: float | None) -> None:
+        super().__init__(store)
+        self.client, self.timeout = client, timeout
+        self._warner = Warner(LocalFallbackWarning)
+
+    @property
+    def lost(self) -> Any:
+        """The error of a server that can't be had, or can't do what is asked."""
+        return server_module("errors").ServerLost
+
+    def note(self, key: str, record: Record) -> None:
+        """Keep why a program can't be had as it was asked for, there and here."""
+        super().note(key, record)
+        with contextlib.suppress(self.lost):
+            self.client.keep(key, dumps(record), b"")
+
+    def not_kept(self, name: str, why: str) -> None:
+        """Warn once that a function runs in this process."""
+        LEDGER.not_kept(name, why)
+        self._warner.warn(f"{name}() runs in this process, not in the server: {why}.")
+
+    def no_server(self, why: str) -> None:
+        """Warn once that programs run in this process."""
+        self._warner.warn(f"Persistent functions run in this process: {why}.")
+
+
+class RemoteProgram(KeptProgram):
+    """One program of autojit, in the server."""
+
+    places: RemotePlaces
+
+    def jit(self, fun: Callable[..., Any], options: Mapping[str, Any]) -> KeptJitted:
+        """Stands for `jax.jit`, for calls that draw no random numbers."""
+        return RemoteJitted(self, fun, options, TracedBody(fun))
+
+    def jit_drawing(
+        self, fun: Callable[..., Any], options: Mapping[str, Any], body: TracedBody
+    ) -> KeptJitted:
+        """The same for calls that draw."""
+        return RemoteJitted(self, fun, options, body)
+
+
+class RemoteJitted(KeptJitted):
+    """Stands for what `jax.jit` returns. What is not there runs as without a server."""
+
+    _kept: RemoteProgram
+    _runs_here_until = 0.0
+
+    def __call__(self, *args: Any) -> Any:
+        """Call it."""
+        try:
+            return super().__call__(*args)
+        except GoneError:  # a second time
+            self._runs_here_until = time.monotonic() + RETRY
+        return super()._find(args, jax.tree.leaves(args))(*args)
+
+    def _find(self, args: tuple[Any, ...], leaves: Sequence[Any]) -> Any:
+        places = self._kept.places
+        try:
+            if time.monotonic() >= self._runs_here_until:
+                return self._find_there(args, leaves)
+        except places.lost as error:
+            places.no_server(str(error).rstrip("."))
+            self._runs_here_until = time.monotonic() + RETRY
+        except NotExportedError as error:
+            places.not_kept(self._kept.name, str(error))
+            return super()._find(args, leaves)
+        return _until(self._runs_here_until, super()._find(args, leaves))
+
+    def _find_there(self, args: tuple[Any, ...], leaves: Sequence[Any]) -> Any:
+        """What calls the program in the server.
+
+        Raises:
+            ServerLost: There is no server, or it can't run it.
+            NotExportedError: The program can't be sent.
+        """
+        places = self._kept.places
+        platform = str(places.client.describe().get("platform"))
+        if self._options:
+            raise NotExportedError("it has options of jax.jit")
+        with without_collections():
+            around = portable_surroundings(platform)
+            program = self._asked(leaves, lambda _: around)
+        if isinstance(program, str):
+            raise NotExportedError(program)
+        there = places.client.find(program.key)
+        if there is None:
+            there = self._send(program, args, platform)
+        name, text = there
+        try:
+            record = loads(text)
+        except (TypeError, ValueError):
+            raise places.lost("the server has a record of another jfi") from None
+        LEDGER.found(record.seconds)
+        run = RemoteRun(places, name, record, program.asked) if name else None
+        return self._call_of(program, record, run)
+
+    def _send(
+        self, program: Program, args: tuple[Any, ...], platform: str
+    ) -> tuple[str, bytes]:
+        """Trace it, and have the server compile and keep it."""
+        start = time.perf_counter()
+        traced = self._traced(program, args)
+        if isinstance(traced, str):
+            raise NotExportedError(traced)
+        code = exported(traced, platform)
+        seconds = time.perf_counter() - start
+        record = self._record(program, traced, seconds)
+        if isinstance(record, str):
+            raise NotExportedError(record)
+        kept: tuple[str, bytes] = self._kept.places.client.keep(
+            program.key, dumps(record), code
+        )
+        return kept
+
+
+def _until(end: float, run: Callable[..., Any]) -> Callable[..., Any]:
+    """What runs here, until it is time to ask the server again."""
+
+    def call(*args: Any) -> Any:
+        if time.monotonic() >= end:
+            raise GoneError
+        return run(*args)
+
+    return call
+
+
+class RemoteRun:
+    """Runs a program in the server: of arrays one by one, with a list of arrays."""
+
+    def __init__(
+        self, places: RemotePlaces, program: str, record: Record, asked: AskedFor
+    ) -> None:
+        self._places, self._program = places, program
+        self._record, self._asked = record, asked
+
+    def __call__(self, *arrays: Any) -> Sequence[Any]:
+        """Run it.
+
+        Raises:
+            GoneError: The server can't; a warning says why.
+        """
+        places, asked = self._places, self._asked
+        try:
+            results = places.client.run(
+                self._program, arrays_for_server(arrays, asked), timeout=places.timeout
+            )
+        except server_module("errors").NotKept:
+            raise GoneError from None
+        except places.lost as error:
+            places.no_server(str(error).rstrip("."))
+            raise GoneError from error
+        if not are_results(results, self._record):
+            places.no_server("the server has answered something else than the results")
+            raise GoneError
+        return arrays_from_server(results, self._record, asked)

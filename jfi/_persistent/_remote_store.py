@@ -1,0 +1,122 @@
+"""What a server on the network keeps: programs that clients sent, compiled here."""
+
+import hashlib
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+
+from .._jax_internals import serialized
+from ._asked_for import kind_of_key
+from ._environment import device_in_force, surroundings
+from ._exported import compiled_from
+from ._records import Record, Result, dumps
+from ._store import Store, default_folder
+
+
+LARGEST_CODE = 256 << 20  # bytes of one program
+LARGEST_RECORD = 1 << 20
+_OF_A_CLIENT = 1 << 30  # bytes of the code of all programs: the least used ones go
+
+
+class KeptProgram(NamedTuple):
+    """A program that a client has sent.
+
+    Attributes:
+        program: Its key in the store of compiled programs; "" for a mere note.
+        record: What the client has said of it.
+    """
+
+    program: str
+    record: bytes
+
+
+class RemoteStore:
+    """Two stores: what each client has sent, and what was compiled of all that.
+
+    A client finds by its key what it has sent itself. A compiled program has the digest
+    of its code as its key: clients share it, and none can put other code in its place.
+
+    Args:
+        folder: Where they are; None: in that of this user.
+
+    Attributes:
+        folder: That of compiled programs.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._base = (folder or default_folder()) / "remote"
+        self.folder: Path = self._base / "programs"
+        self._programs = Store(self.folder)
+
+    def describe(self) -> dict[str, Any]:
+        """What a client must know to send a program."""
+        from jax import export
+
+        device = device_in_force()
+        return {
+            "platform": export.default_export_platform(),
+            "device": device.device_kind,
+            "jax": jax.__version__,
+        }
+
+    def find(self, client: str, key: str) -> KeptProgram | None:
+        """What a client has kept under a key; None: nothing."""
+        sent = self._of(client)
+        entry = sent.read(key)
+        code = entry and sent.code(key, entry)
+        if entry is None or code is None:
+            return None
+        return KeptProgram(self._compiled(code), entry.record)
+
+    def keep(self, client: str, key: str, record: bytes, code: bytes) -> KeptProgram:
+        """Compile and keep a program; the first one under a key stays.
+
+        Raises:
+            ValueError: It is not to be run here, or can't be kept, and why.
+        """
+        if len(code) > LARGEST_CODE or len(record) > LARGEST_RECORD:
+            raise ValueError(f"a program of {len(code)} bytes is too large")
+        known = self.find(client, key)
+        if known is not None:
+            return known
+        program = self._compiled(code)
+        if not self._of(client).write(key, record, code):
+            raise ValueError("the server can't write to its store")
+        return KeptProgram(program, record)
+
+    def _of(self, client: str) -> Store:
+        # By name, not by what a client could choose.
+        name = hashlib.sha256(client.encode()).hexdigest()[:32]
+        return Store(self._base / "clients" / name, _OF_A_CLIENT)
+
+    def _compiled(self, code: bytes) -> str:
+        """The key of the compiled program; it is compiled by the first who asks."""
+        if not code:
+            return ""
+        around = surroundings(device_in_force())
+        program = hashlib.sha256(around + hashlib.sha256(code).digest()).hexdigest()
+        if self._programs.read(program) is not None:
+            return program
+        with self._programs.claim(program):
+            if self._programs.read(program) is None:
+                self._compile(program, code)
+        return program
+
+    def _compile(self, program: str, code: bytes) -> None:
+        start = time.perf_counter()
+        compiled, made = compiled_from(code)
+        written = serialized(compiled)
+        if written is None:
+            raise ValueError("XLA can't write its code to a file")
+        with jax.enable_x64(True):  # types of random keys are asked for their numbers
+            record = Record(
+                made.fun_name,
+                "",
+                time.perf_counter() - start,
+                arguments=tuple(map(kind_of_key, made.in_avals)),
+                results=tuple(Result.of(x, kind_of_key(x)) for x in made.out_avals),
+            )
+        if not self._programs.write(program, dumps(record), written):
+            raise ValueError("the server can't write to its store")

@@ -1,0 +1,349 @@
+"""The server on the network: who may connect, and what is answered there.
+
+Programs come as code of XLA (`jax.export`), by the digest of it, are compiled here and
+kept in a store of this server's own. Nothing that comes in is unpickled, or is Python.
+"""
+
+import hashlib
+import logging
+import os
+import re
+import socket
+import ssl
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn, Protocol
+
+from rpyc.utils.authenticators import AuthenticationError, SSLAuthenticator
+from rpyc.utils.server import ThreadedServer
+
+from .addresses import Certificates, is_loopback
+from .errors import BadMessageError, ServerError
+from .network import (
+    LARGEST_BODY,
+    LockedConnection,
+    Nothing,
+    RpycLink,
+    WholeChannel,
+    WholeStream,
+)
+from .service import Answer, Caller, Service
+from .transport import decoded, encoded
+
+
+_log = logging.getLogger("jfi-server")
+_log_of_rpyc = logging.getLogger("jfi-server.rpyc")
+_log_of_rpyc.setLevel(logging.WARNING)  # each connection is four lines of it
+
+_HANDSHAKE = 5.0  # seconds that a client may take for its certificate
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Listening:
+    """Where a server listens, and for whom.
+
+    Attributes:
+        host, port: A socket of TCP.
+        certificates: Its own, and who signs those of clients; None: it is for other
+            processes of this user on this machine.
+        connections: The most at once.
+        largest: The most bytes of the arrays of a message, and of a program.
+    """
+
+    host: str
+    port: int
+    certificates: Certificates | None = None
+    connections: int = 64
+    largest: int = LARGEST_BODY
+
+    def check(self) -> None:
+        """Refuse what others could read.
+
+        Raises:
+            ServerError: It listens to other machines without TLS, or a file is missing.
+        """
+        if self.certificates is None and not is_loopback(self.host):
+            raise ServerError(
+                f"--listen {self.host}:{self.port} would be open to everybody who can "
+                "reach this machine. Add --tls CERT --key KEY --clients CA, or listen "
+                "on 127.0.0.1"
+            )
+
+
+@dataclass(frozen=True)
+class KeptProgram:
+    """A program that a client has sent.
+
+    Attributes:
+        program: Its key in the store of compiled programs.
+        record: What the client has said of it.
+    """
+
+    program: str
+    record: bytes
+
+
+class RemoteStore(Protocol):
+    """Programs of clients: compiled here, and found again by their keys.
+
+    Attributes:
+        folder: That of compiled programs.
+    """
+
+    folder: Path
+
+    def describe(self) -> dict[str, Any]:
+        """What a client must know to send a program."""
+        ...
+
+    def find(self, client: str, key: str) -> KeptProgram | None:
+        """What a client has kept under a key; None: nothing."""
+        ...
+
+    def keep(self, client: str, key: str, record: bytes, code: bytes) -> KeptProgram:
+        """Compile and keep a program; the first one under a key stays.
+
+        Raises:
+            ValueError: It is not to be run here, and why.
+        """
+        ...
+
+
+class ServedConnection(LockedConnection):
+    """The server's end."""
+
+    caller: Caller
+
+
+class RemoteService(Nothing):
+    """Answers the messages of clients on the network.
+
+    Args:
+        service: Runs what is compiled.
+        store: Makes the store, once JAX is imported.
+        ready: Set once that is so.
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        store: Callable[[], RemoteStore],
+        ready: threading.Event,
+    ) -> None:
+        self._service, self._make, self._ready = service, store, ready
+        self._lock = threading.Lock()
+        self._made: RemoteStore | None = None
+        known = service.answers
+        self._answers: dict[str, Any] = {
+            "ping": known["ping"], "hello": self._hello, "describe": self._describe,
+            "find": self._find, "keep": self._keep, "run": self._run,
+        }  # fmt: skip
+
+    def serve(self, sock: socket.socket, client: str, largest: int) -> None:
+        """Answer a client until it hangs up, or sends no message."""
+        channel = WholeChannel(WholeStream(sock), largest)
+        connection = ServedConnection(self, channel, {"logger": None})
+        connection.caller = Caller(RpycLink(connection), name=client)
+        connection.serve_all()
+
+    def exchange(self, connection: "ServedConnection", header: bytes) -> bytes:
+        """The answer to a message.
+
+        Raises:
+            BadMessageError: It is no request.
+        """
+        message = decoded(header)
+        answer = self._answers.get(str(message.get("op")))
+        if answer is None:
+            raise BadMessageError(f"no request: {str(message)[:80]}")
+        channel = connection.channel
+        reply, channel.outgoing = answer(connection.caller, message, channel.body)
+        return encoded(reply)
+
+    def _hello(self, caller: Caller, message: dict[str, Any], body: Any) -> Answer:
+        return {"is": "ok"}, []
+
+    def _describe(self, caller: Caller, message: dict[str, Any], body: Any) -> Answer:
+        return {"is": "description", **self._store().describe()}, []
+
+    def _run(self, caller: Caller, message: dict[str, Any], body: Any) -> Answer:
+        caller.store = os.fspath(self._store().folder)
+        return self._service.answer(caller, message, body)
+
+    def _find(self, caller: Caller, message: dict[str, Any], body: Any) -> Answer:
+        key = _digest(message, "key")
+        try:
+            kept = self._store().find(caller.name, key)
+        except ValueError as error:
+            return _refused(key, error)
+        return _told(kept) if kept else ({"is": "unknown"}, [])
+
+    def _keep(self, caller: Caller, message: dict[str, Any], body: Any) -> Answer:
+        key, digest = _digest(message, "key"), _digest(message, "digest")
+        length = message.get("record")
+        if not isinstance(length, int) or not 0 <= length <= len(body):
+            raise BadMessageError("a record without its length")
+        record, code = bytes(body[:length]), bytes(body[length:])
+        if hashlib.sha256(code).hexdigest() != digest:
+            return _refused(key, ValueError("its code has another digest"))
+        try:
+            return _told(self._store().keep(caller.name, key, record, code))
+        except Exception as error:  # whatever JAX says of code that it can't take
+            return _refused(key, error)
+
+    def _store(self) -> RemoteStore:
+        self._ready.wait()
+        with self._lock:
+            if self._made is None:
+                self._made = self._make()
+            return self._made
+
+
+def _told(kept: KeptProgram) -> Answer:
+    return {"is": "program", "program": kept.program}, [kept.record]
+
+
+def _refused(key: str, error: Exception) -> Answer:
+    reason = str(error) if isinstance(error, ValueError) else repr(error)
+    _log.warning("program %s is refused: %s", key, reason[:500])
+    return {"is": "refused", "reason": reason[:2000]}, []
+
+
+def _digest(message: dict[str, Any], name: str) -> str:
+    digest = message.get(name)
+    if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
+        raise BadMessageError(f"{str(digest)[:80]!r} is no {name}")
+    return digest
+
+
+class NetworkServer(ThreadedServer):
+    """A socket of TCP, with a thread for each client.
+
+    Args:
+        listening: Where, and for whom.
+        service: Answers them.
+
+    Raises:
+        ServerError: It can't listen there.
+    """
+
+    def __init__(self, listening: Listening, service: RemoteService) -> None:
+        listening.check()
+        self._listening, self._remote = listening, service
+        certificates = listening.certificates
+        try:
+            super().__init__(
+                service,
+                hostname=listening.host,
+                port=listening.port,
+                ipv6=":" in listening.host,
+                authenticator=_SameUser() if not certificates else _Tls(certificates),
+                logger=_log_of_rpyc,
+            )
+            self.listener.settimeout(None)
+        except OSError as error:
+            raise ServerError(
+                f"can't listen on {listening.host}:{listening.port} ({error})"
+            ) from error
+
+    def serve(self) -> NoReturn:
+        """Take clients, for ever."""
+        self._listen()
+        while True:
+            try:
+                self.accept()
+            except (EOFError, OSError, RuntimeError) as error:  # too many files
+                _log.warning("could not accept a client: %s", error)
+                threading.Event().wait(0.1)
+
+    def _accept_method(self, sock: socket.socket) -> None:
+        if len(self.clients) > self._listening.connections:
+            _log.warning("a client is refused: too many connections")
+            self.clients.discard(sock)
+            sock.close()
+            return
+        super()._accept_method(sock)
+
+    def _authenticate_and_serve_client(self, sock: socket.socket) -> None:
+        try:
+            super()._authenticate_and_serve_client(sock)
+        except (EOFError, ConnectionError):
+            pass
+        except (BadMessageError, OSError) as error:
+            _log.warning("a client is dropped: %s", str(error)[:200])
+        except Exception:
+            _log.exception("a client is dropped")
+        finally:
+            sock.close()  # rpyc leaves that to the garbage collector
+
+    def _serve_client(self, sock: socket.socket, credentials: str) -> None:
+        for level, option, value in _OPTIONS:
+            sock.setsockopt(level, option, value)
+        with sock:
+            self._remote.serve(sock, credentials, self._listening.largest)
+
+
+_OPTIONS = (
+    (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),  # a client whose machine is gone
+    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 60),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 20),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
+)
+
+
+class _Tls(SSLAuthenticator):
+    """Clients with a certificate of the authority that the owner names."""
+
+    def __init__(self, files: Certificates) -> None:
+        for file in (files.cert, files.key, files.ca):
+            if not file.is_file():
+                raise ServerError(f"{file} is not there")
+        super().__init__(files.key, files.cert, ca_certs=files.ca)
+
+    def __call__(self, sock: socket.socket) -> tuple[ssl.SSLSocket, str]:
+        """The socket with TLS, and the client's name: digest of the one certified."""
+        sock.settimeout(_HANDSHAKE)
+        try:
+            secured, certificate = super().__call__(sock)
+        except (AuthenticationError, OSError) as error:
+            _log.warning("a client without a good certificate is refused: %s", error)
+            raise AuthenticationError(str(error)) from error
+        who = repr((certificate["subject"], certificate["issuer"]))
+        return secured, hashlib.sha256(who.encode()).hexdigest()[:32]
+
+
+class _SameUser:
+    """Clients on this machine that are processes of this user."""
+
+    def __call__(self, sock: socket.socket) -> tuple[socket.socket, str]:
+        """The socket itself, and the client's name."""
+        if owner_of_peer(sock) != os.getuid():
+            _log.warning("a process of another user is refused")
+            raise AuthenticationError("a process of another user")
+        return sock, "local"
+
+
+def owner_of_peer(sock: socket.socket) -> int | None:
+    """The user of the process at the other end of a connection within this machine.
+
+    None where that can't be seen, as in another container.
+    """
+    wanted = [_as_in_proc(sock.getpeername()), _as_in_proc(sock.getsockname())]
+    table = "tcp6" if sock.family == socket.AF_INET6 else "tcp"
+    with open(f"/proc/net/{table}") as rows:
+        for row in rows:
+            fields = row.split()
+            if fields[1:3] == wanted:
+                return int(fields[7])
+    return None
+
+
+def _as_in_proc(address: tuple[Any, ...]) -> str:
+    family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+    packed = socket.inet_pton(family, address[0])
+    words = [packed[k : k + 4][::-1].hex() for k in range(0, len(packed), 4)]
+    return f"{''.join(words)}:{address[1]:04x}".upper()

@@ -1,0 +1,137 @@
+"""The client's side of a server on the network: programs are sent once, and run there.
+
+>>> from jfi_server.addresses import parsed
+>>> client = RemoteClient(parsed("rpyc://127.0.0.1:9"))
+>>> client.find("0" * 64)
+Traceback (most recent call last):
+    ...
+jfi_server.errors.NoServer: no server runs at rpyc://127.0.0.1:9
+"""
+
+import hashlib
+import os
+import socket
+import ssl
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from .addresses import Address, Certificates
+from .client import Client
+from .errors import ServerError, ServerLost
+from .network import RpycLink
+from .remote import owner_of_peer
+from .transport import AnyLink
+
+
+Reply: TypeAlias = tuple[dict[str, Any], bytes]
+
+
+class RemoteClient(Client):
+    """What keeps and runs programs in a server on the network."""
+
+    def __init__(self, address: Address, certificates: Path | None = None) -> None:
+        """Nothing is connected before the first call.
+
+        Args:
+            address: Where the server is.
+            certificates: A folder with those of this client, for TLS.
+        """
+        self.address = address
+        self._certificates = certificates
+        self._description: dict[str, Any] | None = None
+        self._prepare(f"at {address}")
+
+    def describe(self) -> dict[str, Any]:
+        """What the server says of itself: its platform, its versions.
+
+        Raises:
+            ServerLost: There is no server.
+        """
+        if self._description is None:
+            self._description, _ = self._ask({"op": "describe"})
+        return self._description
+
+    def find(self, key: str) -> tuple[str, bytes] | None:
+        """What this client, or one with its certificate, has kept under a key.
+
+        Returns:
+            The key with which to run it, and what was said of it; None: nothing.
+
+        Raises:
+            ServerLost: There is no server, or it can't run it.
+        """
+        return _program(*self._ask({"op": "find", "key": key}))
+
+    def keep(self, key: str, record: bytes, code: bytes) -> tuple[str, bytes]:
+        """Have the server compile a program and keep it.
+
+        Args:
+            key: By which it is found again: 64 hexadecimal digits.
+            record: What is to be said of it.
+            code: That of `jax.export`.
+
+        Returns:
+            As for `find`. Where another client was first, that is what it has kept.
+
+        Raises:
+            ServerLost: There is no server, or it doesn't take the program.
+        """
+        digest = hashlib.sha256(code).hexdigest()
+        message = {"op": "keep", "key": key, "digest": digest, "record": len(record)}
+        kept = _program(*self._ask(message, record, code))
+        if kept is None:
+            raise ServerLost("the server has not kept a program")
+        return kept
+
+    def open(self, patience: float) -> AnyLink:
+        """A new connection."""
+        address = self.address
+        sock = socket.create_connection((address.host, address.port), patience)
+        try:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if address.scheme == "tls":
+                return RpycLink.over(self._secured(sock))
+            if owner_of_peer(sock) != os.getuid():
+                raise ServerError(f"a process of another user listens at {address}")
+            return RpycLink.over(sock)
+        except BaseException:
+            sock.close()
+            raise
+
+    def greeting(self) -> dict[str, Any]:
+        """What a connection begins with."""
+        return {"op": "hello"}
+
+    def which(self) -> object:
+        """A server at an address is not told from the next one there."""
+        return self.address
+
+    def _ask(self, message: dict[str, Any], *chunks: bytes) -> Reply:
+        def talk(link: AnyLink) -> Reply:
+            link.send(message, chunks)
+            self.await_answer(link, None)
+            reply, body = link.receive()
+            return reply, bytes(body)
+
+        return self.exchange(talk)
+
+    def _secured(self, sock: socket.socket) -> ssl.SSLSocket:
+        folder = self._certificates or Path("~/.config/jfi/tls").expanduser()
+        files = Certificates.in_folder(folder)
+        context = ssl.create_default_context(cafile=os.fspath(files.ca))
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        try:
+            context.load_cert_chain(files.cert, files.key)
+            return context.wrap_socket(sock, server_hostname=self.address.host)
+        except ssl.SSLError as error:
+            raise ServerError(f"no TLS with {self.address} ({error})") from error
+
+
+def _program(reply: dict[str, Any], body: bytes) -> tuple[str, bytes] | None:
+    match reply:
+        case {"is": "program", "program": str(program)}:
+            return program, body
+        case {"is": "unknown"}:
+            return None
+        case _:
+            raise ServerLost(f"the server refuses: {reply.get('reason', reply)}")
