@@ -15,6 +15,7 @@ from subprocesses import output_of, run_python
 import jfi as jnp
 from jfi import _jax_internals as _jax_internals
 from jfi._jax_internals import _tracing
+from jfi._persistent._exported import exported
 from jfi._persistent.fingerprint import fingerprint
 
 
@@ -399,6 +400,14 @@ def test_kept_programs_hold_no_names_of_operations(missing):
     assert (b"jit(named)/sin" in code) == bool(missing)
     run = _jax_internals.deserialized(code, 1, 1, jax.devices()[0])
     assert float(run(1.0)[0]) == pytest.approx(np.sin(1.0) + 1)
+
+
+@pytest.mark.parametrize("missing", [(), ("lines_of_source",)])
+def test_programs_that_are_sent_name_no_files(missing):
+    traced = jax.jit(lambda x: jax.numpy.sin(x) + 1).trace(1.0)
+    with _jax_internals.without(*missing):
+        code = exported(traced, "cpu")
+    assert (b"test_compat.py" in code) == bool(missing)
 
 
 def test_what_was_traced_is_not_traced_again():

@@ -49,6 +49,7 @@ from ._executables import (
     deserialized as deserialized,
     serialized as serialized,
     use_jax_cache as use_jax_cache,
+    without_source_lines as without_source_lines,
 )
 from ._fast_calls import find_quick_ways_again as find_quick_ways_again
 from ._host_arrays import copied_from_host as copied_from_host

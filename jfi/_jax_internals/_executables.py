@@ -119,6 +119,27 @@ def stripping() -> Callable[[Any], None] | None:
     return strip if outside_of_tracing(works) else None
 
 
+def without_source_lines() -> contextlib.AbstractContextManager[Any]:
+    """While a program is lowered: it holds no files, lines and functions of Python."""
+    limit = lines_of_source()
+    return contextlib.nullcontext() if limit is None else limit(0)
+
+
+@piece(
+    uses="jax._src.config.traceback_in_locations_limit",
+    without="programs on their way to a server name files and lines of this machine",
+)
+def lines_of_source() -> Callable[[int], Any] | None:
+    from jax._src.config import traceback_in_locations_limit as limit
+
+    def works() -> bool:
+        with limit(0):
+            lowered = jax.jit(lambda x: x + 1).lower(1.0)
+            return __file__ not in lowered.as_text(debug_info=True)
+
+    return limit if outside_of_tracing(works) else None
+
+
 _lock = threading.Lock()
 _compiling = 0  # threads that compile past the cache
 

@@ -11,7 +11,7 @@ from typing import Any
 import jax
 from jax.core import eval_jaxpr
 
-from .._jax_internals import compiled_anew
+from .._jax_internals import compiled_anew, without_source_lines
 
 
 class NotExportedError(Exception):
@@ -36,9 +36,10 @@ def exported(traced: Any, platform: str) -> bytes:
         return list(eval_jaxpr(closed.jaxpr, closed.consts, *arrays))
 
     try:
-        made = export.export(jax.jit(program), platforms=[platform])(
-            *map(_spec, closed.in_avals)
-        )
+        with without_source_lines():
+            made = export.export(jax.jit(program), platforms=[platform])(
+                *map(_spec, closed.in_avals)
+            )
         return bytes(made.serialize())
     except Exception as error:  # whatever JAX can't export, and where flatbuffers lacks
         why = f"{type(error).__name__}: {error}".partition("\n")[0][:300]

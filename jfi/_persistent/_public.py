@@ -84,7 +84,7 @@ def persistent(
         timeout: Seconds to wait for the server before a call runs here; None: as long
             as the server lives.
         returns: "numpy" for NumPy arrays in the result.
-        server: A server on another machine (`use_server`), such as "tls://host:port".
+        server: A server on another machine, such as "ssh://host": see `use_server`.
 
     Returns:
         A function with the same signature. Where it can't be kept, or the server can't
@@ -195,15 +195,16 @@ def use_server(
 
     Call it once, before persistent functions are called. They are traced here. Their
     programs go to the server once, which compiles them for its devices, keeps them, and
-    runs them; of a call the arrays travel. `JFI_SERVER=tls://...` does the same.
+    runs them; of a call the arrays travel. `JFI_SERVER=ssh://...` does the same.
 
     >>> import jfi as jnp
-    >>> jnp.use_server("tls://gpu-box:7000")   # `jfi-server run --listen ...` there
-    >>> jnp.use_server(None)                   # without a server again
+    >>> jnp.use_server("ssh://gpu-box")  # ssh starts the server there
+    >>> jnp.use_server(None)             # without a server again
 
     Args:
-        address: "tls://host:port", or "rpyc://127.0.0.1:port" for a server, or the end
-            of a tunnel, on this machine; None: none.
+        address: "ssh://host", or "ssh://host/folder" with that of the Python environment
+            there; "tls://host:port"; "rpyc://127.0.0.1:port" for a server, or the end of
+            a tunnel, on this machine; None: none.
         tls: The folder with `cert.pem` and `key.pem` of this client, and `ca.pem` of
             who signed the server's; None: `$JFI_SERVER_TLS`, else `~/.config/jfi/tls`.
 

@@ -1,7 +1,7 @@
 """The server of jfi: `jfi-server start`, and compiled programs stay loaded.
 
-It runs programs of the store on disk by their keys. It gets keys and arrays, and no
-code. Table of contents:
+It runs programs of the store on disk by their keys. On this machine it gets keys and
+arrays, and no code; from others programs of `jax.export`. Table of contents:
 
     __main__     the command `jfi-server start|stop|restart|status|list|clear|logs|run`
     control      servers seen from outside: start one, ask it, end it
@@ -14,6 +14,11 @@ code. Table of contents:
     server       the process: lock, socket, threads, end
     service      what it answers
     programs     what it has loaded
+    addresses    ssh://, tls://, rpyc://
+    network      rpyc, locked down, with the same messages
+    remote       the server on the network: who may connect, what is answered
+    remote_client   what a script uses: `RemoteClient`
+    ssh          the way through ssh, from both ends
     watch        calls nobody waits for, idleness, the log
     tables       what `status` and `list` print
     errors       what a call can end in

@@ -30,6 +30,7 @@ status   the servers that run (exit code 1: none of this environment)
 list     the programs that it has loaded
 clear    let go of all programs; the store on disk keeps them
 logs     what it said
+bridge   what ssh starts for clients on other machines
 run      serve in this terminal, until Ctrl-C
 """
 
@@ -110,7 +111,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _commands() -> dict[str, Callable[[Path, argparse.Namespace], int]]:
     return {
         "start": _start, "stop": _stop, "restart": _restart, "status": _status,
-        "list": _list, "clear": _clear, "logs": _logs, "run": _run,
+        "list": _list, "clear": _clear, "logs": _logs, "run": _run, "bridge": _bridge,
     }  # fmt: skip
 
 
@@ -284,6 +285,12 @@ def _logs(base: Path, chosen: argparse.Namespace) -> int:
         raise ServerError(f"there is no log in {path} ({error})") from error
     _say(chosen, text.splitlines(), text)
     return 0
+
+
+def _bridge(base: Path, chosen: argparse.Namespace) -> int:
+    from .ssh import bridge
+
+    return bridge(base)
 
 
 def _ask_own(base: Path, op: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Where a server on the network is: `rpyc://host:port`, `tls://host:port`.
+"""Where a server on the network is: `ssh://host`, `tls://host:port`.
 
 >>> parsed("tls://gpu-box:7000").host
 'gpu-box'
@@ -9,6 +9,7 @@ jfi_server.errors.ServerError: 'gpu-box' is no address of a server. Write ...
 """
 
 import ipaddress
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -16,7 +17,8 @@ from urllib.parse import urlsplit
 from .errors import ServerError
 
 
-_SCHEMES = ("rpyc", "tls")
+_SCHEMES = ("ssh", "tls", "rpyc")
+_NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"  # never an option of ssh
 
 
 @dataclass(frozen=True)
@@ -24,18 +26,25 @@ class Address:
     """Where a server is, and how to get there.
 
     Attributes:
-        scheme: "rpyc" for another process of this user, "tls" for other machines.
-        host, port: Of a socket of TCP.
+        scheme: "ssh" and "tls" for other machines, "rpyc" for this one.
+        host: Its name or address; for ssh, as in the user's configuration.
+        port: Of a socket of TCP; None: ssh's own.
+        user: Whom ssh logs in as; "" for the one of its configuration.
+        environment: The folder of the Python environment there; "": what is on PATH.
     """
 
     scheme: str
     host: str
-    port: int
+    port: int | None
+    user: str = ""
+    environment: str = ""
 
     def __str__(self) -> str:
         """As the user writes it."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.scheme}://{host}:{self.port}"
+        user = f"{self.user}@" if self.user else ""
+        port = "" if self.port is None else f":{self.port}"
+        return f"{self.scheme}://{user}{host}{port}{self.environment}"
 
 
 def parsed(text: str) -> Address:
@@ -46,22 +55,28 @@ def parsed(text: str) -> Address:
     """
     try:
         parts = urlsplit(text)
-        host, port = parts.hostname, parts.port
+        host, port = parts.hostname or "", parts.port
     except ValueError:
-        host = port = None
-        parts = urlsplit("")
-    beside = parts.path or parts.query or parts.fragment or "@" in parts.netloc
-    if parts.scheme not in _SCHEMES or not host or not port or beside:
+        parts, host, port = urlsplit(""), "", None
+    user, path = parts.username or "", parts.path.rstrip("/")
+    if parts.scheme == "ssh":
+        names = [host, user or "root"]
+        right = all(re.fullmatch(_NAME, name) for name in names)
+    else:
+        right = bool(host and port) and not (user or path)
+    secret = parts.password is not None or parts.query or parts.fragment
+    if parts.scheme not in _SCHEMES or not right or secret:
         raise ServerError(
-            f"{text!r} is no address of a server. Write tls://host:port; or "
-            "rpyc://127.0.0.1:port for a port of this machine."
+            f"{text!r} is no address of a server. Write ssh://host, tls://host:port; "
+            "or rpyc://127.0.0.1:port for a port of this machine."
         )
     if parts.scheme == "rpyc" and not is_loopback(host):
         raise ServerError(
             f"{text} would send data that others can read and change: without TLS "
-            f"a server is reached on this machine alone. Write tls://{host}:{port}."
+            f"a server is reached on this machine alone. Write tls://{host}:{port}, or "
+            f"ssh://{host}."
         )
-    return Address(parts.scheme, host, port)
+    return Address(parts.scheme, host, port, user, path)
 
 
 def host_and_port(text: str) -> tuple[str, int]:

@@ -9,6 +9,7 @@ Traceback (most recent call last):
 jfi_server.errors.NoServer: no server runs in /tmp/no-servers/000000000000
 """
 
+import atexit
 import os
 import threading
 import time
@@ -26,7 +27,8 @@ from .transport import AnyLink, connect
 T = TypeVar("T")
 
 _LISTEN = 1.0  # seconds without an answer before the server is asked for a sign of life
-_PATIENCE = 4.0  # seconds for that sign
+PATIENCE = 4.0
+"""Seconds for that sign."""
 _PAUSE = 30.0  # seconds before a server that gave none is asked again
 _MOST_IDLE = 16  # connections
 _LARGEST_KEPT = 1 << 30  # bytes of the arenas of an idle connection
@@ -148,7 +150,7 @@ class Client:
             ServerLost: The server, or the way to it, is gone.
         """
         for last in (False, True):
-            link = self._take()
+            link = self.take()
             try:
                 found = talk(link)
             except (EOFError, ConnectionError) as error:
@@ -160,7 +162,7 @@ class Client:
                 self.close()
             except (BlockingIOError, TimeoutError):
                 link.close()
-                raise self._silent() from None
+                raise self.silent() from None
             except (BadMessageError, OSError, MemoryError) as error:
                 link.close()
                 raise ServerLost(f"the connection broke ({error})") from error
@@ -169,7 +171,7 @@ class Client:
                 link.close()
                 raise
             else:
-                self._give(link)
+                self.give(link)
                 return found
         raise AssertionError
 
@@ -198,31 +200,38 @@ class Client:
                 return
             if end is not None and time.monotonic() >= end:
                 raise ServerLost("the server took longer than the timeout")
-            self._check_alive()
+            self.check_alive()
 
-    def _check_alive(self) -> None:
+    def check_alive(self) -> None:
+        """Ask for a sign of life, over another connection.
+
+        Raises:
+            ServerLost: There is none.
+        """
         try:
-            link = self.open(_PATIENCE)
+            link = self.open(PATIENCE)
         except (BlockingIOError, TimeoutError):
-            raise self._silent() from None
+            raise self.silent() from None
         except (OSError, ServerError):
             return  # it ends: the call's own connection will tell
         try:
             link.send({"op": "ping"})
-            if not link.wait(_PATIENCE):
-                raise self._silent()
+            if not link.wait(PATIENCE):
+                raise self.silent()
         except (EOFError, OSError):
             return
         finally:
             link.close()
 
-    def _take(self) -> AnyLink:
+    def take(self) -> AnyLink:
+        """A connection that is idle, or a new one."""
         with self._lock:
             if self._idle:
                 return self._idle.pop()
         return self._connected()
 
-    def _give(self, link: AnyLink) -> None:
+    def give(self, link: AnyLink) -> None:
+        """Let it be idle, unless there are many."""
         if link.memory() <= _LARGEST_KEPT:
             with self._lock:
                 if len(self._idle) < _MOST_IDLE:
@@ -239,11 +248,11 @@ class Client:
             if avoided == which and time.monotonic() < until:
                 raise ServerLost(reason)
         try:
-            link = self.open(_PATIENCE)
+            link = self.open(PATIENCE)
         except ServerError as error:
             raise ServerLost(str(error).rstrip(".")) from error
         except (BlockingIOError, TimeoutError):
-            raise self._silent() from None
+            raise self.silent() from None
         except (FileNotFoundError, ConnectionError):  # it was killed
             raise NoServer(f"no server runs {self.where}") from None
         except OSError as error:
@@ -260,17 +269,18 @@ class Client:
         """Agree on the store."""
         try:
             link.send(self.greeting())
-            if not link.wait(_PATIENCE):
-                raise self._silent()
+            if not link.wait(PATIENCE):
+                raise self.silent()
             message, _ = link.receive()
         except (BlockingIOError, TimeoutError):
-            raise self._silent() from None
+            raise self.silent() from None
         except (BadMessageError, EOFError, OSError) as error:
             raise ServerLost(f"the server {self.where} ended ({error})") from error
         if message.get("is") != "ok":
             raise self.avoid(str(message.get("reason", "the server refused")))
 
-    def _silent(self) -> ServerLost:
+    def silent(self) -> ServerLost:
+        """The error of a server that gives no sign of life."""
         return self.avoid(f"the server {self.where} does not answer")
 
 
@@ -282,4 +292,10 @@ def _after_fork() -> None:
         client.after_fork()
 
 
+def _close_all() -> None:
+    for client in list(_clients):
+        client.close()
+
+
 os.register_at_fork(after_in_child=_after_fork)
+atexit.register(_close_all)  # a connection may have a process of its own

@@ -20,7 +20,7 @@ import select
 import socket
 import struct
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Self
 
 from rpyc.core import brine, consts
 from rpyc.core.channel import Channel
@@ -276,7 +276,7 @@ class RpycLink:
         self._end.register(connection.fileno(), select.POLLRDHUP)
 
     @classmethod
-    def over(cls, sock: socket.socket, largest: int = LARGEST_BODY) -> "RpycLink":
+    def over(cls, sock: socket.socket, largest: int = LARGEST_BODY) -> Self:
         """A client's end of a connected socket."""
         channel = WholeChannel(WholeStream(sock), largest)
         return cls(LockedConnection(Nothing(), channel))

@@ -37,6 +37,9 @@ _log = logging.getLogger("jfi-server")
 _log_of_rpyc = logging.getLogger("jfi-server.rpyc")
 _log_of_rpyc.setLevel(logging.WARNING)  # each connection is four lines of it
 
+LOCAL = "local"
+"""The name of clients that are this user."""
+
 _HANDSHAKE = 5.0  # seconds that a client may take for its certificate
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -56,7 +59,7 @@ class Listening:
     host: str
     port: int
     certificates: Certificates | None = None
-    connections: int = 64
+    connections: int = 256
     largest: int = LARGEST_BODY
 
     def check(self) -> None:
@@ -148,6 +151,14 @@ class RemoteService(Nothing):
         connection = ServedConnection(self, channel, {"logger": None})
         connection.caller = Caller(RpycLink(connection), name=client)
         connection.serve_all()
+
+    def bridge(self, sock: socket.socket) -> None:
+        """Answer a client that a process of this user brings, such as sshd's."""
+        with sock:
+            try:
+                self.serve(sock, LOCAL, LARGEST_BODY)
+            except (BadMessageError, OSError) as error:
+                _log.warning("a client is dropped: %s", str(error)[:200])
 
     def exchange(self, connection: "ServedConnection", header: bytes) -> bytes:
         """The answer to a message.
@@ -324,7 +335,7 @@ class _SameUser:
         if owner_of_peer(sock) != os.getuid():
             _log.warning("a process of another user is refused")
             raise AuthenticationError("a process of another user")
-        return sock, "local"
+        return sock, LOCAL
 
 
 def owner_of_peer(sock: socket.socket) -> int | None:

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from .addresses import Address, Certificates
-from .client import Client
-from .errors import ServerError, ServerLost
+from .client import PATIENCE, Client
+from .errors import BadMessageError, ServerError, ServerLost
 from .network import RpycLink
 from .remote import owner_of_peer
 from .transport import AnyLink
@@ -86,6 +86,10 @@ class RemoteClient(Client):
     def open(self, patience: float) -> AnyLink:
         """A new connection."""
         address = self.address
+        if address.scheme == "ssh":
+            from .ssh import connected
+
+            return connected(address)
         sock = socket.create_connection((address.host, address.port), patience)
         try:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -105,6 +109,26 @@ class RemoteClient(Client):
     def which(self) -> object:
         """A server at an address is not told from the next one there."""
         return self.address
+
+    def check_alive(self) -> None:
+        """Ask over a second connection, which stays: a login may take its time.
+
+        Raises:
+            ServerLost: The server does not answer.
+        """
+        link = self.take()
+        try:
+            link.send({"op": "ping"})
+            if not link.wait(PATIENCE):
+                raise self.silent()
+            link.receive()
+        except (BadMessageError, EOFError, OSError):
+            link.close()  # it ends: the call's own connection will tell
+        except BaseException:
+            link.close()
+            raise
+        else:
+            self.give(link)
 
     def _ask(self, message: dict[str, Any], *chunks: bytes) -> Reply:
         def talk(link: AnyLink) -> Reply:

@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -32,7 +32,7 @@ from .watch import Calls, watch
 
 
 if TYPE_CHECKING:
-    from .remote import Listening, RemoteStore
+    from .remote import Listening, RemoteService, RemoteStore
 
 _log = logging.getLogger("jfi-server")
 
@@ -89,10 +89,20 @@ def run(
     changed = partial(_memory.remember, folder)
     programs = Programs(hosted or _hosted, options.memory, changed)
     ready = threading.Event()
-    service = Service(programs, calls, options.store, ready)
+    make_store = remote_store or partial(_remote_store, options.store)
+
+    @cache
+    def remote() -> "RemoteService":
+        # Here, so that a server of one machine does without rpyc.
+        from .remote import RemoteService
+
+        return RemoteService(service, make_store, ready)
+
+    service = Service(
+        programs, calls, options.store, ready, lambda s: remote().bridge(s)
+    )
     if options.listening is not None:
-        make = remote_store or partial(_remote_store, options.store)
-        _serve_network(options.listening, service, make, ready)
+        _serve_network(options.listening, remote())
     begin_anew = partial(_begin_anew, folder, held, listener)
     log = Path(folder.address, "log")
     watched = (calls, log, options.idle_timeout, begin_anew)
@@ -130,16 +140,10 @@ def _hosted(store: Path, key: str) -> Program:
     return program
 
 
-def _serve_network(
-    listening: "Listening",
-    service: Service,
-    store: "Callable[[], RemoteStore]",
-    ready: threading.Event,
-) -> None:
-    # Here, so that a server of one machine does without rpyc.
-    from .remote import NetworkServer, RemoteService
+def _serve_network(listening: "Listening", service: "RemoteService") -> None:
+    from .remote import NetworkServer
 
-    server = NetworkServer(listening, RemoteService(service, store, ready))
+    server = NetworkServer(listening, service)
     _log.info("it listens on %s:%d", server.host, server.port)
     _thread(server.serve)
 

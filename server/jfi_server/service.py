@@ -3,6 +3,7 @@
 import logging
 import os
 import re
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -50,6 +51,7 @@ class Service:
         calls: Calls,
         store: Path | None,
         ready: threading.Event,
+        bridge: Callable[[socket.socket], None],
     ) -> None:
         """Take the parts together.
 
@@ -58,9 +60,10 @@ class Service:
             calls: Keeps account of what runs.
             store: The only store to serve; None serves the store each client names.
             ready: Set once what programs need is imported.
+            bridge: Serves a client on another machine, over what the other end brings.
         """
         self._programs, self._calls, self._store = programs, calls, store
-        self._ready = ready
+        self._ready, self._bridge = ready, bridge
         self._started = time.time()
         self._environment = environment()
         self.answers: dict[str, Request] = {
@@ -74,7 +77,12 @@ class Service:
         caller, who = Caller(link), f"process {link.pid}"
         try:
             while True:
-                link.send(*self.answer(caller, *link.receive()))
+                message, body = link.receive()
+                if message.get("op") == "bridge":
+                    link.send({"is": "ok"})
+                    self._bridge(link.detach())
+                    return
+                link.send(*self.answer(caller, message, body))
         except (EOFError, ConnectionError):
             pass
         except (BadMessageError, OSError) as error:

@@ -145,6 +145,14 @@ class Link:
         """Whether the other end is gone."""
         return bool(self._end.poll(0))
 
+    def detach(self) -> socket.socket:
+        """Close the link; return its socket, for bytes that are other messages."""
+        sock = socket.socket(fileno=os.dup(self._connection.fileno()))
+        for option in (socket.SO_SNDTIMEO, socket.SO_RCVTIMEO):
+            sock.setsockopt(socket.SOL_SOCKET, option, _TIME.pack(0, 0))
+        self.close()
+        return sock
+
     def memory(self) -> int:
         """How many bytes it holds between two messages."""
         return self.arena.size + self.theirs.size

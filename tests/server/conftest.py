@@ -67,7 +67,7 @@ def runs(servers, count=1):
 def impatient(monkeypatch):
     """Clients wait less for a silent server, so that the tests do."""
     monkeypatch.setattr("jfi_server.client._LISTEN", 0.3)
-    monkeypatch.setattr("jfi_server.client._PATIENCE", 0.7)
+    monkeypatch.setattr("jfi_server.client.PATIENCE", 0.7)
 
 
 class Servers:

@@ -122,7 +122,7 @@ def test_the_log_is_bounded(servers, client, tmp_path):
 
 
 def test_clients_wait_for_a_few_seconds():
-    assert of_client._LISTEN + of_client._PATIENCE < 6
+    assert of_client._LISTEN + of_client.PATIENCE < 6
 
 
 def test_a_stopped_server_is_left(servers, impatient, client):
