@@ -198,14 +198,13 @@ class RemoteJitted(KeptJitted):
         if isinstance(program, str):
             raise NotExportedError(program)
         there = places.client.find(program.key)
-        if there is None:
-            there = self._send(program, args, platform)
-        name, text = there
+        is_new = there is None
+        name, text = there or self._send(program, args, platform)
         try:
             record = loads(text)
         except (TypeError, ValueError):
             raise places.lost("the server has a record of another jfi") from None
-        LEDGER.found(record.seconds)
+        (LEDGER.compiled if is_new else LEDGER.found)(record.seconds)
         run = RemoteRun(places, name, record, program.asked) if name else None
         return self._call_of(program, record, run)
 

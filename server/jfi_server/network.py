@@ -53,9 +53,42 @@ _KEPT = 256 << 20  # bytes of the buffer that stay for the next message
 
 
 class WholeStream(SocketStream):
-    """A stream that reads into a buffer, and copies nothing that it writes."""
+    """A stream that reads into a buffer, and copies nothing that it writes.
+
+    What is short comes by one read: a frame would take five.
+    """
 
     sock: Any
+
+    def __init__(self, sock: socket.socket) -> None:
+        super().__init__(sock)
+        sock.settimeout(STALL)
+        self._ahead = memoryview(b"")
+        self._arrival = select.poll()
+        self._arrival.register(sock.fileno(), select.POLLIN)
+        # TLS may have decrypted more than was read, which the system does not know.
+        self._pending: Callable[[], int] = getattr(sock, "pending", int)
+
+    def wait(self, seconds: float | None) -> bool:
+        """Wait for something to read; return whether it came.
+
+        Raises:
+            EOFError: The other end is gone.
+        """
+        if self._ahead:
+            return True
+        limit = None if seconds is None else max(seconds * 1000, 0)
+        if not self._pending() and not self._arrival.poll(limit):
+            return False
+        try:
+            self._ahead = memoryview(self.sock.recv(_TOGETHER))
+        except TimeoutError:  # what TLS has to say to itself
+            return False
+        except OSError as error:
+            raise EOFError(str(error)) from error
+        if not self._ahead:
+            raise EOFError("the other end has hung up")
+        return True
 
     def read_into(self, view: memoryview) -> None:
         """Fill a buffer.
@@ -64,8 +97,11 @@ class WholeStream(SocketStream):
             EOFError: The other end is gone.
             TimeoutError: It stands still.
         """
+        if view and self._ahead:
+            count = min(len(view), len(self._ahead))
+            view[:count], self._ahead = self._ahead[:count], self._ahead[count:]
+            view = view[count:]
         try:
-            self.sock.settimeout(STALL)
             while view:
                 count = self.sock.recv_into(view)
                 if not count:
@@ -86,7 +122,6 @@ class WholeStream(SocketStream):
         """Send bytes, from where they lie."""
         view = memoryview(data)
         try:
-            self.sock.settimeout(STALL)
             while view:
                 view = view[self.sock.send(view[:_AT_ONCE]) :]
         except TimeoutError:
@@ -115,28 +150,10 @@ class WholeChannel(Channel):
         self.body = memoryview(b"")
         self._largest = largest
         self._buffer: mmap.mmap | None = None
-        self._first = b""
 
     def poll(self, timeout: Any) -> bool:
-        """Wait for a frame to begin; `timeout` is one of rpyc's.
-
-        By reading: what TLS has decrypted, `select` does not see; and what it has to
-        say to itself is no frame.
-        """
-        if self._first:
-            return True
-        left = timeout.timeleft()
-        sock = self.stream.sock
-        try:
-            sock.settimeout(None if left is None else max(left, 1e-4))
-            self._first = sock.recv(1)
-        except (TimeoutError, BlockingIOError):
-            return False
-        except OSError as error:
-            raise EOFError(str(error)) from error
-        if not self._first:
-            raise EOFError("the other end has hung up")
-        return True
+        """Wait for a frame to begin; `timeout` is one of rpyc's."""
+        return bool(self.stream.wait(timeout.timeleft()))
 
     def recv(self) -> bytes:
         """The frame that has begun; its body is in `body`.
@@ -144,8 +161,7 @@ class WholeChannel(Channel):
         Raises:
             BadMessageError: It is compressed, or too long: nothing is taken for it.
         """
-        first, self._first = self._first, b""
-        header = first + self.stream.read(self.FRAME_HEADER.size - len(first))
+        header = self.stream.read(self.FRAME_HEADER.size)
         length, kind = self.FRAME_HEADER.unpack(header)
         if kind not in (_PLAIN, _WITH_BODY):
             raise BadMessageError("compressed frames are not taken")

@@ -35,7 +35,7 @@ from .transport import decoded, encoded
 
 _log = logging.getLogger("jfi-server")
 _log_of_rpyc = logging.getLogger("jfi-server.rpyc")
-_log_of_rpyc.setLevel(logging.WARNING)  # each connection is four lines of it
+_log_of_rpyc.setLevel(logging.CRITICAL)  # what it has to say is said here
 
 LOCAL = "local"
 """The name of clients that are this user."""

@@ -454,7 +454,7 @@ def test_a_port_that_is_taken(servers):
     ["gpu-box", "http://a:1", "tls://a", "tls://a:x", "tls://u@a:1", "tls://a:1/b"],
 )
 def test_what_is_no_address(text):
-    with pytest.raises(ServerError, match=r"is no address of a server\. Write tls://"):
+    with pytest.raises(ServerError, match=r"is no address of a server\. Write ssh://"):
         parsed(text)
 
 
