@@ -18,12 +18,13 @@ class NotExportedError(Exception):
     """A program can't be sent, and why."""
 
 
-def exported(traced: Any, platform: str) -> bytes:
+def exported(traced: Any, platform: str, name: str = "program") -> bytes:
     """The code of a program, for a platform.
 
     Args:
         traced: What `jax.jit` has traced.
         platform: Such as "cpu" or "cuda".
+        name: What the owner of the server sees of it.
 
     Raises:
         NotExportedError: It has none.
@@ -35,6 +36,7 @@ def exported(traced: Any, platform: str) -> bytes:
     def program(*arrays: Any) -> list[Any]:
         return list(eval_jaxpr(closed.jaxpr, closed.consts, *arrays))
 
+    program.__name__ = program.__qualname__ = name
     try:
         with without_source_lines():
             made = export.export(jax.jit(program), platforms=[platform])(

@@ -202,9 +202,9 @@ def use_server(
     >>> jnp.use_server(None)             # without a server again
 
     Args:
-        address: "ssh://host", or "ssh://host/folder" with that of the Python environment
-            there; "tls://host:port"; "rpyc://127.0.0.1:port" for a server, or the end of
-            a tunnel, on this machine; None: none.
+        address: "ssh://host", or "ssh://host/folder" with that of the environment of
+            Python there; "tls://host:port"; "rpyc://127.0.0.1:port" for a server, or
+            the end of a tunnel, on this machine; None: none.
         tls: The folder with `cert.pem` and `key.pem` of this client, and `ca.pem` of
             who signed the server's; None: `$JFI_SERVER_TLS`, else `~/.config/jfi/tls`.
 

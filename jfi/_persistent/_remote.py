@@ -216,7 +216,7 @@ class RemoteJitted(KeptJitted):
         traced = self._traced(program, args)
         if isinstance(traced, str):
             raise NotExportedError(traced)
-        code = exported(traced, platform)
+        code = exported(traced, platform, self._kept.name)
         seconds = time.perf_counter() - start
         record = self._record(program, traced, seconds)
         if isinstance(record, str):

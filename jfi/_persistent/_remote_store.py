@@ -3,7 +3,7 @@
 import hashlib
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 
@@ -18,18 +18,6 @@ from ._store import Store, default_folder
 LARGEST_CODE = 256 << 20  # bytes of one program
 LARGEST_RECORD = 1 << 20
 _OF_A_CLIENT = 1 << 30  # bytes of the code of all programs: the least used ones go
-
-
-class KeptProgram(NamedTuple):
-    """A program that a client has sent.
-
-    Attributes:
-        program: Its key in the store of compiled programs; "" for a mere note.
-        record: What the client has said of it.
-    """
-
-    program: str
-    record: bytes
 
 
 class RemoteStore:
@@ -61,16 +49,22 @@ class RemoteStore:
             "jax": jax.__version__,
         }
 
-    def find(self, client: str, key: str) -> KeptProgram | None:
-        """What a client has kept under a key; None: nothing."""
+    def find(self, client: str, key: str) -> tuple[str, bytes] | None:
+        """What a client has kept under a key; None: nothing.
+
+        Returns:
+            The key of the compiled program ("" for a mere note), and the record.
+        """
         sent = self._of(client)
         entry = sent.read(key)
         code = entry and sent.code(key, entry)
         if entry is None or code is None:
             return None
-        return KeptProgram(self._compiled(code), entry.record)
+        return self._compiled(code), entry.record
 
-    def keep(self, client: str, key: str, record: bytes, code: bytes) -> KeptProgram:
+    def keep(
+        self, client: str, key: str, record: bytes, code: bytes
+    ) -> tuple[str, bytes]:
         """Compile and keep a program; the first one under a key stays.
 
         Raises:
@@ -84,7 +78,7 @@ class RemoteStore:
         program = self._compiled(code)
         if not self._of(client).write(key, record, code):
             raise ValueError("the server can't write to its store")
-        return KeptProgram(program, record)
+        return program, record
 
     def _of(self, client: str) -> Store:
         # By name, not by what a client could choose.
@@ -112,7 +106,7 @@ class RemoteStore:
             raise ValueError("XLA can't write its code to a file")
         with jax.enable_x64(True):  # types of random keys are asked for their numbers
             record = Record(
-                made.fun_name,
+                _shown(made.fun_name),
                 "",
                 time.perf_counter() - start,
                 arguments=tuple(map(kind_of_key, made.in_avals)),
@@ -120,3 +114,8 @@ class RemoteStore:
             )
         if not self._programs.write(program, dumps(record), written):
             raise ValueError("the server can't write to its store")
+
+
+def _shown(name: str) -> str:
+    """A client's text as it may go to the terminal of the server's owner."""
+    return "".join(filter(str.isprintable, name))[:80]

@@ -76,21 +76,11 @@ class Listening:
             )
 
 
-@dataclass(frozen=True)
-class KeptProgram:
-    """A program that a client has sent.
-
-    Attributes:
-        program: Its key in the store of compiled programs.
-        record: What the client has said of it.
-    """
-
-    program: str
-    record: bytes
-
-
 class RemoteStore(Protocol):
     """Programs of clients: compiled here, and found again by their keys.
+
+    A program is told by its key in the store of compiled programs, and the record: what
+    its client has said of it.
 
     Attributes:
         folder: That of compiled programs.
@@ -102,11 +92,13 @@ class RemoteStore(Protocol):
         """What a client must know to send a program."""
         ...
 
-    def find(self, client: str, key: str) -> KeptProgram | None:
+    def find(self, client: str, key: str) -> tuple[str, bytes] | None:
         """What a client has kept under a key; None: nothing."""
         ...
 
-    def keep(self, client: str, key: str, record: bytes, code: bytes) -> KeptProgram:
+    def keep(
+        self, client: str, key: str, record: bytes, code: bytes
+    ) -> tuple[str, bytes]:
         """Compile and keep a program; the first one under a key stays.
 
         Raises:
@@ -188,9 +180,9 @@ class RemoteService(Nothing):
         key = _digest(message, "key")
         try:
             kept = self._store().find(caller.name, key)
-        except ValueError as error:
+        except Exception as error:  # another JAX may have compiled it before
             return _refused(key, error)
-        return _told(kept) if kept else ({"is": "unknown"}, [])
+        return _told(*kept) if kept else ({"is": "unknown"}, [])
 
     def _keep(self, caller: Caller, message: dict[str, Any], body: Any) -> Answer:
         key, digest = _digest(message, "key"), _digest(message, "digest")
@@ -201,7 +193,7 @@ class RemoteService(Nothing):
         if hashlib.sha256(code).hexdigest() != digest:
             return _refused(key, ValueError("its code has another digest"))
         try:
-            return _told(self._store().keep(caller.name, key, record, code))
+            return _told(*self._store().keep(caller.name, key, record, code))
         except Exception as error:  # whatever JAX says of code that it can't take
             return _refused(key, error)
 
@@ -213,8 +205,8 @@ class RemoteService(Nothing):
             return self._made
 
 
-def _told(kept: KeptProgram) -> Answer:
-    return {"is": "program", "program": kept.program}, [kept.record]
+def _told(program: str, record: bytes) -> Answer:
+    return {"is": "program", "program": program}, [record]
 
 
 def _refused(key: str, error: Exception) -> Answer:

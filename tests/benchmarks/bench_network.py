@@ -28,7 +28,7 @@ from jfi_server.control import ask, start_server, stop
 from jfi_server.environment import digest
 from jfi_server.folders import server_folder
 from jfi_server.programs import Program
-from jfi_server.remote import KeptProgram, Listening
+from jfi_server.remote import Listening
 from jfi_server.remote_client import RemoteClient
 from jfi_server.server import Options, run
 from rpyc.utils.server import ThreadedServer
@@ -57,9 +57,9 @@ class Echoes:
 
     folder = Path("/")
 
-    def find(self, client: str, key: str) -> KeptProgram | None:
+    def find(self, client: str, key: str) -> tuple[str, bytes] | None:
         """The echo."""
-        return KeptProgram(key, b"")
+        return key, b""
 
 
 class EchoService(rpyc.Service):

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from jfi_server import watch
 from jfi_server.addresses import Certificates
-from jfi_server.remote import KeptProgram, Listening
+from jfi_server.remote import Listening
 from jfi_server.server import Options, run
 
 
@@ -102,7 +102,7 @@ class RemoteStore:
                 file.write(f"{key} {client}\n")
             about = {"name": name, "source": "there.py:1", "seconds": 1, "bytes": 1}
             (self.folder / key).write_text(json.dumps(about))
-            self.kept[client, key] = KeptProgram(key, record)
+            self.kept[client, key] = key, record
         return self.kept[client, key]
 
 

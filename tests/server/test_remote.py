@@ -4,6 +4,7 @@ import contextlib
 import os
 import signal
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import numpy as np
@@ -18,6 +19,7 @@ from subprocesses import output_of
 
 import jfi as jnp
 from jfi import LocalFallbackWarning
+from jfi._persistent import RemoteStore
 from jfi._persistent._exported import compiled_from
 
 from .conftest import free_port
@@ -36,6 +38,9 @@ def a_server(base, url=None):
         with contextlib.suppress(TypeError, ProcessLookupError):
             os.kill(control.ask(folder(base), "status")["pid"], signal.SIGCONT)
         control.stop(folder(base))
+
+
+KEY = "a" * 64
 
 
 def folder(base):
@@ -207,6 +212,44 @@ def test_a_second_process_and_the_next_day_compile_nothing(tmp_path):
     assert sorted((tmp_path / "store/remote/programs").rglob("*")) == programs
 
 
+def test_many_clients_of_one_program_have_it_compiled_once(tmp_path, monkeypatch):
+    compiled = []
+
+    def counted(code):
+        compiled.append(code)
+        return compiled_from(code)
+
+    monkeypatch.setattr("jfi._persistent._remote_store.compiled_from", counted)
+    store, code = RemoteStore(tmp_path), code_of(lambda x: x + 1, jnp.ones(2))
+    with ThreadPoolExecutor(8) as pool:
+        names = [f"client {k}" for k in range(8)]
+        kept = [pool.submit(store.keep, name, KEY, b"", code) for name in names]
+        programs = {call.result() for call in kept}
+    assert len(programs) == 1
+    other = RemoteStore(tmp_path)
+    assert other.find("client 3", KEY) in programs
+    assert other.find("a stranger", KEY) is None
+    assert len(compiled) == 1
+
+
+def test_another_code_under_a_key_replaces_none(tmp_path):
+    store = RemoteStore(tmp_path)
+    first = store.keep("ann", KEY, b"one", code_of(lambda x: x + 1, jnp.ones(2)))
+    code = code_of(lambda x: x + 2, jnp.ones(2))
+    assert store.keep("ann", KEY, b"two", code) == first
+    assert store.keep("bob", KEY, b"two", code) != first
+    assert store.find("ann", KEY) == first
+
+
+def test_the_owner_sees_which_programs_there_are(there, module_base):
+    def a_name_to_see(x):
+        return x - 1
+
+    there(a_name_to_see, jnp.ones(2))
+    rows = control.ask(folder(module_base), "list")["programs"]
+    assert "a_name_to_see" in [row["name"] for row in rows]
+
+
 # --- What can't be done there is done here
 
 
@@ -272,9 +315,9 @@ def test_a_full_disk_of_the_server_is_a_run_here(tmp_path):
 
 @pytest.mark.parametrize("address", ["gpu-box", "http://a:1", 3, "rpyc://gpu-box:1"])
 def test_an_address_that_is_none_is_an_error(address):
-    with pytest.raises(ValueError, match="Write (ssh|tls)://"):
+    with pytest.raises(ValueError, match=r"Write (ssh|tls)://"):
         jnp.use_server(address)
-    with pytest.raises(ValueError, match="Write (ssh|tls)://"):
+    with pytest.raises(ValueError, match=r"Write (ssh|tls)://"):
         jnp.persistent(lambda x: x, server=address)
 
 
