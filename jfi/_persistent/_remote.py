@@ -31,6 +31,7 @@ from ._places import LEDGER, ProgramPlaces
 from ._records import Record, dumps, loads
 from ._served import GoneError
 from ._store import Store, server_module
+from .fingerprint import is_as_noted
 
 
 RETRY = 30.0  # seconds for which programs run here, before a lost server is asked again
@@ -197,34 +198,44 @@ class RemoteJitted(KeptJitted):
             program = self._asked(leaves, lambda _: around)
         if isinstance(program, str):
             raise NotExportedError(program)
-        there = places.client.find(program.key)
-        is_new = there is None
-        name, text = there or self._send(program, args, platform)
-        try:
-            record = loads(text)
-        except (TypeError, ValueError):
-            raise places.lost("the server has a record of another jfi") from None
-        (LEDGER.compiled if is_new else LEDGER.found)(record.seconds)
+        name, record = self._known(program) or self._send(program, args, platform)
         run = RemoteRun(places, name, record, program.asked) if name else None
         return self._call_of(program, record, run)
 
+    def _known(self, program: Program) -> tuple[str, Record] | None:
+        """What the server has, if libraries are here as they were for its trace."""
+        there = self._kept.places.client.find(program.key)
+        if there is None:
+            return None
+        name, text = there
+        try:
+            record = loads(text)
+        except (TypeError, ValueError):
+            return None
+        if not is_as_noted(record.libraries or {}):
+            return None
+        LEDGER.found(record.seconds)
+        return name, record
+
     def _send(
         self, program: Program, args: tuple[Any, ...], platform: str
-    ) -> tuple[str, bytes]:
+    ) -> tuple[str, Record]:
         """Trace it, and have the server compile and keep it."""
         start = time.perf_counter()
-        traced = self._traced(program, args)
-        if isinstance(traced, str):
-            raise NotExportedError(traced)
+        found = self._traced(program, args)
+        if isinstance(found, str):
+            raise NotExportedError(found)
+        traced, reads = found
+        if why := reads.refusal(program.codes):
+            raise NotExportedError(why)
         code = exported(traced, platform, self._kept.name)
         seconds = time.perf_counter() - start
-        record = self._record(program, traced, seconds)
+        record = self._record(program, traced, reads.state(), seconds)
         if isinstance(record, str):
             raise NotExportedError(record)
-        kept: tuple[str, bytes] = self._kept.places.client.keep(
-            program.key, dumps(record), code
-        )
-        return kept
+        name = self._kept.places.client.keep(program.key, dumps(record), code)
+        LEDGER.compiled(seconds)
+        return name, record
 
 
 def _until(end: float, run: Callable[..., Any]) -> Callable[..., Any]:

@@ -62,23 +62,21 @@ class RemoteStore:
             return None
         return self._compiled(code), entry.record
 
-    def keep(
-        self, client: str, key: str, record: bytes, code: bytes
-    ) -> tuple[str, bytes]:
-        """Compile and keep a program; the first one under a key stays.
+    def keep(self, client: str, key: str, record: bytes, code: bytes) -> str:
+        """Compile and keep a program, in the place of what this client had there.
+
+        Returns:
+            Its key in the store of compiled programs.
 
         Raises:
             ValueError: It is not to be run here, or can't be kept, and why.
         """
         if len(code) > LARGEST_CODE or len(record) > LARGEST_RECORD:
             raise ValueError(f"a program of {len(code)} bytes is too large")
-        known = self.find(client, key)
-        if known is not None:
-            return known
         program = self._compiled(code)
         if not self._of(client).write(key, record, code):
             raise ValueError("the server can't write to its store")
-        return program, record
+        return program
 
     def _of(self, client: str) -> Store:
         # By name, not by what a client could choose.

@@ -96,10 +96,8 @@ class RemoteStore(Protocol):
         """What a client has kept under a key; None: nothing."""
         ...
 
-    def keep(
-        self, client: str, key: str, record: bytes, code: bytes
-    ) -> tuple[str, bytes]:
-        """Compile and keep a program; the first one under a key stays.
+    def keep(self, client: str, key: str, record: bytes, code: bytes) -> str:
+        """Compile and keep a program, in the place of what this client had there.
 
         Raises:
             ValueError: It is not to be run here, and why.
@@ -193,7 +191,8 @@ class RemoteService(Nothing):
         if hashlib.sha256(code).hexdigest() != digest:
             return _refused(key, ValueError("its code has another digest"))
         try:
-            return _told(*self._store().keep(caller.name, key, record, code))
+            program = self._store().keep(caller.name, key, record, code)
+            return _told(program, b"")
         except Exception as error:  # whatever JAX says of code that it can't take
             return _refused(key, error)
 

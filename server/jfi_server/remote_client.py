@@ -62,7 +62,7 @@ class RemoteClient(Client):
         """
         return _program(*self._ask({"op": "find", "key": key}))
 
-    def keep(self, key: str, record: bytes, code: bytes) -> tuple[str, bytes]:
+    def keep(self, key: str, record: bytes, code: bytes) -> str:
         """Have the server compile a program and keep it.
 
         Args:
@@ -71,7 +71,7 @@ class RemoteClient(Client):
             code: That of `jax.export`.
 
         Returns:
-            As for `find`. Where another client was first, that is what it has kept.
+            The key with which to run it.
 
         Raises:
             ServerLost: There is no server, or it doesn't take the program.
@@ -81,7 +81,7 @@ class RemoteClient(Client):
         kept = _program(*self._ask(message, record, code))
         if kept is None:
             raise ServerLost("the server has not kept a program")
-        return kept
+        return kept[0]
 
     def open(self, patience: float) -> AnyLink:
         """A new connection."""

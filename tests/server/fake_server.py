@@ -4,6 +4,7 @@ Its arguments: the base folder, and options as `name=value`. A store is a folder
 a file for each key, which says what the program is.
 """
 
+import hashlib
 import json
 import logging
 import os
@@ -97,13 +98,11 @@ class RemoteStore:
         name = code.decode()
         if name not in RUN:
             raise ValueError(f"there is no {name}")
-        if (client, key) not in self.kept:
-            with open(self.folder / "compiled", "a") as file:
-                file.write(f"{key} {client}\n")
-            about = {"name": name, "source": "there.py:1", "seconds": 1, "bytes": 1}
-            (self.folder / key).write_text(json.dumps(about))
-            self.kept[client, key] = key, record
-        return self.kept[client, key]
+        program = hashlib.sha256(code).hexdigest()
+        about = {"name": name, "source": "there.py:1", "seconds": 1, "bytes": 1}
+        (self.folder / program).write_text(json.dumps(about))
+        self.kept[client, key] = program, record
+        return program
 
 
 if __name__ == "__main__":

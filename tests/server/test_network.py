@@ -59,7 +59,7 @@ def client(listen):
 
 def double(client):
     """Whether the server still serves."""
-    program, _ = client.keep(KEY, b"a record", b"double")
+    program = client.keep(KEY, b"a record", b"double")
     return client.run(program, [ONES])[0][0] == 2
 
 
@@ -81,37 +81,38 @@ SIZES = [0, 1, 3, 16 << 10, 300_000, 5_000_000]
 
 @pytest.mark.parametrize("dtype", ["float32", ">f8", "bool", "complex64"])
 def test_arrays_of_all_sizes_and_layouts_go_there_and_back(client, dtype):
-    client.keep(KEY, b"", b"echo")
+    program = client.keep(KEY, b"", b"echo")
     arrays = [np.arange(n).astype(dtype) for n in SIZES]
     arrays += [arrays[3].reshape(64, -1).T, arrays[4][::-7], np.array(3).astype(dtype)]
-    for found, array in zip(client.run(KEY, arrays), arrays, strict=True):
+    for found, array in zip(client.run(program, arrays), arrays, strict=True):
         np.testing.assert_array_equal(found, array)
         assert found.flags.writeable
 
 
 def test_a_result_stays_when_the_next_one_comes(client):
-    client.keep(KEY, b"", b"double")
-    first = client.run(KEY, [np.arange(100_000.0)])[0]
-    client.run(KEY, [np.zeros(100_000)])
+    program = client.keep(KEY, b"", b"double")
+    first = client.run(program, [np.arange(100_000.0)])[0]
+    client.run(program, [np.zeros(100_000)])
     np.testing.assert_array_equal(first, 2 * np.arange(100_000.0))
 
 
 def test_a_program_is_sent_once_and_another_client_finds_it(servers, client):
     assert client.find(KEY) is None
-    assert client.keep(KEY, b"a record", b"double") == (KEY, b"a record")
+    program = client.keep(KEY, b"a record", b"double")
+    assert client.find(KEY) == (program, b"a record")
     other = client.another()
-    assert other.find(KEY) == (KEY, b"a record")
-    assert other.run(KEY, [ONES])[0][0] == 2
-    # The first one under a key stays.
-    assert other.keep(KEY, b"another record", b"echo") == (KEY, b"a record")
-    assert other.run(KEY, [ONES])[0][0] == 2
-    compiled = (servers.base / "sent" / "compiled").read_text().splitlines()
-    assert compiled == [f"{KEY} local"]
+    assert other.find(KEY) == (program, b"a record")
+    assert other.run(program, [ONES])[0][0] == 2
+    # What is sent later is in its place, and is another program.
+    echo = other.keep(KEY, b"another record", b"echo")
+    assert client.find(KEY) == (echo, b"another record")
+    assert client.run(program, [ONES])[0][0] == 2
+    assert client.run(echo, [ONES])[0][0] == 1
 
 
 def test_many_threads_at_once(client):
-    client.keep(KEY, b"", b"double")
-    calls = [later(client.run, KEY, [ONES + i]) for i in range(12)]
+    program = client.keep(KEY, b"", b"double")
+    calls = [later(client.run, program, [ONES + i]) for i in range(12)]
     for i, (thread, found) in enumerate(calls):
         thread.join()
         np.testing.assert_array_equal(found[0][0], 2 * (ONES + i))
@@ -122,9 +123,9 @@ def test_what_the_server_can_not_do_is_said(client):
         client.keep(KEY, b"", b"nonsense")
     with pytest.raises(NotKept):
         client.run(OTHER, [ONES])
-    client.keep(KEY, b"", b"exhausted")
+    program = client.keep(KEY, b"", b"exhausted")
     with pytest.raises(ServerLost, match="RESOURCE_EXHAUSTED"):
-        client.run(KEY, [ONES])
+        client.run(program, [ONES])
 
 
 def test_code_of_another_digest_is_refused(client):
@@ -159,36 +160,36 @@ def test_a_client_chooses_no_store(servers, client):
 
 
 def test_a_server_that_is_killed_is_told(client):
-    assert double(client)
+    program = client.keep(KEY, b"", b"double")
     client.process.kill()
     client.process.wait()
     with pytest.raises(ServerLost):
-        client.run(KEY, [ONES])
+        client.run(program, [ONES])
 
 
 def test_a_server_that_stands_still_is_given_up_after_seconds(impatient, client):
-    assert double(client)
+    program = client.keep(KEY, b"", b"double")
     client.process.send_signal(signal.SIGSTOP)
     start = time.monotonic()
     with pytest.raises(ServerLost, match=r"at rpyc://127.0.0.1:\d+ does not answer"):
-        client.run(KEY, [ONES])
+        client.run(program, [ONES])
     with pytest.raises(ServerLost, match="does not answer"):
-        client.run(KEY, [np.zeros(10_000_000)])
+        client.run(program, [np.zeros(10_000_000)])
     assert time.monotonic() - start < 5
     client.process.send_signal(signal.SIGCONT)
 
 
 def test_a_call_longer_than_any_patience_is_waited_for(impatient, client):
-    client.keep(KEY, b"", b"slowly")
-    assert client.run(KEY, [ONES])[0][0] == 1
+    program = client.keep(KEY, b"", b"slowly")
+    assert client.run(program, [ONES])[0][0] == 1
 
 
 def test_a_program_that_nobody_waits_for_ends_with_the_process(servers, listen):
     make = listen(patience=0.3)
     client = make()
-    client.keep(KEY, b"", b"forever")
+    program = client.keep(KEY, b"", b"forever")
     with pytest.raises(ServerLost, match="longer than the timeout"):
-        client.run(KEY, [ONES], timeout=0.3)
+        client.run(program, [ONES], timeout=0.3)
     wait_until(lambda: "restarts" in servers.log())
     client = make()
     wait_until(lambda: later(double, client)[1] or works_soon(client))
@@ -302,9 +303,9 @@ def test_a_client_that_stops_in_a_frame_is_dropped(client):
 
 def test_a_message_larger_than_the_server_takes(listen):
     client = listen(largest=1_000_000)()
-    assert double(client)
+    program = client.keep(KEY, b"", b"double")
     with pytest.raises(ServerLost):
-        client.run(KEY, [np.zeros(1_000_000)])
+        client.run(program, [np.zeros(1_000_000)])
     assert double(client)
 
 
@@ -357,12 +358,12 @@ def laboratory(listen, keys):
 @needs_openssl
 def test_clients_with_certificates_are_served_and_kept_apart(laboratory, keys):
     ann, bob = laboratory(keys / "ann"), laboratory(keys / "bob", host="localhost")
-    ann.keep(KEY, b"ann's", b"double")
+    program = ann.keep(KEY, b"ann's", b"double")
     assert bob.find(KEY) is None
     bob.keep(KEY, b"bob's", b"echo")
-    assert laboratory(keys / "ann").find(KEY) == (KEY, b"ann's")
+    assert laboratory(keys / "ann").find(KEY) == (program, b"ann's")
     large = np.arange(1_000_000.0)
-    np.testing.assert_array_equal(ann.run(KEY, [large])[0].shape, large.shape)
+    np.testing.assert_array_equal(ann.run(program, [large])[0].shape, large.shape)
 
 
 @needs_openssl

@@ -227,18 +227,20 @@ def test_many_clients_of_one_program_have_it_compiled_once(tmp_path, monkeypatch
         programs = {call.result() for call in kept}
     assert len(programs) == 1
     other = RemoteStore(tmp_path)
-    assert other.find("client 3", KEY) in programs
+    assert other.find("client 3", KEY)[0] in programs
     assert other.find("a stranger", KEY) is None
     assert len(compiled) == 1
 
 
-def test_another_code_under_a_key_replaces_none(tmp_path):
+def test_a_client_replaces_what_it_has_sent_itself_alone(tmp_path):
     store = RemoteStore(tmp_path)
     first = store.keep("ann", KEY, b"one", code_of(lambda x: x + 1, jnp.ones(2)))
     code = code_of(lambda x: x + 2, jnp.ones(2))
-    assert store.keep("ann", KEY, b"two", code) == first
-    assert store.keep("bob", KEY, b"two", code) != first
-    assert store.find("ann", KEY) == first
+    other = store.keep("bob", KEY, b"two", code)
+    assert store.find("ann", KEY) == (first, b"one")
+    assert store.find("bob", KEY) == (other, b"two")
+    assert store.keep("ann", KEY, b"three", code) == other != first
+    assert store.find("ann", KEY) == (other, b"three")
 
 
 def test_the_owner_sees_which_programs_there_are(there, module_base):
