@@ -12,7 +12,8 @@ def authority(folder):
     folder.mkdir(exist_ok=True)
     new_key = "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-noenc"
     openssl("req", "-x509", *new_key, "-subj", f"/CN={folder.name}", "-days", 2,
-            "-keyout", folder / "ca.key", "-out", folder / "ca.pem")  # fmt: skip
+            "-addext", "keyUsage=critical,keyCertSign", "-keyout", folder / "ca.key",
+            "-out", folder / "ca.pem")  # fmt: skip
     return folder
 
 
@@ -22,7 +23,10 @@ def signed(ca, folder, name, days=2):
     (folder / "ca.pem").write_bytes((ca / "ca.pem").read_bytes())
     request, key, cert = folder / "csr.pem", folder / "key.pem", folder / "cert.pem"
     names = folder / "names"
-    names.write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
+    # Python 3.13 asks for the key's identifier, too.
+    names.write_text(
+        "authorityKeyIdentifier=keyid\nsubjectAltName=DNS:localhost,IP:127.0.0.1\n"
+    )
     new_key = "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-noenc"
     openssl("req", *new_key, "-subj", f"/CN={name}", "-keyout", key, "-out", request)
     openssl("x509", "-req", "-in", request, "-CA", ca / "ca.pem", "-CAkey",

@@ -377,17 +377,20 @@ def test_a_certificate_that_is_not_good_is_refused(servers, laboratory, keys, na
     assert double(laboratory(keys / "ann"))
 
 
+def answer(link):
+    link.send({"op": "hello"})
+    return link.receive()
+
+
 @needs_openssl
 def test_no_certificate_no_answer(servers, laboratory, keys):
     context = ssl.create_default_context(cafile=keys / "ours" / "ca.pem")
     with (
         connected(laboratory) as sock,
         context.wrap_socket(sock, server_hostname="localhost") as secured,
+        pytest.raises(EOFError),
     ):
-        link = RpycLink.over(secured)
-        link.send({"op": "hello"})
-        with pytest.raises(EOFError):
-            link.receive()
+        answer(RpycLink.over(secured))
     wait_until(lambda: "without a good certificate" in servers.log())
 
 

@@ -15,6 +15,7 @@ from jfi_server.environment import digest
 from jfi_server.errors import ServerLost
 from jfi_server.folders import server_folder
 from jfi_server.remote_client import RemoteClient
+from library_states import MYLIB
 from subprocesses import output_of
 
 import jfi as jnp
@@ -250,6 +251,33 @@ def test_the_owner_sees_which_programs_there_are(there, module_base):
     there(a_name_to_see, jnp.ones(2))
     rows = control.ask(folder(module_base), "list")["programs"]
     assert "a_name_to_see" in [row["name"] for row in rows]
+
+
+LIBRARY = """
+import sys
+sys.path.insert(0, {folder!r})
+import mylib
+import jfi as jnp
+mylib.rate = {rate}
+
+@jnp.persistent(server={url!r})
+def f(x):
+    return mylib.by_global(x)
+
+print(float(f(2.0)), jnp.cache_report().misses)
+"""
+
+
+def test_what_is_set_in_a_library_between_two_starts_is_seen(tmp_path, shared):
+    libraries = tmp_path / "site-packages"
+    libraries.mkdir()
+    (libraries / "mylib.py").write_text(MYLIB)
+
+    def start(rate):
+        code = LIBRARY.format(folder=str(libraries), rate=rate, url=shared)
+        return output_of(code, env={"PYTHONDONTWRITEBYTECODE": "1"})
+
+    assert [start(rate) for rate in (2, 3, 3)] == ["4.0 1", "6.0 1", "6.0 0"]
 
 
 # --- What can't be done there is done here
