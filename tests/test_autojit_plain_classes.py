@@ -608,7 +608,7 @@ def test_persistent_functions_tell_classes_apart(tmp_path):
 
         print(*(float(ask(x)) for x in (2.0, np.array(2.0, "f4"), jnp.float32(2.0))))
         """
-    env = {"JFI_CACHE_DIR": str(tmp_path), "JFI_SERVER": "off"}
+    env = {"JFI_CACHE_DIR": str(tmp_path)}
     for _ in range(2):
         assert output_of(textwrap.dedent(code), env=env) == "4.0 10.0 6.0"
 

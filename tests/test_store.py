@@ -222,8 +222,10 @@ def test_a_claim_ends_where_compiling_fails(store):
 def lose_a_process(store, number):
     """A process that ends by a signal while it loads a program."""
     code = f"""
-import os, pathlib
+import os, pathlib, signal
 from jfi._persistent._store import Store
+if {int(number)} != signal.SIGKILL:  # which can't be ignored, as under nohup
+    signal.signal({int(number)}, signal.SIG_DFL)
 with Store(pathlib.Path({str(store.folder)!r})).loading({KEY!r}):
     os.kill(os.getpid(), {int(number)})
 """
