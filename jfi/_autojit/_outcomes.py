@@ -2,13 +2,14 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
 from jax.core import Tracer
 
 from .._errors import AutoJitError
+from .._values.trees import is_object_of_tree
 from ._changes import Change, write_back
 from ._graphs import INPUT, LEAVES, Graph, Opened
 from ._messages import UnreturnedError, refuse_traced_text
@@ -28,6 +29,7 @@ from .kinds._classify import (
     NAMED_TUPLE,
     NUMBER,
     PYTREE,
+    SCALAR,
     TUPLE,
     VALUE,
 )
@@ -195,6 +197,8 @@ def take_apart(
         for i, node in enumerate(graph)
         if node[0] in LEAVES and kept[i]
     }
+    # In objects of trees floats are settings; an array in their place would be data.
+    inputs |= {id(clones[i]): i for i in _floats_of_trees(graph, clones)}
     values = [_Original(leaves[id(v)]) if id(v) in leaves else v for v in values]
     inputs |= {id(v): v.node for v in values if isinstance(v, _Original)}
     try:
@@ -212,6 +216,16 @@ def take_apart(
     if not changes and _is_tree(opened.graph):
         return result
     return Outcome(Delivery(opened.graph, tuple(changes)), opened.leaves)
+
+
+def _floats_of_trees(graph: Graph, clones: Sequence[Any]) -> Iterator[int]:
+    """The nodes of Python's numbers in objects of `pytree` classes."""
+    inside = {i for i, x in enumerate(clones) if is_object_of_tree(x)}
+    for i, (kind, _, children) in enumerate(graph):  # children come after parents
+        if i in inside:
+            inside.update(children)
+            if kind is SCALAR and getattr(clones[i], "weak_type", False):
+                yield i
 
 
 def _refuse_what_keeps_data(name: str, opened: Opened) -> None:

@@ -347,7 +347,7 @@ def field_order(cls: type) -> Order | None:
 
 def static_names(x: Any) -> frozenset[str]:
     """The attributes of a registered object that JAX does not take for data."""
-    x, attributes = _with_own_floats(x)
+    attributes = attributes_of(x)
     data: set[str] = set()
     with contextlib.suppress(Exception):  # its class does more than to list attributes
         data = _flattened_names(type(x), attributes)
@@ -356,25 +356,6 @@ def static_names(x: Any) -> frozenset[str]:
     whole = lambda n: {*map(type, _with_contents(attributes[n]))} <= {bool, int, tuple}
     left_out = set(filter(whole, data - reaching))
     return frozenset(attributes.keys() - ((data - left_out) or reaching))
-
-
-def _with_own_floats(x: Any) -> tuple[Any, dict[str, Any]]:
-    """An object and its attributes; of two that hold one float, each has its own.
-
-    Else the child that flattening makes of one would be found in the other, too.
-    """
-    attributes = dict(attributes_of(x))
-    floats = [value for value in attributes.values() if type(value) is float]
-    if len(set(map(id, floats))) == len(floats):
-        return x, attributes
-    for name, value in attributes.items():
-        if type(value) is float:
-            attributes[name] = float.fromhex(value.hex())
-    with contextlib.suppress(Exception):  # as for marks, below
-        apart = new(type(x))
-        set_attributes(apart, attributes)
-        return apart, attributes
-    return x, dict(attributes_of(x))
 
 
 def _reaching_names(x: Any, attributes: Mapping[str, Any]) -> set[str]:

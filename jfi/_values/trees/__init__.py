@@ -21,6 +21,7 @@ from ._settings import (
     divided as divided,
     given_attributes as given_attributes,
     is_array_of_tree as is_array_of_tree,
+    is_object_of_tree as is_object_of_tree,
     put_together as put_together,
     refuse_computed_data as refuse_computed_data,
 )
