@@ -517,15 +517,22 @@ def test_a_class_says_which_floats_are_data():
         jnp.pytree(data="x", settings=("x", "y"))
 
 
-def test_one_float_may_be_data_and_a_setting_of_an_object():
+@pytest.mark.parametrize("first", [0.5, np.float32(0.5)], ids=["float", "numpy"])
+def test_new_floats_of_an_object_compile_nothing_and_come_back_as_floats(first):
     @jnp.pytree(data="rate")
     class Decay:
-        def __init__(self, value):
-            self.rate, self.eps = value, value
+        def __init__(self, value, eps):
+            self.rate, self.eps, self.layers = value, eps, [jnp.ones(2), eps]
 
-    same = jnp.autojit(lambda m: jax.tree.map(lambda v: v + 0, m))
-    for value in (0.5, 0.25):
-        assert type(same(Decay(value)).eps) is float
+    step = lambda m: jax.tree.map(lambda v: v + 1, m)
+    compiled = jnp.autojit(step)
+    compiled(Decay(0.5, first))  # whatever the first object of its class has held
+    traces = compiled.cache_info().traces
+    for value in (0.5, 0.25, 0.125):
+        plain, found = step(Decay(value, value)), compiled(Decay(value, value))
+        assert (found.rate, found.eps) == (plain.rate, plain.eps)
+        assert [type(found.eps), found.layers[1]] == [float, value]
+    assert compiled.cache_info().traces <= traces + 1
 
 
 def test_nothing_but_floats_is_nothing_to_differentiate():

@@ -7,7 +7,7 @@ import functools
 import logging
 import types
 import weakref
-from collections.abc import Hashable, MappingView
+from collections.abc import Collection, Hashable, MappingView
 from typing import Any
 
 import jax
@@ -33,6 +33,7 @@ from ..._values import (
     own_equality,
     typed_key,
 )
+from ..._values.trees import declarations
 from .._reading import LRU_CACHED
 from . import (
     _attributes as attributes,
@@ -315,7 +316,7 @@ def _kind_of_class(x: Any, cls: type) -> kinds.Kind:
     if not _clonable(cls):
         return _kind_of_opaque(x, cls)
     frozen = hashes and compares and not (registered or _holds_fields(cls))
-    static = objects.static_names(x) if registered else ()
+    static = _static_names(x) if registered else ()
     order = objects.field_order(cls) if registered else None
     if flax.is_pytree(cls):
         order = sorted  # as nnx itself does wherever it goes through them
@@ -328,6 +329,16 @@ def _kind_of_class(x: Any, cls: type) -> kinds.Kind:
     elif flax.is_module_state(cls):
         kind = flax.ModuleStateKind
     return kind(cls, frozen=frozen, base=base, static=static, order=order, whole=whole)
+
+
+def _static_names(x: Any) -> Collection[str]:
+    """The attributes of a registered object that are settings, floats included.
+
+    Of an object of a `pytree` class floats are passed as data, although its tree has
+    them as settings: a new value compiles nothing (see `_outcomes`).
+    """
+    own = declarations.get(type(x))
+    return objects.static_names(x) if own is None else own.settings
 
 
 def _holds_fields(cls: type) -> bool:

@@ -18,6 +18,7 @@ from ._classes import (
 from ._differences import first_difference as first_difference
 from ._settings import (
     Settings as Settings,
+    declarations as declarations,
     divided as divided,
     given_attributes as given_attributes,
     is_array_of_tree as is_array_of_tree,
