@@ -267,6 +267,28 @@ def test_what_only_counts_is_not_traced_at_each_start(tmp_path):
     assert (cold, warm) == (f"{told} ['read', 'step']", f"{told} []")
 
 
+UNFORESEEN = """
+import jax, jfi
+traces = []
+jax.monitoring.register_event_duration_secs_listener(
+    lambda _, seconds, fun_name="", **more: traces.append(fun_name)
+)
+rate = 3.0
+class Scaled:
+    def __init__(self, x): self.x = x * rate
+one = Scaled(1.0)
+@jfi.persistent
+def made_anew(x): return type(one)(x).x
+print(float(made_anew(2.0)), traces.count("made_anew") > 0)
+"""
+
+
+def test_what_ran_unforeseen_is_known_after_a_restart(tmp_path):
+    assert twice(UNFORESEEN, tmp_path) == ["6.0 True", "6.0 False"]
+    other = UNFORESEEN.replace("rate = 3.0", "rate = 4.0")
+    assert twice(other, tmp_path) == ["8.0 True", "8.0 False"]
+
+
 FOUND = """
 import jfi
 

@@ -42,12 +42,12 @@ def of_dim(error: BaseException) -> str | None:
     if place is None or found is None or not place.is_direct:
         return None
     match place.node:
-        case ast.Call(ast.Attribute(of, method), args, named) if found[
-            1
-        ] == f"_{method}" or isinstance(place.value_of(of), jax.Array):
+        case ast.Call(ast.Attribute(of, method), args, named):
             pass
         case _:
-            return None  # a function of the user's
+            return None
+    if found[1] != f"_{method}" and not isinstance(place.value_of(of), jax.Array):
+        return None  # a function of the user's
     names = {"dim": "axis", "keepdim": "keepdims"}
     arguments = [
         *map(ast.unparse, args),

@@ -220,6 +220,7 @@ class Program:
             try:
                 outcome = self._traced_body(leaves)
             except RetakenError:
+                record.errors.clear()  # their frames hold the record
                 raise
             except Exception:  # it may come of those that were caught
                 self._refuse_caught(record)

@@ -5,9 +5,6 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from .._autojit._keeping import ProgramOrigin, keeper_of_all
-from .._autojit.kinds._base import UnportableError
-from .._optional._packages import without_collections
-from ._description import Describing
 from ._kept import KeptProgram
 from ._places import ProgramPlaces, Server
 from ._remote import Server as RemoteServer, remote_keeper, server_in_use
@@ -29,14 +26,9 @@ class StoreKeeper:
     ) -> None:
         self.places = ProgramPlaces(Store(folder), server, announces=announces)
 
-    @without_collections()
     def keep(self, place: ProgramOrigin) -> KeptProgram | None:
         """What compiles the program of a place; None if it can't be kept."""
-        try:
-            return KeptProgram(place, Describing(place), self.places)
-        except UnportableError as error:
-            self.places.not_kept(place.name, str(error))
-            return None
+        return KeptProgram.of(place, self.places)
 
 
 Mode = Literal["auto", "server", "disk", "off"]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import jax
 
 from .._autojit._keeping import ChangedOnlyError, NumbersError, ProgramOrigin
-from .._autojit._programs import UnreadError
+from .._autojit._programs import UnforeseenError, UnreadError
 from .._autojit.kinds._base import UnportableError
 from .._dispatch._retracing import active_settings, version_of_rules
 from .._errors import FingerprintError
@@ -45,21 +45,28 @@ class KeptProgram:
 
     Args:
         place: What autojit says of it.
-        describing: Writes down what the program is made of.
         places: Where programs are kept.
 
     Raises:
         UnportableError: It can't be kept, and why.
     """
 
-    def __init__(
-        self, place: ProgramOrigin, describing: Describing, places: ProgramPlaces
-    ) -> None:
+    def __init__(self, place: ProgramOrigin, places: ProgramPlaces) -> None:
         self.name, self._source = place.name, place.source
-        self._describing, self.places = describing, places
-        self._description: ProgramDescription | None = describing()
+        self._describing, self.places = Describing(place), places
+        self._description: ProgramDescription | None = self._describing()
         self._failed = threading.local()
         self.ignores_counts = False
+
+    @classmethod
+    @without_collections()
+    def of(cls, place: ProgramOrigin, places: Any) -> "KeptProgram | None":
+        """The program of a place; None if it can't be kept, and the report why."""
+        try:
+            return cls(place, places)
+        except UnportableError as error:
+            places.not_kept(place.name, str(error))
+            return None
 
     def description(self) -> ProgramDescription:
         """What the program is made of by now.
@@ -103,6 +110,8 @@ class KeptProgram:
         """Raise what the trace has raised in the process that tried it."""
         if record.made == "unread":
             raise UnreadError
+        if record.made == "unforeseen":
+            raise UnforeseenError(record.details)
         if record.made == "numbers":
             raise NumbersError(record.details)
         if record.made == "counts" and not self.ignores_counts:
@@ -272,6 +281,9 @@ class KeptJitted:
             raise
         except UnreadError:
             kept.note(key, "unread")
+            raise
+        except UnforeseenError as error:
+            kept.note(key, "unforeseen", tuple(sorted(error.names)))
             raise
         except ChangedOnlyError as error:
             kept.note(key, "counts", tuple(error.nodes))

@@ -47,8 +47,10 @@ class Record(NamedTuple):
         source: The file and line where that is.
         seconds: How long tracing and compiling took.
         made: How it can be had: "compiled"; or why its trace has failed, which the
-            next process need not try again: "draws", "numbers", "unread", "counts".
-        details: What was drawn from, or the nodes of the numbers, or of what it counts.
+            next process need not try again: "draws", "numbers", "unread", "counts",
+            "unforeseen".
+        details: What was drawn from, or the nodes of the numbers, or of what it counts;
+            or the names of functions that ran unforeseen.
         arguments: For each argument that is a random key, of what kind; else None.
         results: What it returns.
         tree: What the results are put into: see `_structures`.

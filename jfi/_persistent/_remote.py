@@ -16,14 +16,12 @@ from typing import Any, NamedTuple
 import jax
 
 from .._autojit._keeping import ProgramOrigin
-from .._autojit.kinds._base import UnportableError
 from .._errors import LocalFallbackWarning
 from .._jit._compiled import TracedBody
 from .._optional._packages import without_collections
 from .._values import Warner
 from ._arrays import are_results, arrays_for_server, arrays_from_server
 from ._asked_for import AskedFor
-from ._description import Describing
 from ._environment import portable_surroundings
 from ._exported import NotExportedError, exported
 from ._kept import KeptJitted, KeptProgram, Program
@@ -94,14 +92,9 @@ class RemoteKeeper:
         client = make(where, server.certificates)
         self.places = RemotePlaces(Store(folder), client, timeout)
 
-    @without_collections()
     def keep(self, place: ProgramOrigin) -> KeptProgram | None:
         """What has the program of a place compiled; None if it can't be kept."""
-        try:
-            return RemoteProgram(place, Describing(place), self.places)
-        except UnportableError as error:
-            self.places.not_kept(place.name, str(error))
-            return None
+        return RemoteProgram.of(place, self.places)
 
 
 @functools.cache

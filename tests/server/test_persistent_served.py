@@ -98,21 +98,22 @@ def same(one, other):
         np.testing.assert_array_equal(np.asarray(x), np.asarray(y))
 
 
-def test_values_of_all_types_go_there_and_back(base):
-    def fn(x, key, n):
-        return {
-            "weak": 2.0 * n,
-            "keys": jax.random.split(key, 2),
-            "bfloat16": x.astype(jnp.bfloat16),
-            "float8": x.astype(jnp.float8_e4m3fn),
-            "others": (x > 0, x.astype(jnp.int8), x + 1j, x[:0], x.sum()),
-            "large": jnp.tile(x, 100_000),
-        }
+def all_types(x, key, n):
+    return {
+        "weak": 2.0 * n,
+        "keys": jax.random.split(key, 2),
+        "bfloat16": x.astype(jnp.bfloat16),
+        "float8": x.astype(jnp.float8_e4m3fn),
+        "others": (x > 0, x.astype(jnp.int8), x + 1j, x[:0], x.sum()),
+        "large": jnp.tile(x, 100_000),
+    }
 
+
+def test_values_of_all_types_go_there_and_back(base):
     args = jnp.arange(3.0), jax.random.key(1), 1.5
-    run = served(fn, *args)
+    run = served(all_types, *args)
     before = calls(base)
-    same(run(*args), jax.jit(fn)(*args))
+    same(run(*args), jax.jit(all_types)(*args))
     assert calls(base) == before + 1
 
 

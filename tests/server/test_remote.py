@@ -24,7 +24,7 @@ from jfi._persistent import RemoteStore
 from jfi._persistent._exported import compiled_from
 
 from .conftest import free_port
-from .test_persistent_served import same
+from .test_persistent_served import all_types, same
 
 
 @contextlib.contextmanager
@@ -83,18 +83,8 @@ def there(monkeypatch, module_base, shared):
 
 
 def test_values_of_all_types_go_there_and_back(there):
-    def fn(x, key, n):
-        return {
-            "weak": 2.0 * n,
-            "keys": jax.random.split(key, 2),
-            "bfloat16": x.astype(jnp.bfloat16),
-            "float8": x.astype(jnp.float8_e4m3fn),
-            "others": (x > 0, x.astype(jnp.int8), x + 1j, x[:0], x.sum()),
-            "large": jnp.tile(x, 100_000),
-        }
-
     args = jnp.arange(3.0), jax.random.key(1), 1.5
-    same(there(fn, *args), jax.jit(fn)(*args))
+    same(there(all_types, *args), jax.jit(all_types)(*args))
 
 
 def test_settings_are_settings_and_data_is_data(there):
