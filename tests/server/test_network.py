@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import socket
@@ -9,6 +10,7 @@ import ssl
 import struct
 import subprocess
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,7 +26,6 @@ from .conftest import ONES, free_port, later, wait_until
 
 
 KEY, OTHER = "a" * 64, "b" * 64
-needs_openssl = pytest.mark.skipif(not shutil.which("openssl"), reason="no openssl")
 
 
 @pytest.fixture
@@ -337,8 +338,7 @@ def test_another_user_of_the_machine_is_refused(servers, client):
 @pytest.fixture(scope="module")
 def keys(tmp_path_factory):
     """A laboratory, and somebody else."""
-    folder = tmp_path_factory.mktemp("keys")
-    ours, theirs = authority(folder / "ours"), authority(folder / "theirs")
+    folder, ours, theirs = tmp_path_factory.mktemp("keys"), authority(), authority()
     for ca, name, days in [
         (ours, "server", 2), (ours, "ann", 2), (ours, "bob", 2), (ours, "expired", -1),
         (theirs, "stranger", 2),
@@ -352,10 +352,9 @@ def laboratory(listen, keys):
     """Makes clients of a server with TLS."""
     server = keys / "server"
     tls, key = server / "cert.pem", server / "key.pem"
-    return listen("tls", tls=tls, key=key, clients=keys / "ours" / "ca.pem")
+    return listen("tls", tls=tls, key=key, clients=keys / "server" / "ca.pem")
 
 
-@needs_openssl
 def test_clients_with_certificates_are_served_and_kept_apart(laboratory, keys):
     ann, bob = laboratory(keys / "ann"), laboratory(keys / "bob", host="localhost")
     program = ann.keep(KEY, b"ann's", b"double")
@@ -366,11 +365,10 @@ def test_clients_with_certificates_are_served_and_kept_apart(laboratory, keys):
     np.testing.assert_array_equal(ann.run(program, [large])[0].shape, large.shape)
 
 
-@needs_openssl
 @pytest.mark.parametrize("name", ["expired", "stranger"])
 def test_a_certificate_that_is_not_good_is_refused(servers, laboratory, keys, name):
     folder = keys / name
-    (folder / "ca.pem").write_bytes((keys / "ours" / "ca.pem").read_bytes())
+    (folder / "ca.pem").write_bytes((keys / "server" / "ca.pem").read_bytes())
     with pytest.raises(ServerLost):
         laboratory(folder).find(KEY)
     wait_until(lambda: "without a good certificate" in servers.log())
@@ -382,9 +380,8 @@ def answer(link):
     return link.receive()
 
 
-@needs_openssl
 def test_no_certificate_no_answer(servers, laboratory, keys):
-    context = ssl.create_default_context(cafile=keys / "ours" / "ca.pem")
+    context = ssl.create_default_context(cafile=keys / "server" / "ca.pem")
     with (
         connected(laboratory) as sock,
         context.wrap_socket(sock, server_hostname="localhost") as secured,
@@ -394,7 +391,6 @@ def test_no_certificate_no_answer(servers, laboratory, keys):
     wait_until(lambda: "without a good certificate" in servers.log())
 
 
-@needs_openssl
 def test_plain_tcp_and_silence_at_the_port_of_tls(laboratory, keys):
     for data in (frame(request((1, (b'{"op":"hello"}',)))), b""):
         with connected(laboratory) as sock:
@@ -405,13 +401,36 @@ def test_plain_tcp_and_silence_at_the_port_of_tls(laboratory, keys):
     assert double(laboratory(keys / "ann"))
 
 
-@needs_openssl
 def test_a_server_of_somebody_else_gets_nothing(listen, keys):
     stranger = keys / "stranger"
     files = {"tls": stranger / "cert.pem", "key": stranger / "key.pem"}
-    make = listen("tls", **files, clients=keys / "ours" / "ca.pem")
+    make = listen("tls", **files, clients=keys / "server" / "ca.pem")
     with pytest.raises(ServerLost, match=r"no TLS with tls://.*certificate verify"):
         make(keys / "ann").find(KEY)
+
+
+@pytest.mark.skipif(
+    not shutil.which("openssl"), reason="the page's lines are openssl's"
+)
+def test_certificates_made_as_the_page_says_are_good(listen, tmp_path):
+    page = Path(__file__).parents[2].joinpath("docs", "remote.md").read_text()
+    lines = re.findall(r"^\$ ((?:export|printf|openssl) .*)", page, re.MULTILINE)
+    assert len(lines) == 5
+
+    def run(*lines):
+        script = "set -e\n" + "\n".join(lines).replace("gpu-box", "localhost")
+        subprocess.run(["bash", "-c", script], cwd=tmp_path, check=True, timeout=60)
+
+    run(*lines)
+    server, client = tmp_path / "server", tmp_path / "client"
+    for folder in (server, client):  # the second one as for `ann`
+        folder.mkdir()
+        for name in ("cert.pem", "key.pem", "ca.pem"):
+            shutil.copy(tmp_path / name, folder)
+        run(lines[0], *lines[2:])
+    files = {"tls": server / "cert.pem", "key": server / "key.pem"}
+    make = listen("tls", **files, clients=server / "ca.pem")
+    assert double(make(client, host="localhost"))
 
 
 def test_a_client_without_its_files_is_told_which(tmp_path):
