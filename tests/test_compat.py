@@ -280,6 +280,22 @@ def test_unreadable_options_of_a_jitted_function_are_refused():
     assert _jax_internals.jit_options(object()) is None
 
 
+GAINS = {"gain": 2.0}
+
+
+def test_functions_that_catch_exceptions_without_value_errors():
+    def scaled(x):
+        try:
+            return x * GAINS["gain"]
+        except KeyError:
+            return -x
+
+    told = pytest.warns(jnp.UncompiledWarning, match="catches exceptions, among which")
+    with told, _jax_internals.without("value_errors_are_seen"):
+        found = jnp.autojit(lambda x: scaled(x) + 1)(X)
+    np.testing.assert_allclose(found, scaled(X) + 1, 1e-6)
+
+
 # ------------------------------------------------------------ batches, loops, shards
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from jax.core import Tracer
 
-from .._jax_internals import at_top_level, setting
+from .._jax_internals import at_top_level, setting, value_errors_are_seen
 from .._jit._compiled import CompiledFunction
 from .._jit._executables import Jitted
 from .._random.traced import FoundDraws
@@ -56,6 +56,7 @@ from ._watching import (
     UntracedError,
     UnwatchedError,
     WritesOnceError,
+    may_go_on,
     stale,
     unforeseen,
     unwritable,
@@ -279,6 +280,8 @@ class Program:
         """
         for error, line in errors_caught(record):
             self._refuse(went_on(self._function.names[0], line), error)
+        if value_errors_are_seen() is None and self._opened.read.catches:
+            self._refuse(may_go_on(self._function.names[0]))
 
     def _refuse_unforeseen(self, record: Record) -> None:
         """Refuse a program of which it is not known what all its code reads.

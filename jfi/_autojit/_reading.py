@@ -191,6 +191,11 @@ class Read:
         self._variables: dict[tuple[int, Mode], set[str]] = {}
         self._written: dict[tuple[int, Mode], set[str]] = {}
 
+    @property
+    def catches(self) -> bool:
+        """Whether code of the user's catches exceptions."""
+        return any(references(code).handlers.some for code in self.codes)
+
     def may_ask(self, name: str) -> bool:
         """Whether code of the user's may ask what an attribute is, unnoticed."""
         return name in self.asked or (self.whole and self.peeks)

@@ -184,6 +184,15 @@ def went_on(function: str, line: str) -> str:
     )
 
 
+def may_go_on(function: str) -> str:
+    """The same where this JAX does not tell of its errors."""
+    return (
+        f"{function}() catches exceptions, among which may be JAX's errors about "
+        "missing values, of which this version does not tell: compiled code would go "
+        "on without a value.\nCatch exceptions outside the function."
+    )
+
+
 def unforeseen(function: str, name: str) -> str:
     """What an `UnwatchedError` says of a function that calls another in secret."""
     return (

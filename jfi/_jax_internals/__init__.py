@@ -148,6 +148,10 @@ from ._tracing import (
     is_outermost as is_outermost,
     is_staged as is_staged,
 )
+from ._value_errors import (
+    makers_of_value_errors as makers_of_value_errors,
+    value_errors_are_seen as value_errors_are_seen,
+)
 from ._varying_axes import varying_axes as varying_axes, varying_over as varying_over
 
 

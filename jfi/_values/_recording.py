@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from .._jax_internals import makers_of_value_errors
 from ._caches import by_identity
-from ._data import NEEDS_VALUE
 from ._origins import is_library_file, is_user_module
 from ._world import REPORTERS, WorldCall, may_read_world, world_call, world_function
 
@@ -171,11 +171,7 @@ _OF_C = (
     types.WrapperDescriptorType,
 )
 _SEEDING = random.Random.__init__.__code__
-_MAKE_ERRORS = [
-    cls.__init__.__code__
-    for cls in vars(jax.errors).values()
-    if isinstance(cls, type) and issubclass(cls, NEEDS_VALUE)
-]
+_MAKE_ERRORS = makers_of_value_errors()
 _GENERATORS = (random.Random, np.random.RandomState, np.random.Generator)
 _MAKE_GENERATORS = (np.random.default_rng, np.random.RandomState)
 _JAX, _JFI = (
