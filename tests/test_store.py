@@ -191,6 +191,19 @@ def test_a_folder_that_goes_away_comes_back(store):
 # ---- several at once ----
 
 
+def test_a_thread_opens_it_while_another_asks_for_it(store, monkeypatch):
+    fstat, other = os.fstat, Store(store.folder)
+
+    def fstat_late(fd):  # the other has opened it while this thread asks for it
+        store._files = other._files
+        return fstat(fd)
+
+    assert store.is_usable()
+    assert other.is_usable()
+    monkeypatch.setattr(os, "fstat", fstat_late)
+    assert store.write(KEY, b"record", b"code")
+
+
 def test_who_needs_the_same_program_waits_for_who_compiles_it(store):
     inside, order = threading.Event(), []
 

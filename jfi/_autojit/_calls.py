@@ -395,7 +395,8 @@ class Calls:
             return None
         parameters = [(p.name, p.kind.name) for p in self.parameters]
         modes = [mode.name for mode in self._modes]
-        around = parameters, modes, self._spread, dict(self.options.jit)
+        ran = sorted(self._known.assumed.ran)
+        around = parameters, modes, self._spread, dict(self.options.jit), ran
         code = getattr(self.fn, "__code__", None)
         source = f"{code.co_filename}:{code.co_firstlineno}" if code else ""
         return keeper.keep(ProgramOrigin(self.history.function, source, opened, around))

@@ -18,7 +18,8 @@ class ProgramOrigin(NamedTuple):
         name: What the user calls the function.
         source: The file and line where it is.
         opened: The call that it is made for, with its objects.
-        around: What else decides what it does: parameters, modes, options.
+        around: What else decides what it does: parameters, modes, options, and what
+            is assumed to run, as notes of other processes are of what they assumed.
     """
 
     name: str

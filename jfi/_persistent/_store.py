@@ -79,8 +79,8 @@ class Store:
             entry = self._entry(key, file)
         if entry is None:
             self.drop(key, "is damaged, or was not written by you and this jfi")
-        elif self._files:
-            self._files.use(key)
+        elif files := self._open():
+            files.use(key)
         return entry
 
     def code(self, key: str, entry: Entry) -> bytes | None:
@@ -197,19 +197,23 @@ class Store:
 
     def _open(self) -> "Folder | None":
         """The folder, opened once; again where it was removed."""
-        if self._files is not None and not os.fstat(self._files.fd).st_nlink:
-            self._files = None
-        if self._files is None and not self._is_refused:
+        # Threads may open it at the same time, without a lock, which a fork could leave
+        # held. What one of them holds stays open for as long as it does.
+        files = self._files
+        if files is not None and not os.fstat(files.fd).st_nlink:
+            files = None
+        if files is None and not self._is_refused:
             errors = server_module("errors")
             try:
-                files = server_module("folders").Folder(self.folder)
-                self._secret, self._files = files.key(), files  # threads ask for files
+                opened = server_module("folders").Folder(self.folder)
+                self._secret, files = opened.key(), opened
             except errors.FolderError as error:
                 self._warn(f"is not used: {error}")
             except OSError as error:
                 self._warn(f"can't use {self.folder} ({error.strerror})")
-            self._is_refused = self._files is None
-        return self._files
+            self._is_refused = files is None
+        self._files = files
+        return files
 
     def _open_file(self, key: str) -> BinaryIO | None:
         files = self._open()
