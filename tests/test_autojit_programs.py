@@ -205,6 +205,9 @@ def test_each_dtype_and_shape_is_called_without_jax_code_in_python():
     for tree in trees * 2:  # a new kind may make JAX find the quick ways of all again
         for _ in range(4):
             step(tree)
-    counts = [python_calls(lambda tree=tree: step(tree)) for tree in trees]
+    counts = [  # at the best of three: the collector may run in one of them
+        min(python_calls(lambda tree=tree: step(tree)) for _ in range(3))
+        for tree in trees
+    ]
     assert max(counts) <= min(counts) + 2
     assert step.cache_info().traces == len(trees)

@@ -269,7 +269,13 @@ class _Walk:
         # One test for each thing that a value tells besides what it is made of: what
         # can't be watched in it, and which names it makes code read.
         mode = self.modes[i]
-        kind = self._kind(i, x, mode)
+        returned = mode in RETURNED
+        try:
+            kind = kind_in_mode(x, mode)
+        except RefusedError as error:
+            kind = self._refused(i, mode, error)
+        if type(x) is list and id(x) in self.growing and not returned:
+            kind = GROWING
         if kind in LEAVES:
             self.leaves.append(x)
         if isinstance(x, LRU_CACHED) and mode is Mode.LOOKED_AT and needs_watching(x):
@@ -287,13 +293,25 @@ class _Walk:
         if isinstance(x, (operator.attrgetter, operator.methodcaller)):
             self.found.add_getter(x)
         part, children = kind.open(x, self._read, mode)
-        if kind.keyed and mode in RETURNED:
+        if kind.keyed and returned:
             children = ()
-        if mode not in RETURNED and mode is not Mode.UNREAD:
+        if not (returned or mode is Mode.UNREAD):
             self._follow(kind, x, mode)
-        below: Sequence[Mode] = modes_below(kind, part, len(children), mode, self._read)
-        if self._modes and i == 0:
-            below = self._modes
+        numbers: list[int] = []
+        if children:
+            numbers = self._number_children(i, x, kind, part, children)
+        if i == 0:
+            self._arguments |= {numbers[k] for k in self._spread}
+        self.nodes.append((kind, part, tuple(numbers)))
+
+    def _number_children(
+        self, i: int, x: Any, kind: Kind, part: Any, children: Sequence[Any]
+    ) -> list[int]:
+        """The nodes of what a value holds."""
+        mode, n = self.modes[i], len(children)
+        below: Sequence[Mode] = (i == 0 and self._modes) or modes_below(
+            kind, part, n, mode, self._read
+        )
         of_values = kind in _OF_VALUES and not (i in self._arguments or self._strict)
         own = type(x) if kind.tells_class else None
         numbers: list[int] = []
@@ -308,28 +326,23 @@ class _Walk:
             if looked_at and type(child) is not Variables:  # let go: its id comes again
                 self._looked_at.add(id(child))
             numbers.append(self._number(child, below_mode, of_values, outside))
-        if i == 0:
-            self._arguments |= {numbers[k] for k in self._spread}
-        self.nodes.append((kind, part, tuple(numbers)))
+        return numbers
 
-    def _kind(self, i: int, x: Any, mode: Mode) -> Kind:
-        if type(x) is list and id(x) in self.growing and mode not in RETURNED:
-            return GROWING
-        try:
-            return kind_in_mode(x, mode)
-        except RefusedError as error:
-            if not (self.outside[i] or mode in KEYS or mode is Mode.SHOWN):
-                raise
-            self.unwatched.append((i, str(error)))
-            if isinstance(error, ReaderError):
-                self.readers.append(i)
+    def _refused(self, i: int, mode: Mode, error: RefusedError) -> Kind:
+        """Where it is outside, what can't be opened is left alone, and not watched."""
+        if not (self.outside[i] or mode in KEYS or mode is Mode.SHOWN):
+            raise error
+        self.unwatched.append((i, str(error)))
+        if isinstance(error, ReaderError):
+            self.readers.append(i)
         return ITSELF
 
     def _follow(self, kind: Kind, x: Any, mode: Mode) -> None:
         """Note what code reads that may run where this value is used."""
+        of_variables = Mode.TRACED if mode in WITH_DATA else mode
         if kind is MODULE:
-            self.found.add_module(x, self._read, _of_variables(mode))
-        below = Mode.LOOKED_AT if kind.keyed else _of_variables(mode)
+            self.found.add_module(x, self._read, of_variables)
+        below = Mode.LOOKED_AT if kind.keyed else of_variables
         for function in kind.functions(x, self._read):
             self.found.add(function, below)
 
@@ -338,8 +351,8 @@ class _Walk:
         single = type(x) not in UNSHARED and not (
             of_values and mode in WITH_DATA and isinstance(x, _ARRAYS)
         )
-        if type(x) is Variables:
-            mode = _of_variables(mode)
+        if type(x) is Variables:  # those of a function that is taken so
+            mode = Mode.TRACED if mode in WITH_DATA else mode
         elif mode not in KEYS and id(x) in self._read.met:
             mode = Mode.MET
         same = id(x.all) if type(x) is Variables else id(x)
@@ -361,11 +374,6 @@ _ARRAYS = (jax.Array, np.ndarray, np.generic)
 
 def _has_no_value(x: Any) -> bool:
     return isinstance(x, (Tracer, jax.Ref))
-
-
-def _of_variables(mode: Mode) -> Mode:
-    """How the variables are taken of a function that is taken so."""
-    return Mode.TRACED if mode in WITH_DATA else mode
 
 
 def told_apart(x: Any, mode: Mode) -> Any:

@@ -9,6 +9,7 @@ import jax
 from jax.core import Tracer
 
 from .._errors import AutoJitError
+from .._jax_internals import has_ended
 from .._values.trees import is_object_of_tree
 from ._changes import Change, write_back
 from ._graphs import INPUT, LEAVES, Graph, Opened
@@ -183,6 +184,8 @@ def take_apart(
         graph: That of the arguments.
         kept: Whether the caller's own object may be used after the call, by node.
     """
+    if not changes and _is_new_array(result, clones):  # what most bodies do
+        return result
     # What came in and goes out again is the caller's own object, unless arrays in it
     # are given away: if something was changed, new ones are written back into it.
     own = changes or all(kept)
@@ -216,6 +219,12 @@ def take_apart(
     if not changes and _is_tree(opened.graph):
         return result
     return Outcome(Delivery(opened.graph, tuple(changes)), opened.leaves)
+
+
+def _is_new_array(result: Any, clones: Sequence[Any]) -> bool:
+    """Whether a result is one array that the body has computed."""
+    computed = isinstance(result, Tracer) and not has_ended(result)
+    return computed and not any(result is clone for clone in clones)
 
 
 def _floats_of_trees(graph: Graph, clones: Sequence[Any]) -> Iterator[int]:

@@ -130,7 +130,6 @@ class CompiledFunction:
     Attributes:
         body: What is compiled.
         pure: Runs it if it does not draw, and raises FoundDraws if it does.
-        plain: As plain JAX would: ahead of time, it draws from a stream of its own.
     """
 
     def __init__(
@@ -145,7 +144,7 @@ class CompiledFunction:
         self.body: TracedBody = body
         pure = with_signature_of(fun, body.without_state)
         self.pure: Any = watching_float64(jit(pure, options))
-        self.plain: Any = jax.jit(fun, **options)
+        self._options = options
         drawing = with_signature_of(fun, body.with_state, "_jfi_state")
         if jit_drawing is None:
             self._drawing: Any = watching_float64(jit(drawing, _shifted(options)))
@@ -156,6 +155,11 @@ class CompiledFunction:
         if isinstance(options.get("in_shardings"), jax.sharding.Sharding):
             # One for all arguments: they come as one, beside that of the state.
             self._drawing = _with_one_sharding(body.with_state, options)
+
+    @functools.cached_property
+    def plain(self) -> Any:
+        """As plain JAX would: ahead of time, it draws from a stream of its own."""
+        return jax.jit(self.body.fun, **self._options)
 
     @property
     def streams(self) -> tuple[Stream | None, ...]:
