@@ -108,6 +108,26 @@ def test_what_is_around_the_process_is_read_at_each_call(tmp_path, read, place):
         autojit(names["f"])(1.0)
 
 
+@pytest.mark.filterwarnings("ignore::jfi.UncompiledWarning")
+def test_a_draw_that_python_has_kept_from_the_one_before_is_fresh():
+    def noise(x):
+        return x + random.gauss(0, 1)
+
+    def two_of_its_own(x):
+        dice = random.Random(7)
+        return x + dice.gauss(0, 1) * dice.gauss(0, 1)
+
+    for fn in (noise, two_of_its_own):
+        drawn = []
+        for run in (fn, autojit(fn)):
+            random.seed(0)
+            random.gauss(0, 1)  # it has made two numbers, and kept one
+            drawn.append([float(run(1.0)) for _ in range(4)])
+        np.testing.assert_allclose(*drawn, rtol=1e-6)
+    with warnings.catch_warnings(action="error"):  # what follows from a seed is no draw
+        autojit(two_of_its_own)(1.0)
+
+
 def test_the_warning_names_the_call_and_the_line():
     f = autojit(lambda x: x + time.perf_counter())
     line = sys._getframe().f_lineno - 1

@@ -9,7 +9,6 @@ from typing import Any
 import jax
 
 from .._errors import DerivativeError
-from .._random.traced import as_outside
 from .._values import Rest, function_name, is_differentiable, partition
 from .._values.trees import pytree_line
 from ._leaves import all_differentiable, blank
@@ -69,7 +68,7 @@ class DividedCall:
         @traced_as(self._fun)
         def of_floats(*floats: Any) -> tuple[Any, Any]:
             args = self._rest.filled(floats) if self._rest else floats
-            out = as_outside(self._fun, *args)
+            out = self._fun(*args)
             value, aux = value_and_aux(self._fun, out) if self._has_aux else (out, None)
             if all_differentiable(value):
                 self._outputs = None

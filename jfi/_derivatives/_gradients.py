@@ -10,7 +10,6 @@ from .._advice import hide_frames
 from .._docstrings import explained_as
 from .._errors import DerivativeError, LostWriteWarning
 from .._jax_internals import XLA_ERRORS, raise_original
-from .._random.traced import as_outside, differentiate
 from .._shown import shown_as
 from .._values import Warner, function_name, is_data, is_differentiable
 from .._values.trees import Watched
@@ -217,7 +216,7 @@ def _value_and_grad(
         transformed = jax.value_and_grad(
             call.of_floats(), has_aux=has_aux, holomorphic=holomorphic
         )
-        value, slopes = differentiate(transformed, call.floats)
+        value, slopes = transformed(call.floats)
         slope = derivative_of(call.rest, slopes, how)
         return value, slope[0] if selection.is_single else slope
 
@@ -229,7 +228,7 @@ def _value_and_grad(
                 ((leaves := to_be_differentiated(chosen)) and all(leaves))
                 or (ints_too and all(map(is_data, jax.tree.leaves(chosen))))
             ):
-                value, slope = differentiate(of_jax, *args, **kwargs)
+                value, slope = of_jax(*args, **kwargs)
                 return value, slope
             return of_mixed(selected(selection, checked, (args, kwargs)))
         except XLA_ERRORS as error:
@@ -252,7 +251,7 @@ def _returning_one_number(
         places = selection.places((args, kwargs)) if not has_aux else ()
         copies = [args[p] if isinstance(p, int) else kwargs[p] for p in places]
         watched = Watched(copies)
-        out = as_outside(fun, *args, **kwargs)
+        out = fun(*args, **kwargs)
         if place := watched.written():
             _LOST.warn(_LOST_TEXT.format(function_name(fun), place, tool))
         value = value_and_aux(fun, out)[0] if has_aux else out

@@ -11,7 +11,7 @@ import numpy as np
 from .._advice import hiding_frames
 from .._docstrings import explained_as
 from .._errors import DerivativeError
-from .._random.traced import Keys, differentiate
+from .._random.traced import Keys
 from .._random.traced._own_stream import on_keys, with_own_stream
 from .._shown import shown_as
 from .._values import Rest, function_name
@@ -204,7 +204,7 @@ def _blockwise(
             if not call.floats:
                 values, carried = own([])
                 return [[]] * len(values), carried
-            return differentiate(options.of(own), call.floats)
+            return options.of(own)(call.floats)
 
         blocks, carried = with_own_stream(run) if options.traces_draws else run(None)
         _, rest = divided_floats(call.chosen[0] if selection.is_single else call.chosen)

@@ -12,7 +12,6 @@ from jax.tree_util import Partial
 from .._advice import hiding_frames
 from .._errors import TangentError
 from .._jax_internals import zero_of_type
-from .._random.traced import differentiate
 from .._values import Rest, function_name
 from ._divided_calls import DividedCall
 from ._leaves import Nondiff, check_nondiff, derivative_of, placed_as
@@ -92,9 +91,7 @@ def _transformed(
     """
     call = DividedCall(fun, primals, has_aux=has_aux)
     call.refuse_nothing(transform.__name__)
-    values, linear, carried = differentiate(
-        transform, call.of_floats(), *call.floats, has_aux=True
-    )
+    values, linear, carried = transform(call.of_floats(), *call.floats, has_aux=True)
     return call, values, linear, call.returned(values, carried)
 
 
@@ -359,8 +356,8 @@ def jvp(
         fitted = call.inputs().fitted(directions)
         call.hold([tangent is None for tangent in fitted])
         directions = call.arranged([t for t in fitted if t is not None])
-    values, slopes, carried = differentiate(
-        jax.jvp, call.of_floats(), call.floats, directions, has_aux=True
+    values, slopes, carried = jax.jvp(
+        call.of_floats(), call.floats, directions, has_aux=True
     )
     out, aux = call.returned(values, carried)
     slope = derivative_of(call.blank_rest_of_output(), slopes, how)

@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 import jax
 
 from .._errors import DerivativeError
-from .._random.traced import as_outside
 from .._values import (
     Rest,
     argument_names,
@@ -204,7 +203,7 @@ class Selected:
                     args[place] = value
                 else:
                     kwargs[place] = value
-            return as_outside(self.fun, *args, **kwargs)
+            return self.fun(*args, **kwargs)
 
         return of_floats
 

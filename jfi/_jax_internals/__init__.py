@@ -12,7 +12,6 @@ import jax
 from ._batch_tracers import is_batched as is_batched
 from ._buffer_calls import called_on_buffers as called_on_buffers
 from ._call_stack import (
-    call_around as call_around,
     condition_draws as condition_draws,
     enclosing_transformations as enclosing_transformations,
     in_uneven_loop as in_uneven_loop,

@@ -13,52 +13,11 @@ import itertools
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from types import CodeType, FrameType
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 
 from ._pieces import piece
-
-
-class Around(NamedTuple):
-    """A call on the stack.
-
-    Attributes:
-        frame: That of the call; None if there is none.
-        in_jax: Whether JAX runs what was called from there, so that it may trace it.
-    """
-
-    frame: FrameType | None
-    in_jax: bool
-
-
-def call_around(
-    function: Callable[..., Any],
-    *,
-    entry: Callable[..., Any],
-    inner: Callable[..., Any],
-) -> Around:
-    """The innermost call of a function around the caller.
-
-    Args:
-        function: The function.
-        entry: What JAX runs between a call of this function ...
-        inner: ... and a call of this one inside it does not count.
-    """
-    in_jax = False
-    after_inner: list[bool] = []
-    for frame in _frames():
-        code = frame.f_code
-        if code is function.__code__:
-            return Around(frame, in_jax or any(after_inner))
-        if code is inner.__code__:
-            after_inner.append(in_jax)
-            in_jax = False
-        elif code is entry.__code__ and after_inner:
-            in_jax = after_inner.pop()
-        else:
-            in_jax = in_jax or _is_of_jax(frame)
-    return Around(None, in_jax or any(after_inner))
 
 
 def calls_of_jax() -> int:

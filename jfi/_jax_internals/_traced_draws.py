@@ -11,8 +11,7 @@ from ._pieces import outside_of_tracing, piece
 
 @piece(
     uses="Refs and the tables of rules for them: _jax_internals/_hidden_state.py",
-    without="no random draws under plain jax.jit, jax.vmap, jax.lax.scan ...; under "
-    "jfi.jit, jfi.vmap, jfi.scan ... they take a little longer",
+    without="no random draws in code that JAX traces, but with `key=`",
     refuses=True,
 )
 def hidden_state() -> Any:

@@ -23,7 +23,6 @@ from .._jax_internals import (
     cache_size,
     carrying,
     forget_traces,
-    hidden_state,
     host_calls,
     is_derived,
     is_outermost,
@@ -33,14 +32,10 @@ from .._jax_internals import (
 )
 from .._random._streams import MANY, Stream, current
 from .._random.traced import (
-    DrawScope,
-    Finding,
     FoundDraws,
     StreamSource,
     any_draws_traced,
-    in_scope,
     is_refusing,
-    scope_here,
     source_of,
     trace_call,
     traced_sources,
@@ -77,10 +72,9 @@ class TracedBody:
         if at_top_level():  # jax.disable_jit(): nothing is traced
             return self.fun(*args, **kwargs)
         if is_refusing() or not is_outermost():
-            # Nested: its draws belong to what is traced around it. Without
-            # `hidden_state` they are found here, and taken from there by `_draw_in`.
+            # Nested: its draws belong to what is traced around it.
             with tracing(refuses=is_refusing()):
-                out = in_scope(Finding(), self.fun, *args, **kwargs)
+                out = self.fun(*args, **kwargs)
             # What JAX has now traced must never run by itself.
             self.remember(traced_sources())
             return out
@@ -215,7 +209,7 @@ class CompiledFunction:
     ) -> Any:
         """Call it again, now that it is known to draw."""
         self.add(found)
-        if not (at_top_level() or is_derived()) and hidden_state() is not None:
+        if not (at_top_level() or is_derived()):
             return self.plain(*args, **kwargs)
         return self.draw(args, kwargs)
 
@@ -228,14 +222,9 @@ class CompiledFunction:
 
     def draw(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call it with the state of its streams."""
-        if not at_top_level():
-            # Eager code that is differentiated draws as it goes, as plain Python does.
-            derived = hidden_state() is not None and is_derived()
-            if is_refusing() or (hidden_state() is not None and not derived):
-                return self.pure(*args, **kwargs)  # which finds the draws
-            scope = None if derived else scope_here()
-            if scope is not None:
-                return self._draw_in(scope, args, kwargs)
+        # Eager code that is differentiated draws as it goes, as plain Python does.
+        if not at_top_level() and (is_refusing() or not is_derived()):
+            return self.pure(*args, **kwargs)  # which finds the draws
         if setting("jax_disable_jit"):
             return self.body.fun(*args, **kwargs)
         # The state goes in from Python's counter, and no state comes out: it would tie
@@ -261,22 +250,6 @@ class CompiledFunction:
         finally:
             stream.release(start + MANY, start + used)
         return self.draw(args, kwargs)
-
-    def _draw_in(
-        self, scope: DrawScope, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
-        """Call it with the states that a function traced around it has."""
-        sources = [source_of(stream or current()) for stream in self.streams]
-        states = tuple(map(scope.state, sources))
-        try:
-            out, counts = self._drawing(states, *args, **kwargs)
-        except FoundDraws as found:
-            self.add(found)
-            return self._draw_in(scope, args, kwargs)
-        for source, count in zip(sources, counts, strict=True):
-            ((n, last),) = count.items()
-            scope.advance(source, n if n >= 0 else None, last)
-        return out
 
     def _draw_from_many(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         streams = [stream or current() for stream in self.streams]

@@ -3,8 +3,8 @@
 `_control_flow` holds JAX's own (`scan`, `cond` ...) and `_operations` what they do.
 Called by eager code they run as compiled programs (`_programs`); what JAX refuses,
 `_diagnosis` explains in the user's words, with the checks of `_carry`. `_branches` is
-`cond` in a batch, `_progress_loops` the loops with a progress bar, `_carrying` those
-that carry random state, `_safe_where` a `where` with a safe gradient.
+`cond` in a batch, `_progress_loops` the loops with a progress bar, `_safe_where` a
+`where` with a safe gradient.
 
 `_scan_while` is the loop that stops by itself and keeps its history, `_bounded` what it
 does, and what a while loop with `max_steps` does. `_traced_loop` makes it of the user's

@@ -14,7 +14,6 @@ import jax.numpy as jnp
 
 from .._errors import JfiError, LoopError
 from .._jax_internals import origin_of_output
-from .._random.traced import Pretending, in_scope
 from .._values import function_name, path_name, shown_line
 from .._values.trees import first_difference
 from ._arguments import (
@@ -250,9 +249,7 @@ def _what(out: Any) -> str:
 
 def _new_trace(function: Any, *args: Any) -> tuple[Any, Any]:
     """A new trace of a function: its jaxpr, and the types that it returns."""
-    traced: Any = jax.make_jaxpr(
-        lambda *args: in_scope(Pretending(), function, *args), return_shape=True
-    )
+    traced: Any = jax.make_jaxpr(lambda *args: function(*args), return_shape=True)
     jaxpr, shapes = traced(*args)
     return jaxpr, shapes
 

@@ -16,8 +16,6 @@ from .._jax_internals import setting, with_kept_rules
 from .._optional._progress import title_of
 from .._random.traced import (
     Keys,
-    as_outside,
-    differentiate,
     functionalize,
     is_refusing,
     is_under_vmap,
@@ -29,7 +27,6 @@ from .._random.traced._own_stream import (
 from .._random.traced._rows import RowDraws
 from .._values import function_name, is_tracer, names_to_copy
 from .._values.trees import add_advice
-from . import _carrying
 from ._arguments import check_arguments_of_checkpoint
 from ._branches import branch_result
 from ._diagnosis import (
@@ -68,7 +65,7 @@ def scan(
             )
             return with_kept_rules(with_bar)
 
-        return _carrying.scan(run, f, init)
+        return run(f, init)
 
 
 def _traced_without_steps(
@@ -113,7 +110,7 @@ def fori_loop(
             )
             return with_kept_rules(with_bar)
 
-        return _carrying.fori_loop(run, body, init_val)
+        return run(body, init_val)
 
 
 def cond(
@@ -125,9 +122,7 @@ def cond(
             done, out = branch_result(jnp.int32(pred), functions[::-1], args)
             if done:
                 return out
-        return _carrying.branches(
-            lambda fs, *args: lax.cond(pred, *fs, *args, **others), functions, *args
-        )
+        return lax.cond(pred, *functions, *args, **others)
 
 
 def switch(
@@ -141,9 +136,7 @@ def switch(
             done, out = branch_result(clamped, functions, args)
             if done:
                 return out
-        return _carrying.branches(
-            lambda fs, *args: lax.switch(index, fs, *args, **others), functions, *args
-        )
+        return lax.switch(index, functions, *args, **others)
 
 
 def _operands(
@@ -176,7 +169,7 @@ def map(functions: tuple[Any], xs: Any, batch_size: Any) -> Any:
     (f,) = functions
     with explained_map(f, xs, batch_size), _traced_without_steps(xs):
         if batch_size is None:
-            return _carrying.map(f, xs)
+            return with_kept_rules(lambda: lax.map(f, xs))
         return with_own_stream(functools.partial(_map_in_batches, f, xs, batch_size))
 
 
@@ -192,9 +185,8 @@ def _map_in_batches(f: Any, xs: Any, batch_size: int, keys: Keys | None) -> Any:
 
 
 def associative_scan(functions: tuple[Any], elems: Any, reverse: Any, axis: Any) -> Any:
-    fn = functools.partial(as_outside, functions[0])
     with explained_associative(functions[0], elems, axis):
-        return differentiate(lax.associative_scan, fn, elems, reverse, axis)
+        return lax.associative_scan(functions[0], elems, reverse, axis)
 
 
 def checkpoint(functions: tuple[Any], data: Any, static: Any, options: Any) -> Any:
@@ -214,7 +206,7 @@ def checkpoint(functions: tuple[Any], data: Any, static: Any, options: Any) -> A
         return of_data(*args, **by_name)
     transform = functools.partial(jax.checkpoint, **options)
     try:
-        return _carrying.checkpoint(transform, of_data, *args, **by_name)
+        return transform(of_data)(*args, **by_name)
     except TypeError as error:
         check_arguments_of_checkpoint(fun, by_position, by_name, error)
         add_advice(error, data)

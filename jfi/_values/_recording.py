@@ -106,7 +106,8 @@ class Record:
             if frame.f_locals.get("x") is not None:
                 self._seeded.append(frame.f_locals["self"])
         elif may_read_world(code):
-            self._end_at(world_function(frame))
+            if not self._draws_by_own(None, frame.f_locals.get("self")):
+                self._end_at(world_function(frame))
         else:
             self.started[id(code)] = code
         if _is_of_users(frame) and not any(code is ran.code for ran in self.ran):

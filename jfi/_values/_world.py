@@ -7,6 +7,7 @@ no function of C tells of.
 """
 
 import os
+import random
 import re
 import sys
 import threading
@@ -124,6 +125,8 @@ _IN_PYTHON: dict[CodeType, str] = {
     **_ENVIRONMENT,
     threading.current_thread.__code__: "threading.current_thread",
     threading.active_count.__code__: "threading.active_count",
+    # Of two numbers that it makes it keeps one for its next call, in an attribute.
+    random.Random.gauss.__code__: "random.gauss",
 }
 _DIRECT_NAMES = frozenset().union(*_DIRECTLY.values())
 _DIRECT_MODULES = frozenset(m for m, names in _DIRECTLY.items() if names is _ALL)
@@ -160,7 +163,7 @@ def world_function(frame: FrameType) -> WorldCall | None:
     module = str(frame.f_globals.get("__name__"))
     name = _IN_PYTHON.get(code, "")
     if name:
-        return _seen_from(caller, name, _NEAR)
+        return _seen_from(caller, name, _ANY if name.startswith(_RANDOM) else _NEAR)
     reads = _READERS.fullmatch(code.co_name) and not module.startswith("numpy.")
     if _has(_DIRECTLY, module, code.co_name) or (reads and _is_of_others(module)):
         return _seen_from(caller, f"{module}.{code.co_name}", _DIRECT)

@@ -1,9 +1,8 @@
 """Random draws in code that JAX traces. Begin to read in `_draws.py`.
 
 `_sources` is what traced code draws from, `_finding` the signal that it draws,
-`_explicit` the way without undocumented JAX, `_policy` and `_refusals` what is warned
-of and refused. `_own_stream` runs functions on keys of their own, `_rows` does so for
-the rows of a batch, also in chunks.
+`_policy` and `_refusals` what is warned of and refused. `_own_stream` runs functions on
+keys of their own, `_rows` does so for the rows of a batch, also in chunks.
 """
 
 from ._draws import (
@@ -15,17 +14,6 @@ from ._draws import (
     refuse_sources as refuse_sources,
     trace_call as trace_call,
     traced_sources as traced_sources,
-)
-from ._explicit import (
-    DrawScope as DrawScope,
-    Finding as Finding,
-    Pretending as Pretending,
-    as_outside as as_outside,
-    carried_here as carried_here,
-    differentiate as differentiate,
-    in_scope as in_scope,
-    is_in_eager_code as is_in_eager_code,
-    scope_here as scope_here,
 )
 from ._finding import (
     FoundDraws as FoundDraws,

@@ -8,8 +8,8 @@ a backward pass gets the keys of the forward pass. Two things can become of the 
 - A program that plain JAX compiles takes one draw at each run, as the key of a stream
   for this run alone.
 
-Where a release of JAX has no such rules, jfi's own tools pass the state on themselves
-(`_explicit.py`), and plain JAX can't draw.
+Where a release of JAX has no place for such rules, traced code can't draw: it is
+refused. What runs as plain Python draws as ever.
 """
 
 import functools
@@ -25,9 +25,8 @@ from ..._errors import RandomError
 from ..._jax_internals import at_top_level, hidden_state, in_uneven_loop
 from ..._values import is_tracer, partition
 from .._streams import current, folded_in, key_of_state, refuse_out_of_order
-from ._explicit import Explicit, explicit_key
 from ._finding import FoundDraws, found_draw, is_refusing, tracing
-from ._refusals import LOST_DERIVATIVES, refusal, refuse_around
+from ._refusals import LOST_DERIVATIVES, NOT_IN_THIS_JAX, refusal, refuse_around
 from ._sources import StreamSource, key_size, source_of
 
 
@@ -45,17 +44,22 @@ def next_key_data() -> tuple[jax.Array, Any]:
         return stream.next_key(), stream.impl
     refuse_out_of_order()
     source = source_of(stream)
+    _hidden()
     if is_refusing():
         found_draw(source)
     return _traced_key(source), source.impl
 
 
-def _traced_key(source: StreamSource) -> jax.Array:
+def _hidden() -> Any:
     hidden = hidden_state()
     if hidden is None:
-        return explicit_key(source)
+        raise RandomError(NOT_IN_THIS_JAX)
+    return hidden
+
+
+def _traced_key(source: StreamSource) -> jax.Array:
     refuse_around(until=functionalize)
-    key: jax.Array = hidden.next_key(_cells(source), _Rules(source.impl))
+    key: jax.Array = _hidden().next_key(_cells(source), _Rules(source.impl))
     return key
 
 
@@ -99,10 +103,8 @@ def functionalize(
 
     With `refuses` the first draw raises `FoundDraws`, unless it was traced before.
     """
-    hidden = hidden_state()
-    staged: Any = Explicit if hidden is None else hidden.Staged
     with tracing(refuses=refuses):
-        return Functional(staged(f, args))
+        return Functional(_hidden().Staged(f, args))
 
 
 def trace_call(
@@ -125,7 +127,7 @@ class Functional:
         sources: Where its draws come from; empty if there are none.
     """
 
-    def __init__(self, staged: "_hidden_state.Staged | Explicit") -> None:
+    def __init__(self, staged: "_hidden_state.Staged") -> None:
         self._staged = staged
         self.sources: list[StreamSource] = staged.sources
 
@@ -210,5 +212,4 @@ def _ambient_cells(source: StreamSource) -> Any:
 
 
 def _new_cells(source: StreamSource) -> Any:
-    hidden: Any = hidden_state()
-    return hidden.new_cells(source, 2 * key_size(source.impl))
+    return _hidden().new_cells(source, 2 * key_size(source.impl))

@@ -19,7 +19,6 @@ from ..._jax_internals import (
     RefusedEffectsError,
     at_top_level,
     forget_traces,
-    hidden_state,
     is_derived,
     is_staged,
     setting,
@@ -29,9 +28,7 @@ from . import (
     FoundDraws,
     Keys,
     any_draws_traced,
-    carried_here,
     functionalize,
-    is_in_eager_code,
     is_refusing,
     is_under_vmap,
     next_keys,
@@ -136,7 +133,7 @@ def varied(keys: Keys, number: jax.Array | int) -> Keys:
 def while_loop(cond_fun: Any, body_fun: Function, init_val: Any) -> Any:
     """`jax.lax.while_loop`, whose condition may draw beside the body."""
     if not callable(cond_fun) or not _draws(cond_fun, init_val):
-        return in_stream(lambda: _while_loop(cond_fun, body_fun, init_val))
+        return in_stream(lambda: jax.lax.while_loop(cond_fun, body_fun, init_val))
 
     def step(state: tuple[Any, Any]) -> tuple[Any, Any]:
         carry = body_fun(state[1])
@@ -144,23 +141,9 @@ def while_loop(cond_fun: Any, body_fun: Function, init_val: Any) -> Any:
 
     def loop() -> Any:
         first = cond_fun(init_val), init_val
-        return _while_loop(lambda state: state[0], step, first)[1]
+        return jax.lax.while_loop(lambda state: state[0], step, first)[1]
 
     return in_stream(loop, draws=True)
-
-
-def _while_loop(cond_fun: Function, body_fun: Function, init_val: Any) -> Any:
-    """`jax.lax.while_loop`, whose body may draw."""
-    carried = carried_here()
-    if carried is None:
-        return jax.lax.while_loop(cond_fun, body_fun, init_val)
-    counts, out = jax.lax.while_loop(
-        lambda state: cond_fun(state[1]),
-        lambda state: carried.run(state[0], body_fun, state[1]),
-        (carried.counts, init_val),
-    )
-    carried.end(counts)
-    return out
 
 
 def _draws(fun: Function, *args: Any) -> bool:
@@ -194,10 +177,8 @@ def in_stream(call: Callable[[], T], *, draws: bool = False) -> T:
         return call()
     if is_under_vmap(until=functionalize):
         return with_own_stream(lambda keys: on_keys(call, keys) if keys else call())
-    # Eager code that is differentiated draws as it goes, as plain Python does. (Without
-    # `hidden_state`, loops that it differentiates need a state as well.)
-    eager = at_top_level() or (hidden_state() is not None and is_derived())
-    if not eager and (any_draws_traced() or not is_in_eager_code()):
+    # Eager code that is differentiated draws as it goes, as plain Python does.
+    if not (at_top_level() or is_derived()):
         return call()
     try:
         if not draws:
@@ -205,8 +186,6 @@ def in_stream(call: Callable[[], T], *, draws: bool = False) -> T:
                 return call()
     except FoundDraws:
         pass
-    if not eager and hidden_state() is not None:
-        return call()
     function = functionalize(call, ())
     taken = {s: (s.stream(), *s.stream().reserve(MANY)) for s in function.sources}
     ends = {s: start for s, (_, _, start) in taken.items()}

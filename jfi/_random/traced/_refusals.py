@@ -37,11 +37,10 @@ CAUGHT = (
     "before the `try`."
 )
 NOT_IN_THIS_JAX = (
-    "A random number was drawn inside plain JAX (jax.jit, jax.vmap, jax.lax.scan "
-    "...), and this release of JAX hides from jfi what that needs. Write jfi.jit, "
-    "jfi.vmap, jfi.scan ... instead, also for what is inside them. Or draw a key "
-    "outside, `key = jnp.make_random_key()`, pass it as an argument and write "
-    "`key=key` inside; or install a release listed in jfi's constraints.txt."
+    "A random number was drawn in code that JAX traces, and this release of JAX hides "
+    "from jfi what that needs. Draw a key outside, `key = jnp.make_random_key()`, pass "
+    "it as an argument and write `key=key` inside; or install a release listed in "
+    "jfi's constraints.txt."
 )
 
 
