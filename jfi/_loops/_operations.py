@@ -204,7 +204,7 @@ def checkpoint(functions: tuple[Any], data: Any, static: Any, options: Any) -> A
 
     if setting("jax_disable_jit"):  # JAX traces it all the same
         return of_data(*args, **by_name)
-    transform = functools.partial(jax.checkpoint, **options)
+    transform: Any = functools.partial(jax.checkpoint, **options)
     try:
         return transform(of_data)(*args, **by_name)
     except TypeError as error:
