@@ -9,7 +9,7 @@ from sampling import sampled
 
 import jfi
 from jfi._arrays import _config
-from jfi._autojit import _calls, _layout_table
+from jfi._autojit import _calls, _layouts
 
 
 # The same examples in each run: the programs that they need are kept from the last one.
@@ -72,4 +72,4 @@ def way(request, monkeypatch):
     if request.param == "layouts":
         monkeypatch.setattr(_calls, "CALLS_TO_LEARN", 1)
     else:
-        monkeypatch.setattr(_layout_table, "MAX_LAYOUTS", 0)
+        monkeypatch.setattr(_layouts, "MAX_LAYOUTS", 0)

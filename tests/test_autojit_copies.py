@@ -342,7 +342,7 @@ class Model(Base):
     sent, done = cloudpickle.dumps(names["Model"]()), threading.Event()
 
     def receive():
-        while not done.wait(0.004):  # some while each is traced
+        while not done.wait(0.02):  # one or two while each is traced
             pickle.loads(sent)
 
     receiver = threading.Thread(target=receive)

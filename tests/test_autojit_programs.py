@@ -11,7 +11,7 @@ from autojitting import Box, Colour, Pair, describe, same
 from hypothesis import given, settings
 
 from jfi import autojit
-from jfi._autojit import _layout_table, _programs
+from jfi._autojit import _layouts, _programs
 
 
 pytestmark = pytest.mark.usefixtures("way")
@@ -78,9 +78,7 @@ def test_the_cache_is_bounded(monkeypatch):
         assert [f(2.0, n) for n in range(6)] == [0, 2, 4, 6, 8, 10]
         assert f.cache_info().signatures == 3
 
-    monkeypatch.setattr(
-        _layout_table, "MAX_LAYOUTS", 0
-    )  # they don't tell what was used
+    monkeypatch.setattr(_layouts, "MAX_LAYOUTS", 0)  # they don't tell what was used
     f = autojit(lambda x, n: x * n)
     for n in (1, 2, 3, 1, 4):
         assert f(2.0, n) == 2 * n

@@ -4,7 +4,7 @@
 (`_opening`) into a hashable graph (`_graphs`) of what its arguments are and what its
 code reads outside (`_reading`); what each node of the graph is, its kind says
 (`kinds/`). For each graph there is a program (`_programs`), which runs the body on
-clones (`_rebuilding`) and returns an outcome (`_outcomes`): the result, and what the
+clones and returns an outcome (`_outcomes`): the result, and what the
 body changed. Opening is exact and slow: what comes often is written down as code that
 recognises it (`_layouts`). The map of all files is in docs/design.md, "autojit".
 """
@@ -12,18 +12,20 @@ recognises it (`_layouts`). The map of all files is in docs/design.md, "autojit"
 from typing import TYPE_CHECKING
 
 from ._calls import Calls as Calls, calls_of_copies as calls_of_copies
-from ._caught import errors_caught as errors_caught
-from ._modes import Mode as Mode
-from ._opening import contents_of as contents_of, variables_read as variables_read
-from ._programs import refusing_writes as refusing_writes
-from ._reached import (
-    assigns_alike as assigns_alike,
-    undoing_writes as undoing_writes,
-)
-from ._recent import (
+from ._copies import (
     MAX_FUNCTIONS as MAX_FUNCTIONS,
     code_of as code_of,
 )
+from ._loops_and_batches import (
+    assigns_alike as assigns_alike,
+    undoing_writes as undoing_writes,
+)
+from ._opening import contents_of as contents_of, variables_read as variables_read
+from ._programs import (
+    errors_caught as errors_caught,
+    refusing_writes as refusing_writes,
+)
+from ._reading import Mode as Mode
 from ._watching import (
     BRANCHES as BRANCHES,
     UntracedError as UntracedError,

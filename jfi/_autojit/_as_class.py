@@ -5,7 +5,7 @@ import types
 from typing import Any
 
 from ._wrapper import autojit
-from .kinds._attributes import is_autojitted
+from .kinds._functions import is_autojitted
 
 
 class _OfFunctions(type):

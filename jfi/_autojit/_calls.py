@@ -15,6 +15,7 @@ from .._jit._executables import OtherArraysError
 from .._jit._per_function import options_key, weakly
 from .._random.traced import FoundDraws
 from .._values import Recent, constant, function_label, function_name, is_fixed
+from ._copies import MAX_FUNCTIONS, Known, code_of, note_arrival, of_this_copy, portable
 from ._graphs import Opened
 from ._history import History, running
 from ._keeping import (
@@ -26,9 +27,7 @@ from ._keeping import (
     RetakenError,
     keeper_of_all,
 )
-from ._layout_table import Layouts, WeakLayout
-from ._layouts import MAX_NODES, write_down
-from ._meanwhile import note_arrival
+from ._layouts import MAX_NODES, Layouts, WeakLayout, write_down
 from ._messages import (
     is_of_body,
     needed_numbers,
@@ -36,12 +35,20 @@ from ._messages import (
     rewrite_for_user,
     used_after_all,
 )
-from ._modes import Mode
+from ._numbers import Numbers, classes_count
 from ._opening import open_values
-from ._options import Options, named_in, read_options
+from ._options import (
+    Options,
+    Parameter as Parameter,
+    call_with,
+    constrain,
+    leaf_options,
+    named_in,
+    parameters_of,
+    read_options,
+    split_options,
+)
 from ._outcomes import Outcome
-from ._parameters import Parameter as Parameter, call_with, parameters_of
-from ._passing import classes_count
 from ._programs import (
     CompiledBody,
     LateRulesError,
@@ -51,11 +58,8 @@ from ._programs import (
     UnreadError,
     calling,
 )
-from ._reading import Assumed, Read
-from ._recent import MAX_FUNCTIONS, Known, code_of, of_this_copy, portable
-from ._shardings import constrain, leaf_options, split_options
+from ._reading import Assumed, Mode, Read
 from ._standing_in import StandIns, are_in
-from ._varying import Numbers
 from ._watching import (
     RUNS_OFTEN,
     RaisedError,
@@ -157,7 +161,7 @@ class Calls:
         return _arrived, (self.fn, self.given, self._varying, self._keeper)
 
     def of_copy(self, fn: Callable[..., Any], parameters: list[Parameter]) -> "Calls":
-        """The calls of a copy of the function: see `_recent`.
+        """The calls of a copy of the function: see `_copies`.
 
         All copies share what is learnt from their calls. These calls themselves run no
         longer: they keep no copy alive.
@@ -485,7 +489,7 @@ _arrivals: Recent[Calls] = Recent(MAX_FUNCTIONS)
 
 
 def calls_of_copies(fn: Callable[..., Any], **given: Any) -> Calls:
-    """As `autojit`, of a function that gets copies as arguments: see `_recent`."""
+    """As `autojit`, of a function that gets copies as arguments: see `_copies`."""
     return Calls(fn, given).of_copy(fn, parameters_of(fn, named_in(given)))
 
 

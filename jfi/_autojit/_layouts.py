@@ -33,19 +33,25 @@ is of another form: `otherwise` opens it, and raises what is to be raised.
 
 import itertools
 import re
-from collections.abc import Hashable, Iterable, Sequence
+import threading
+import weakref
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from .._dispatch._active import ACTIVE_RULES
+import jax
+
+from .._arrays._placement import passed_on
+from .._dispatch._active import ACTIVE_RULES, are_active, before_first
+from .._jax_internals import plain_class
 from .._jit._per_function import weakly
-from .._values import KeyedValue
-from ._checks import NAMES
+from .._values import KeyedValue, contents_key, is_plain_int, number_key
 from ._graphs import LEAVES, Opened
-from ._met import may_change
-from ._modes import Mode
-from ._opening import told_apart
-from ._still import Part, PartRecogniser, StillPart, still_part
+from ._identities import Part, PartRecogniser, StillPart, still_part
+from ._opening import kind_in_mode, may_change, told_apart
+from ._outcomes import Outcome
+from ._reading import Mode
 from .kinds._base import Expression, Kind, Source
+from .kinds._classify import ARRAY, SCALAR
 from .kinds._functions import Body
 from .kinds._variables import Variables
 
@@ -357,3 +363,210 @@ class _Source(Source):
             return self._settings[0]
         text = "".join(f"{expression}, " for expression, _ in self._settings)
         return f"({text})", tuple(value for _, value in self._settings)
+
+
+# ---- The layouts of one function, and the programs that they run ----
+
+
+MAX_LAYOUTS = 16  # per function: they are tried one after the other
+
+
+class Layout:
+    """A form of calls, and the programs for each of its sets of settings.
+
+    Attributes:
+        recognise: Runs a call of this form, and hands others on.
+    """
+
+    def __init__(
+        self, written: Written, name: str, otherwise: Callable[..., Any]
+    ) -> None:
+        self._programs: dict[Hashable, Callable[..., Any]] = {}
+        self._only: list[Callable[..., Any] | None] = [None]  # if it has no settings
+        self._names: dict[str, Any] = {
+            **NAMES,
+            "programs": self._programs,
+            "only": self._only,
+            "otherwise": otherwise,
+            "Outcome": Outcome,
+            "Array": type(jax.numpy.zeros(())),
+            **{f"c{k}": value for k, value in enumerate(written.constants)},
+        }
+        exec(compile(written.source, f"<autojit {name}>", "exec"), self._names)
+        self.recognise: Callable[..., Any] = self._names["recognise"]
+
+    def hand_on_to(self, otherwise: Callable[..., Any]) -> None:
+        """Who runs calls of other forms."""
+        self._names["otherwise"] = otherwise
+
+    def is_empty(self) -> bool:
+        """Whether it runs no calls."""
+        return not self._programs and self._only[0] is None
+
+    def empty(self) -> None:
+        """Hand all calls on; whose calls come again are put again."""
+        self._programs.clear()
+        self._only[0] = None
+
+    def close(self) -> None:
+        """Hand all calls on, whatever is put from now on."""
+        self._names |= {"programs": {}, "only": [None]}
+
+    def put(self, settings: Hashable, run: Callable[..., Any] | None) -> None:
+        """Run calls with these settings by a function; None: hand them on."""
+        if settings is NO_SETTINGS:
+            self._only[0] = run
+        elif run is None:
+            self._programs.pop(settings, None)
+        else:
+            self._programs[settings] = run
+
+
+class WeakLayout:
+    """A layout, among those of a program: it goes with the function it is written for.
+
+    A program may be that of many copies of a function (see `_copies`).
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = weakref.ref(layout)
+
+    def put(self, settings: Hashable, run: Callable[..., Any] | None) -> None:
+        """As of the layout, while there is one."""
+        layout = self._layout()
+        if layout is not None:
+            layout.put(settings, run)
+
+
+class Layouts:
+    """The forms of calls that one function recognises.
+
+    When there are too many, those go that no call has come to for long: all are
+    emptied, and those that are still empty when the next form comes are dropped.
+
+    Attributes:
+        recognise: Runs a call of any form: the newest layout, which hands others on.
+    """
+
+    def __init__(self, name: str, otherwise: Callable[..., Any]) -> None:
+        self._name, self._otherwise = name, otherwise
+        self._layouts: dict[Hashable, Layout] = {}  # the oldest first
+        self._lock = threading.Lock()
+        self.recognise: Callable[..., Any] = otherwise
+        with _lock:
+            _all.add(self)
+
+    def get(self, written: Written) -> Layout | None:
+        """The layout for a form, made if there is none; None: not yet."""
+        with self._lock:
+            if are_active() and not written.has_rules:
+                return None
+            known = self._layouts.get(written.form)
+            if known is not None:
+                return known
+            if len(self._layouts) >= MAX_LAYOUTS and not self._drop_some():
+                return None
+            layout = Layout(written, self._name, self.recognise)
+            self._layouts[written.form] = layout
+            self.recognise = layout.recognise
+            return layout
+
+    def _drop_some(self) -> bool:
+        layouts = self._layouts.items()
+        kept = {form: layout for form, layout in layouts if not layout.is_empty()}
+        if len(kept) == len(self._layouts):
+            for layout in kept.values():
+                layout.empty()
+            return False
+        first = self._otherwise
+        for layout in kept.values():
+            layout.hand_on_to(first)
+            first = layout.recognise
+        self._layouts = kept
+        self.recognise = first
+        return True
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        with self._lock:
+            for layout in self._layouts.values():
+                layout.close()  # who has it may still call it
+            self._layouts.clear()
+            self.recognise = self._otherwise
+
+
+_all: weakref.WeakSet[Layouts] = weakref.WeakSet()
+_lock = threading.RLock()  # what is collected meanwhile may bring a rule
+
+
+@before_first
+def _forget_all() -> None:
+    """Forget the layouts of calls that no rule could reach: they don't look for one."""
+    with _lock:
+        known = tuple(_all)
+    for layouts in known:
+        layouts.clear()
+
+
+# ---- What the code that recognises calls may call itself ----
+
+
+class _OtherKindError(Exception):
+    """A value is of another kind than in the layout."""
+
+
+def is_kind(x: Any, mode: Mode, kind: Any) -> bool:
+    """Whether a value is of the same kind as that in the layout."""
+    return kind_in_mode(x, mode) is kind
+
+
+def array(x: Any) -> Any:
+    """An array, ready to be passed on."""
+    if kind_in_mode(x, Mode.TRACED) is not ARRAY:
+        raise _OtherKindError
+    return passed_on(x, "")  # it is refused in words where the call is opened
+
+
+def array_of_jax(x: Any) -> Any:
+    """The same, where an array of NumPy is another matter."""
+    if plain_class(x) is not jax.Array:
+        raise _OtherKindError
+    return array(x)
+
+
+def number(x: Any) -> Any:
+    """A number that is to be traced."""
+    if kind_in_mode(x, Mode.TRACED) is not SCALAR:
+        raise _OtherKindError
+    return passed_on(x, "")
+
+
+def integer(x: Any) -> Any:
+    """An int or bool that is to be traced."""
+    if not is_plain_int(x):
+        raise _OtherKindError
+    return x
+
+
+def with_these(
+    run: Callable[..., Any] | None, *leaves: Any
+) -> Callable[..., Any] | None:
+    """A program that runs with these leaves, whatever it is called with.
+
+    The leaves of most calls need no conversion: they ask nothing a second time.
+    """
+    return None if run is None else lambda *_: run(*leaves)
+
+
+# What the text of all layouts may name.
+NAMES: dict[str, Any] = {
+    "__name__": __name__,
+    "array": array,
+    "array_of_jax": array_of_jax,
+    "number": number,
+    "integer": integer,
+    "with_these": with_these,
+    "is_kind": is_kind,
+    "number_key": number_key,
+    "contents_key": contents_key,
+}

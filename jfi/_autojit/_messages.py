@@ -15,8 +15,8 @@ from .._random.traced import FoundDraws
 from .._values import NEEDS_VALUE, function_name, is_traced_text
 from ._graphs import Opened, paths
 from ._keeping import NumbersError
-from ._modes import Mode
-from ._varying import varying
+from ._numbers import varying
+from ._reading import Mode
 from ._watching import UnwatchedError
 from .kinds._classify import ARRAY, SCALAR
 from .kinds._flax import advice_on_nnx

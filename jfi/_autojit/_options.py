@@ -1,11 +1,19 @@
 """What users may ask of `autojit`, and the options of `jax.jit`."""
 
 import dataclasses
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import functools
+import inspect
+import types
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from .._errors import AutoJitOptionError
-from ._modes import Mode
+import jax
+import numpy as np
+from jax.tree_util import all_leaves
+
+from .._errors import AutoJitError, AutoJitOptionError
+from ._graphs import Opened
+from ._reading import Mode
 
 
 JIT_OPTIONS = (
@@ -180,3 +188,163 @@ def _flag(function: str, option: str, value: Any) -> bool:
             f"Write {option}=True or {option}=False."
         )
     return value
+
+
+# ---- The parameters of a function, which a call has one value for each of ----
+
+
+Parameter = inspect.Parameter
+
+
+def parameters_of(
+    fn: Callable[..., Any], said: Collection[str | int] = ()
+) -> list[Parameter]:
+    """The parameters of a function; some builtins have no signature.
+
+    Those of the function itself: what it hands on to a function that it wraps may be
+    called in another way. Unless an option names a parameter that only that one has.
+
+    Args:
+        fn: The function.
+        said: Names and positions of parameters, in options.
+    """
+    names = {name for name in said if isinstance(name, str)}
+    is_partial = isinstance(fn, functools.partial) and not inspect.isfunction(fn)
+    if is_partial and not said:
+        return ANY_PARAMETERS  # the arguments it has already may be changed
+    if isinstance(fn, np.ufunc):
+        return ANY_PARAMETERS  # `dtype` and `signature` exclude each other
+    try:
+        own = _own(fn)
+        if names <= {p.name for p in own}:
+            return own
+        wrapped = list(inspect.signature(fn).parameters.values())
+        return wrapped if names <= {p.name for p in wrapped} else own
+    except (TypeError, ValueError):
+        return ANY_PARAMETERS
+
+
+def _own(fn: Callable[..., Any]) -> list[Parameter]:
+    """The parameters of a function itself.
+
+    Libraries write the signature of a function that they wrap into `__signature__`.
+    Its defaults are copies: what the wrapped function uses may be another default by
+    now, and the caller has passed none. Then the code says what can be passed.
+    """
+    found = list(inspect.signature(fn, follow_wrapped=False).parameters.values())
+    own = getattr(fn, "__func__", fn)  # of a bound method
+    is_plain = isinstance(own, types.FunctionType) and "__signature__" in own.__dict__
+    if not is_plain or all(p.default is Parameter.empty for p in found):
+        return found
+    same: Any = types.FunctionType(
+        own.__code__, own.__globals__, None, own.__defaults__, own.__closure__
+    )
+    same.__kwdefaults__ = own.__kwdefaults__
+    if own is not fn:
+        same = types.MethodType(same, fn)  # without its first parameter
+    return list(inspect.signature(same).parameters.values())
+
+
+ANY_PARAMETERS = [
+    Parameter("args", Parameter.VAR_POSITIONAL),
+    Parameter("kwargs", Parameter.VAR_KEYWORD),
+]
+
+
+def call_with(
+    fn: Callable[..., Any], parameters: Sequence[Parameter], values: Sequence[Any]
+) -> Any:
+    """Call a function with one value for each parameter."""
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for parameter, value in zip(parameters, values, strict=True):
+        if parameter.kind is Parameter.VAR_POSITIONAL:
+            args.extend(value)
+        elif parameter.kind is Parameter.VAR_KEYWORD:
+            kwargs.update(value)
+        elif parameter.kind is Parameter.KEYWORD_ONLY:
+            kwargs[parameter.name] = value
+        else:
+            args.append(value)
+    return fn(*args, **kwargs)
+
+
+# ---- The options of `jax.jit`, from the parameters of a function to its arrays ----
+
+
+def split_options(jit: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
+    """The options that hold for all arrays, and a tree of shardings for the result.
+
+    What the compiled function returns holds more than the result, so that JAX can't
+    be given that tree.
+    """
+    shardings = jit.get("out_shardings")
+    if shardings is None or all_leaves([shardings]):
+        return dict(jit), None
+    return {k: v for k, v in jit.items() if k != "out_shardings"}, shardings
+
+
+def constrain(result: Any, shardings: Any) -> Any:
+    """A result with the shardings of a tree; None leaves one to JAX."""
+    if shardings is None:
+        return result
+    return jax.tree.map(
+        lambda sharding, x: (
+            x if sharding is None else jax.lax.with_sharding_constraint(x, sharding)
+        ),
+        shardings,
+        result,
+        is_leaf=lambda sharding: sharding is None,
+    )
+
+
+def leaf_options(
+    options: Options, parameters: Sequence[str], opened: Opened
+) -> dict[str, Any]:
+    """The options for a program that takes the arrays of a call one by one."""
+    jit, _ = split_options(options.jit)
+    roots = opened.roots_of_leaves()
+    if options.donate:
+        jit["donate_argnums"] = tuple(
+            k
+            for k, root in enumerate(roots)
+            if root and parameters[root - 1] in options.donate
+        )
+    shardings = jit.get("in_shardings")
+    if shardings is not None and not all_leaves([shardings]):
+        jit["in_shardings"] = _leaf_shardings(shardings, parameters, opened, roots)
+    return jit
+
+
+def _leaf_shardings(
+    shardings: Any, parameters: Sequence[str], opened: Opened, roots: Sequence[int]
+) -> tuple[Any, ...]:
+    """One sharding for each array, from those of the parameters."""
+    if not isinstance(shardings, Mapping):
+        shardings = dict(zip(parameters, shardings, strict=False))
+    of_trees: dict[str, dict[int, Any]] = {}
+    (_, _, arguments), *_ = opened.graph
+    for name, node in zip(parameters, arguments[1:-1], strict=True):
+        sharding = shardings.get(name)
+        if sharding is not None and not all_leaves([sharding]):
+            of_trees[name] = _sharding_of_leaves(sharding, opened.objects[node])
+    found: list[Any] = []
+    for root, leaf in zip(roots, opened.leaves, strict=True):
+        name = parameters[root - 1] if root else ""
+        tree = of_trees.get(name)
+        if tree is not None and id(leaf) not in tree:
+            raise AutoJitError(
+                f"in_shardings has a tree for {name}, which holds arrays in attributes "
+                f"that JAX does not flatten.\nWrite one sharding for all of {name}."
+            )
+        found.append(shardings.get(name) if tree is None else tree[id(leaf)])
+    return tuple(found)
+
+
+def _sharding_of_leaves(shardings: Any, argument: Any) -> dict[int, Any]:
+    """The sharding of each leaf of an argument, by its id."""
+    every = jax.tree.broadcast(shardings, argument, is_leaf=lambda x: x is None)
+    leaves, of_leaves = (
+        jax.tree.leaves(tree, is_leaf=lambda x: x is None) for tree in (argument, every)
+    )
+    return {id(x): sharding for x, sharding in zip(leaves, of_leaves, strict=True)}

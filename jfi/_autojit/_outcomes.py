@@ -12,11 +12,10 @@ from .._errors import AutoJitError
 from .._jax_internals import has_ended
 from .._values.trees import is_object_of_tree
 from ._changes import Change, write_back
-from ._graphs import INPUT, LEAVES, Graph, Opened
+from ._graphs import INPUT, LEAVES, Graph, Opened, rebuild
 from ._messages import UnreturnedError, refuse_traced_text
-from ._modes import Mode
 from ._opening import open_values
-from ._rebuilding import rebuild
+from ._reading import Mode
 from .kinds._base import Kind
 from .kinds._classes import class_data
 from .kinds._classify import (

@@ -4,25 +4,37 @@ import contextlib
 import functools
 import threading
 from collections.abc import Callable, Collection, Generator, Hashable, Sequence
+from types import FrameType
 from typing import Any, NamedTuple, NoReturn
 
+import jax
 from jax.core import Tracer
 
 from .._jax_internals import at_top_level, setting, value_errors_are_seen
 from .._jit._compiled import CompiledFunction
 from .._jit._executables import Jitted
 from .._random.traced import FoundDraws
-from .._values import Recent, Record, WorldReadError, codes_within, recording
+from .._values import (
+    Recent,
+    Record,
+    WorldReadError,
+    codes_within,
+    is_user_code,
+    line_label,
+    recording,
+    references,
+    source_line,
+)
 from ._callbacks import (
     may_call_back,
     may_have_rules,
     refusing_clones,
     rules_hold_data,
 )
-from ._caught import errors_caught
 from ._changes import (
     Change,
     NewKeyError,
+    UnopenedAttributes,
     add_real,
     contents,
     find_changes,
@@ -30,8 +42,9 @@ from ._changes import (
     take_back,
     with_values,
 )
+from ._copies import ClassesOfCall
 from ._fresh_arrays import fresh_arrays
-from ._graphs import Graph, Opened, path_of_node
+from ._graphs import Graph, Opened, path_of_node, rebuild
 from ._history import History
 from ._keeping import (
     ChangedMeanwhileError,
@@ -40,16 +53,12 @@ from ._keeping import (
     NumbersError,
     RetakenError,
 )
-from ._layout_table import WeakLayout
-from ._meanwhile import ClassesOfCall
+from ._layouts import WeakLayout
+from ._loops_and_batches import written_once
+from ._numbers import Noted, as_data, examples, passing_for_values
 from ._opening import data_held
 from ._outcomes import take_apart
-from ._passing import Noted, passing_for_values
-from ._reached import written_once
-from ._rebuilding import rebuild
 from ._standing_in import changed_only
-from ._unopened import UnopenedAttributes
-from ._varying import as_data, examples
 from ._watching import (
     RaisedError,
     UnseenCallError,
@@ -554,3 +563,54 @@ class Programs:
         with self._lock:
             self._frozen.clear()
         self._table.clear()
+
+
+# ---- Errors of JAX that the user's code catches, and goes on without a value ----
+#
+# `try: n = int(x)` with `except TypeError: n = 3` has the value in plain Python. The
+# record of a trace has the errors; the traceback of each ends at the frame that
+# caught it. `sys.settrace` tells it, too, but then a debugger, or what measures
+# coverage, misses the lines of a trace.
+
+
+class Caught(NamedTuple):
+    """An error of JAX that a frame of the user's has caught.
+
+    Attributes:
+        error: The error.
+        line: The line that needed the value.
+    """
+
+    error: Exception
+    line: str
+
+
+def errors_caught(record: Record) -> list[Caught]:
+    """Those that code of the user's caught, and went on without a value.
+
+    The record lets them go: their frames hold what holds it.
+    """
+    errors = [*record.errors.values()]
+    record.errors.clear()
+    caught = ((error, error.__traceback__) for error in errors)
+    return [
+        Caught(error, _line(end.tb_frame, end.tb_lineno))
+        for error, end in caught
+        if end is not None and _is_unaware(end.tb_frame)
+    ]
+
+
+def _line(frame: FrameType, line: int) -> str:
+    file = frame.f_code.co_filename
+    return source_line(file, line, frame.f_globals) or line_label(file, line)
+
+
+def _is_unaware(frame: FrameType) -> bool:
+    """Whether code is the user's, and does not say what to do where it is traced."""
+    names = {name for chain in references(frame.f_code).chains for name in chain}
+    if not names.isdisjoint(_ERRORS_OF_JAX):
+        return False
+    return is_user_code(str(frame.f_globals.get("__name__", "")), frame.f_code)
+
+
+_ERRORS_OF_JAX = {name for name in vars(jax.errors) if name.endswith("Error")}

@@ -7,6 +7,7 @@ these between two `jit(f)` is seen, which `jax.jit` does not see.
 """
 
 import contextlib
+import functools
 import hashlib
 import sys
 import types
@@ -17,14 +18,18 @@ import jax
 import numpy as np
 
 from .._errors import AutoJitError
+from .._jax_internals import at_top_level
 from .._jit._compiled import CompiledFunction, with_signature_of
 from .._jit._per_function import PerFunction, options_key, stand_in, weakly
 from .._values import (
     KeyedValue,
     WeakIdentity,
+    function_name,
     is_identity_key,
     is_library,
+    is_named,
     is_small,
+    names_to_copy,
     order_in_memory,
 )
 from . import Mode, contents_of, variables_read
@@ -361,3 +366,65 @@ def _without_references(part: Any) -> Any:
         if is_library(type(part)) and isinstance(part, Hashable):
             return part
         raise NotComparableError from None
+
+
+# ---- Functions that JAX is to trace again when what they read has changed ----
+
+
+MOST_OBJECTS = 100  # that a loop's body reads; to trace it again takes no longer
+
+
+def current_form(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that calls `fun`: another one whenever what `fun` reads has changed.
+
+    JAX remembers what it traced of the body of a loop by the function object alone: a
+    function of a module that reads a global variable would be stale.
+    """
+    unknown: Any = fun
+    if not callable(unknown):  # which JAX refuses in its own words
+        return fun
+    try:
+        return _forms.get(fun, (), _Forms).form(fun)
+    except (NotComparableError, TypeError):
+        return renewed(fun)
+
+
+def renewed(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """Another function object that calls `fun`."""
+
+    @functools.wraps(fun, names_to_copy(fun), updated=())
+    def new(*args: Any, **kwargs: Any) -> Any:
+        return fun(*args, **kwargs)
+
+    new.__name__ = function_name(fun)  # a partial and an object have none to copy
+    return new
+
+
+class _Forms:
+    """The functions that stand for one function, each in one state of what it reads."""
+
+    def __init__(self) -> None:
+        self._reader = CaptureReader()
+        self._forms: list[tuple[State, Callable[..., Any]]] = []
+        self._is_met = False
+
+    def form(self, fun: Any) -> Callable[..., Any]:
+        """The one that stands for it now."""
+        if self._forms:
+            now = self._reader.state_of(fun, most=MOST_OBJECTS)
+            for state, form in self._forms:
+                if state == now:
+                    return form
+        elif not (self._is_met or is_named(fun) or at_top_level()):
+            # Traced code makes its inner functions anew: to find what one reads, in all
+            # code that it reaches, can take longer than to trace it again.
+            self._is_met = True
+            return renewed(fun)
+        self._reader.find_variables(fun, watched=True)
+        state, find = self._reader.state_of(fun, most=MOST_OBJECTS), weakly(fun)
+        form = named_as(fun, lambda *args, **kwargs: find()(*args, **kwargs))
+        self._forms = [*self._forms[1 - MAX_PROGRAMS :], (state, form)]
+        return form
+
+
+_forms: PerFunction[_Forms] = PerFunction()

@@ -10,8 +10,8 @@ import jax
 import numpy as np
 
 from .._autojit._graphs import paths
-from .._autojit._modes import Mode
 from .._autojit._opening import open_values
+from .._autojit._reading import Mode
 from .._shown import aligned_lines, html_table
 from .._values import has_dtype, is_tracer
 from ._amounts import of_bytes

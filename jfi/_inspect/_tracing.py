@@ -16,9 +16,8 @@ from .._autojit import Calls, UnwatchedError
 from .._autojit._ahead import bind
 from .._autojit._graphs import Graph, paths
 from .._autojit._keeping import Kept, ProgramOrigin
-from .._autojit.kinds._attributes import AutojitMark, is_autojitted
 from .._autojit.kinds._classify import CELL, VARIABLES
-from .._autojit.kinds._wrappers import is_wrapper
+from .._autojit.kinds._functions import AutojitMark, is_autojitted, is_wrapper
 from .._values import (
     argument_names,
     counts_as_data,

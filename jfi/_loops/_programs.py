@@ -16,8 +16,7 @@ from typing import Any
 import jax
 
 from .._autojit import BRANCHES, Calls, reaches_outside, refusing_writes
-from .._autojit._current_forms import current_form, renewed
-from .._autojit._unasked import (
+from .._autojit._loops_and_batches import (
     OPTIONS,
     MovesBarError,
     Reasons,
@@ -25,6 +24,7 @@ from .._autojit._unasked import (
     refusing_bars,
     with_variables,
 )
+from .._autojit._shared_programs import current_form, renewed
 from .._errors import DefaultsError, LoopError
 from .._jax_internals import (
     at_top_level,

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 from .._autojit._graphs import Graph, Opened
 from .._autojit._keeping import ProgramOrigin
-from .._autojit._modes import Mode
+from .._autojit._reading import Mode
 from .._autojit.kinds._base import HashableKind, IdentityKind, Kind, UnportableError
+from .._autojit.kinds._classes import annotations_of
 from .._autojit.kinds._classify import PLAIN, VARIABLES
-from .._autojit.kinds._declared import annotations_of
 from .._errors import FingerprintError
 from .._random._streams import Stream
 from .._values import (

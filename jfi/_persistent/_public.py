@@ -14,8 +14,12 @@ from .._autojit import Calls
 from .._autojit._keeping import keep_everything
 from .._autojit._messages import refuse_uncompilable
 from .._autojit._wrapper import wrap
-from .._autojit.kinds._attributes import AutojitMark, is_autojitted
-from .._autojit.kinds._wrappers import is_wrapper, mark_wrapper
+from .._autojit.kinds._functions import (
+    AutojitMark,
+    is_autojitted,
+    is_wrapper,
+    mark_wrapper,
+)
 from .._errors import AutoJitError, LocalFallbackWarning
 from .._jax_internals import use_jax_cache
 from .._shown import ToolFacts, shown

@@ -28,7 +28,7 @@ import numpy as np
 from .._autojit._changes import Change
 from .._autojit._graphs import INPUT
 from .._autojit._outcomes import Delivery, Outcome
-from .._autojit.kinds import _classify, _flax, _known_arrays
+from .._autojit.kinds import _classify, _constants, _flax
 from .._autojit.kinds._base import Kind
 from .._autojit.kinds._classify import BUILTIN, builtin_base
 from .._autojit.kinds._objects import ObjectKind
@@ -393,7 +393,7 @@ _KINDS: dict[str, Kind] = {
     **{f"of {cls.__name__}": kind for cls, kind in BUILTIN.items()},
     **{
         name: kind
-        for module in (_classify, _flax, _known_arrays)
+        for module in (_classify, _flax, _constants)
         for name, kind in vars(module).items()
         if isinstance(kind, Kind)
     },

@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from .._autojit.kinds._constants import constant_names, is_library_constant
 from .._autojit.kinds._objects import EMPTY_BASES
-from .._autojit.kinds._sentinels import constant_names, is_library_constant
 from .._errors import StateError
 from .._random._generator_objects import OwnStream
 from .._values import full_name

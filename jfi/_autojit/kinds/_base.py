@@ -5,17 +5,71 @@ from the same part and new children. Kinds of values that Python code can change
 place make an empty shell first and fill it later, so that cycles can be rebuilt.
 """
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+
+if TYPE_CHECKING:
+    pass
 import types
-from collections.abc import Callable, Collection, Iterable, Sequence, Sized
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Collection, Iterable, Sized
+from typing import NamedTuple, TypeAlias
 
 import jax
 
 from ..._jax_internals import wide_dtype
 from ..._values import KeyedValue, identity_key, number_key
-from .._modes import Mode
-from .._reading import Read
-from .._source_text import Source as Source
+from .._reading import Mode, Read
+
+
+# ---- Where kinds write down how their values are recognised ----
+
+
+class Source(Protocol):
+    """Where a kind writes down how its values are recognised (see `_layouts`)."""
+
+    def require(self, condition: str) -> None:
+        """Go on only if an expression is true."""
+
+    def require_kind(self, name: str) -> None:
+        """Go on only if the value is of the kind that is being written."""
+
+    def local(self, expression: str) -> str:
+        """Give a name to the value of an expression."""
+        ...
+
+    def unpack(self, expression: str, n: int) -> list[str]:
+        """Give names to the n items of an iterable."""
+        ...
+
+    def constant(self, value: Any, key: Any = None) -> str:
+        """Give a name to a value, one for each key; the key is its id by default."""
+        ...
+
+    def is_constant(self, name: str, value: Any) -> bool:
+        """Whether a name is that of a constant."""
+        ...
+
+    def kinds(self) -> Sequence["Kind"]:
+        """The kinds of the children of the value that is being written."""
+        ...
+
+    def variables(self, variables: dict[str, Any]) -> str:
+        """The name of the variables of a module."""
+        ...
+
+    def variables_from(self, k: int) -> Sequence[str]:
+        """The names of the children from the k-th on, which are variables."""
+        ...
+
+    def setting(self, expression: str, value: Any) -> None:
+        """Have a program for each value of an expression; here it is `value`."""
+
+    def leaf(self, name: str, convert: str, usual: str) -> None:
+        """Pass a value to the program; if not of the usual class, check and convert."""
+
+
+# ---- Kinds ----
 
 
 # The part is hashable; a checker can't see that classes and `Any` are.
@@ -376,3 +430,31 @@ class InputKind(Kind):
 
     def make(self, part: Any, children: Sequence[Any]) -> Any:
         raise NotImplementedError  # the rebuilding looks it up
+
+
+# ---- How what methods of classes read, too, is taken: see `.._opening` ----
+
+
+class MetKind(IdentityKind):
+    """A list, a dict or an object itself: the same that methods of classes read.
+
+    They meet what their module holds. In a copy of that, code would not see what they
+    change, nor they what the code changes, if only for a while: `with training():`.
+    """
+
+    keyed = True
+    is_fixed = False
+
+    def split(self, x: Any) -> Split:
+        return identity_key(x), (x,)
+
+    def portable(self, part: Any) -> Any:
+        return None
+
+    def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
+        return ""
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        return [*super().guard(source, name, part, n), name]

@@ -1,9 +1,11 @@
 """How classes are looked at: what their instances read from them."""
 
 import contextlib
+import enum
 import functools
 import inspect
 import operator
+import re
 import types
 from collections.abc import (
     Callable,
@@ -25,13 +27,10 @@ from ..._values import (
     is_user_module,
     typed_key,
 )
-from .._modes import Mode
-from .._reading import Read, copied_module
-from ._attributes import AutojitMark, is_autojitted
-from ._base import Expression, Kind, Source, Split, Watches
-from ._declared import declared
+from .._reading import Mode, Read, copied_module
+from ._base import Expression, IdentityKind, Kind, Source, Split, Watches
+from ._functions import AutojitMark, is_autojitted, plain_function
 from ._variables import variables_of
-from ._wrappers import plain_function
 
 
 class ClassKind(Kind):
@@ -362,3 +361,82 @@ def _form_of_copy(fn: types.FunctionType) -> Any:
     captured = tuple(identity_key(x) for x in cells if isinstance(x, type))
     module = copied_module(fn.__globals__)
     return fn.__code__, fn.__name__, fn.__qualname__, module, keys, captured
+
+
+# ---- What classes and functions say of themselves: fields, slots, annotations ----
+
+
+def declared(cls: type) -> tuple[Any, ...]:
+    """What a class says of itself, which stays what it is as long as the class."""
+    fields: dict[str, Any] = vars(cls).get("__dataclass_fields__", {})
+    return (
+        vars(cls).get("__match_args__"),
+        repr(vars(cls).get("__slots__")),
+        annotations_of(cls),
+        [
+            (f.name, f.init, f.repr, f.hash, f.compare, f.kw_only, dict(f.metadata))
+            for f in fields.values()
+        ],
+    )
+
+
+def annotations_of(x: Any) -> str:
+    """The annotations of a class or function, as a text without addresses."""
+    try:
+        found = inspect.get_annotations(x)
+    except Exception:  # some are evaluated when they are read
+        return ""
+    return _ADDRESS.sub("", repr(found))
+
+
+_ADDRESS = re.compile(r" at 0x\w+")
+
+
+# ---- How members of enums are looked at: what their methods and values read ----
+
+
+class MemberKind(IdentityKind):
+    """A member of an enum that holds code: itself, with what its class and it hold."""
+
+    keyed = tells_class = True
+    is_fixed = False
+
+    def split(self, x: Any) -> Split:
+        return identity_key(x), (type(x), x.__dict__)
+
+    def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
+        return (".__class__", ".__dict__")[k]
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        own = super().guard(source, name, part, n)
+        return [*own, f"type({name})", f"{name}.__dict__"]
+
+
+MEMBER = MemberKind()
+
+
+def holds_code(cls: type[enum.Enum]) -> bool:
+    """Whether members have methods of the user's, or values that may change.
+
+    All others are names and numbers, told by identity_key alone.
+    """
+    functions = map(functions_behind, class_data(cls).values())
+    if any(is_user_function(f) for found in functions for f in found):
+        return True
+    return not all(map(_is_fixed, cls))
+
+
+_OWN = frozenset(("_name_", "_sort_order_", "_value_", "__objclass__"))
+
+
+def _is_fixed(member: enum.Enum) -> bool:
+    """Whether a member has its name and a constant alone, and no attributes."""
+    return vars(member).keys() <= _OWN and _is_constant(member.value)
+
+
+def _is_constant(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return all(map(_is_constant, value))
+    return isinstance(value, (int, float, complex, str, bytes, type(None)))

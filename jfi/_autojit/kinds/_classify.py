@@ -1,18 +1,25 @@
 """Which kind each value is of, and which values `autojit` has to refuse."""
 
 import collections
+import concurrent.futures
 import dataclasses
 import enum
 import functools
+import io
+import itertools
 import logging
+import queue
+import random
+import threading
 import types
 import weakref
-from collections.abc import Collection, Hashable, MappingView
+from collections.abc import Collection, Hashable, Iterator, MappingView
 from typing import Any
 
 import jax
 import numpy as np
 from jax.core import Tracer
+from jax.errors import TracerArrayConversionError
 from jax.tree_util import all_leaves
 
 from ..._values import (
@@ -28,6 +35,7 @@ from ..._values import (
     is_scalar,
     is_user_function,
     is_user_module,
+    is_writable,
     odd_array,
     own_attributes,
     own_equality,
@@ -36,43 +44,38 @@ from ..._values import (
 from ..._values.trees import declarations
 from .._reading import LRU_CACHED
 from . import (
-    _attributes as attributes,
     _base as kinds,
     _classes as classes,
+    _constants as constants,
     _containers as containers,
-    _dispatch as dispatch,
-    _enums as enums,
     _flax as flax,
     _functions as functions,
-    _known_arrays as known,
-    _methods as methods,
     _objects as objects,
     _remembering as remembering,
     _stand_ins as stand_ins,
     _variables as outside,
-    _wrappers as wrappers,
 )
-from ._functools import PartialKind, cached_property_of
-from ._met import MetKind
-from ._properties import PROPERTY, SPECIAL_PROPERTY
-from ._references import kind_of_reference
-from ._refusals import contents_change, holds_objects, is_of_c, refuse_readers
-from ._sentinels import (
+from ._base import MetKind, ReaderError, RefusedError
+from ._constants import (
     LIBRARY_CONSTANT,
     SENTINEL,
+    SIGNATURE,
+    is_constant_signature,
     is_library_constant,
     is_sentinel,
+    kind_of_reference,
 )
-from ._signatures import SIGNATURE, is_constant_signature
+from ._functions import PROPERTY, SPECIAL_PROPERTY, PartialKind, cached_property_of
+from ._objects import new
 
 
 ARRAY = kinds.ArrayKind()
 SCALAR = kinds.ScalarKind()
 INTEGER = kinds.IntegerKind()
-KNOWN_ARRAY = known.KnownArrayKind()
+KNOWN_ARRAY = constants.KnownArrayKind()
 NUMBER = kinds.NumberKind()  # a frozen scalar
 VALUE = kinds.ValueKind()
-STATIC_ARRAY = known.StaticArrayKind()
+STATIC_ARRAY = constants.StaticArrayKind()
 ITSELF = kinds.IdentityKind()
 LIST = containers.ListKind()
 DICT = containers.DictKind()
@@ -82,12 +85,12 @@ PYTREE = objects.PytreeKind()
 FUNCTION = functions.FunctionKind()
 BODY = functions.BodyKind()
 AUTOJITTED = functions.AutojittedKind()
-WRAPPER = wrappers.WrapperKind()
-SHOWN = wrappers.ShownKind()
+WRAPPER = functions.WrapperKind()
+SHOWN = functions.ShownKind()
 CLASS = classes.ClassKind()
 PARTIAL = PartialKind()
-METHOD = methods.METHOD
-OWN_METHOD = methods.OwnMethodKind()
+METHOD = functions.METHOD
+OWN_METHOD = functions.OwnMethodKind()
 CACHED = remembering.CachedKind()
 CUSTOM_RULES = {
     cls: objects.ObjectKind(cls, frozen=True)
@@ -130,7 +133,7 @@ BUILTIN: dict[type, kinds.Kind] = {
         [".start", ".stop", ".step"],
         frozen=True,
     ),
-    functools.singledispatchmethod: dispatch.DISPATCHED_METHOD,
+    functools.singledispatchmethod: remembering.DISPATCHED_METHOD,
     property: PROPERTY,
     functools.cached_property: containers.PartsKind(  # without its lock
         lambda p: (p.func, p.attrname), cached_property_of, [".func", ".attrname"]
@@ -149,7 +152,7 @@ BUILTIN: dict[type, kinds.Kind] = {
 _by_class: weakref.WeakKeyDictionary[type, kinds.Kind] = weakref.WeakKeyDictionary(
     {
         functions.Body: BODY,
-        attributes.AutojitMark: functions.EmptyKind(),
+        functions.AutojitMark: functions.EmptyKind(),
         remembering.Remembering: REMEMBERING,
         stand_ins.Count: STEP,
     }
@@ -205,13 +208,13 @@ def _kind_of_value(x: Any) -> kinds.Kind | None:
     if isinstance(x, types.ModuleType):
         return MODULE if outside.is_users_module(x) else ITSELF
     if isinstance(x, enum.Enum):
-        return enums.MEMBER if enums.holds_code(type(x)) else ITSELF
+        return classes.MEMBER if classes.holds_code(type(x)) else ITSELF
     if isinstance(x, types.FunctionType):
         return _kind_of_function(x)
     if isinstance(x, (types.BuiltinFunctionType, types.MethodWrapperType)):
         return _kind_of_builtin(x)
     if isinstance(x, types.MethodType):
-        return OWN_METHOD if methods.is_of_class(x) else METHOD
+        return OWN_METHOD if functions.is_of_class(x) else METHOD
     if isinstance(x, functools.partial):
         return PARTIAL
     if isinstance(x, LRU_CACHED):
@@ -240,19 +243,19 @@ def _kind_of_odd_array(x: np.ndarray[Any, Any]) -> kinds.Kind:
 
 
 def _kind_of_function(fn: types.FunctionType) -> kinds.Kind:
-    if attributes.is_autojitted(fn):
+    if functions.is_autojitted(fn):
         return AUTOJITTED
-    if wrappers.is_wrapper(fn):
+    if functions.is_wrapper(fn):
         return WRAPPER
-    if dispatch.is_dispatched(fn):
-        return dispatch.DISPATCHED
+    if remembering.is_dispatched(fn):
+        return remembering.DISPATCHED
     if fn.__dict__.get(STATIC_MARK) is fn.__code__:
         return ITSELF
     named = is_named(fn)
     # A decorator of a library, under which the user's function has its name, does not.
     if named and not (is_user_function(fn) or is_user_module(fn.__module__)):
         return ITSELF
-    if wrappers.is_shown(fn):
+    if functions.is_shown(fn):
         return SHOWN
     own = (fn.__defaults__, *(fn.__kwdefaults__ or {}).values())
     if named and not (fn.__closure__ or fn.__dict__) and is_fixed(own):
@@ -422,3 +425,107 @@ def _kind_of_opaque(x: Any, cls: type) -> kinds.Kind:
             "Pass the arrays and settings it holds instead."
         )
     return ITSELF
+
+
+# ---- Values that can't be opened: they change when they are read, or unseen ----
+
+
+_OF_THREADS = (
+    threading.Barrier, threading.Condition, threading.Event, threading.Semaphore,
+    threading.Thread, queue.Queue, concurrent.futures.Executor,
+    concurrent.futures.Future,
+)  # fmt: skip
+
+
+def refuse_readers(x: Any, cls: type) -> None:
+    """Refuse what changes when it is read, or in memory of C that nobody can watch.
+
+    Iterators, files, random generators; numbers and structs of ctypes.
+    """
+    if isinstance(x, io.IOBase):
+        raise ReaderError(
+            f"the file {{path}} (a {cls.__name__}), which would be read or written "
+            "once, and not at each call.\n"
+            "Read it before the call and pass what it holds; write into it after the "
+            "call, or in a function for jax.debug.callback."
+        )
+    if cls in weakref.ProxyTypes:
+        raise RefusedError(
+            "a weak proxy for {path}, which can't be copied.\n"
+            "Pass the object itself instead, or weakref.ref(...) of it."
+        )
+    if isinstance(x, Iterator) and not _is_iterator_in_python(cls):
+        what = "generator" if isinstance(x, types.GeneratorType) else cls.__name__
+        next_ = "at each call, what comes next: next({path})"
+        if isinstance(x, (itertools.count, itertools.cycle, itertools.repeat)):
+            advice = f"Pass, {next_}"  # a list of it may have no end
+        else:
+            listed = "Pass a list or an array instead: {path} = list({path})"
+            advice = f"{listed}; or, {next_}"
+        raise ReaderError(
+            f"an iterator for {{path}} (a {what}), which can be read only once.\n"
+            + advice
+        )
+    if isinstance(x, (types.CoroutineType, types.AsyncGeneratorType)):
+        raise ReaderError(
+            "a coroutine for {path}, which must be awaited first.\n"
+            "Pass its result instead: {path} = await {path}"
+        )
+    generators = (np.random.Generator, np.random.RandomState, np.random.BitGenerator)
+    if isinstance(x, (*generators, random.Random)):
+        raise ReaderError(
+            f"the random generator {{path}} (a {cls.__name__}), whose draws would be "
+            "constants of the compiled function.\n"
+            "Draw outside and pass the numbers, or draw inside with jnp.randn(...)."
+        )
+    if isinstance(x, _OF_THREADS):
+        raise RefusedError(
+            f"the {cls.__name__} {{path}}, which other threads use meanwhile: compiled "
+            "code would see a copy.\n"
+            "Read it before the call and pass what it holds; use it after the call, or "
+            "in a function for jax.debug.callback."
+        )
+    if any(base.__module__ == "_ctypes" for base in cls.__mro__):
+        raise contents_change(cls)
+
+
+def _is_iterator_in_python(cls: type) -> bool:
+    """Whether what an iterator reads next is in its attributes, as for any object.
+
+    A sequence of random keys is one (haiku's `PRNGSequence`). What a generator or a
+    `zip` reads next, only Python knows.
+    """
+    found = [vars(base)["__next__"] for base in cls.__mro__ if "__next__" in vars(base)]
+    return all(isinstance(method, types.FunctionType) for method in found)
+
+
+def contents_change(cls: type) -> RefusedError:
+    """What is raised for an object of a library that can be written unseen."""
+    remedy = "Pass the arrays and settings that you need of it instead."
+    if any(hasattr(cls, name) for name in ("__array__", "__dlpack__", "__setitem__")):
+        remedy = "Pass an array instead: {path} = jnp.asarray({path})"
+    return RefusedError(
+        f"a {cls.__module__.partition('.')[0]} {cls.__name__} for {{path}}, "
+        f"whose contents can change unseen.\n{remedy}"
+    )
+
+
+def holds_objects(x: np.ndarray[Any, Any]) -> Exception:
+    """What is raised for a NumPy array of Python objects."""
+    for item in x.flat:
+        # NumPy makes such an array of numbers that pass for floats, `np.array([dt])`,
+        # and plain Python one of numbers: their values are needed.
+        if isinstance(item, Tracer):
+            return TracerArrayConversionError(item)
+    return RefusedError(
+        "a NumPy array of Python objects for {path}, which JAX can't compute "
+        "with.\nPass an array of numbers, or a list: {path} = {path}.tolist()"
+    )
+
+
+def is_of_c(cls: type) -> bool:
+    """Whether empty instances can be made, and not filled."""
+    try:
+        return not is_writable(new(cls))
+    except TypeError:
+        return False

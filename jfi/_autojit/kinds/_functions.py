@@ -1,14 +1,21 @@
 """How functions are taken apart and put together again."""
 
 import builtins
+import functools
+import operator
 import types
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 from ..._shown import ShownFunction
-from ..._values import KeyedValue, identity_key, is_named, is_user_function
+from ..._values import (
+    KeyedValue,
+    identity_key,
+    is_named,
+    is_user_function,
+    own_attributes,
+)
 from .._reading import Read
-from ._attributes import AttributesKind, AutojitMark
 from ._base import (
     IMMUTABLE,
     MISSING,
@@ -19,7 +26,60 @@ from ._base import (
     ValueKind,
     Watches,
 )
+from ._containers import PartsKind
 from ._variables import Variables, origin_of, variables_of
+
+
+# ---- Attributes that code gives to functions, and those that `autojit` gives them ----
+
+
+class AttributesKind(Kind):
+    """A function that code may give attributes: `step.calls = 1`."""
+
+    def contents(self, x: Any) -> Split:
+        given = x.__dict__[AutojitMark.ATTRIBUTE].attributes if is_autojitted(x) else ()
+        own = {name: value for name, value in x.__dict__.items() if name not in given}
+        return tuple(own), list(own.values())
+
+    def keys(self, part: Any, children: Sequence[Any]) -> Sequence[Any] | None:
+        return tuple(part)
+
+    def put(self, x: Any, key: Any, value: Any) -> None:
+        x.__dict__[key] = value
+
+    def remove(self, x: Any, key: Any) -> None:
+        x.__dict__.pop(key, None)
+
+    def replace(self, x: Any, part: Any, children: Sequence[Any]) -> None:
+        for name in self.contents(x)[0]:
+            self.remove(x, name)
+
+
+class AutojitMark:
+    """Among the attributes of what `autojit` returns.
+
+    It names the code, since wrappers such as `jax.grad` copy the attributes.
+
+    Attributes:
+        code: That of the wrapper.
+        template: The same, calling nobody.
+        fill: Lets an empty copy of the wrapper call a function.
+        attributes: The names of those that `autojit` gave the wrapper.
+    """
+
+    ATTRIBUTE = "__jfi_autojit__"
+
+    def __init__(self, code: Any, template: Any, fill: Any, attributes: Any) -> None:
+        self.code, self.template, self.fill = code, template, fill
+        self.attributes = attributes
+
+
+def is_autojitted(value: Any) -> bool:
+    """Whether this is what `autojit` returned."""
+    if not isinstance(value, types.FunctionType):
+        return False
+    mark = value.__dict__.get(AutojitMark.ATTRIBUTE)
+    return isinstance(mark, AutojitMark) and mark.code is value.__code__
 
 
 class CellKind(Kind):
@@ -382,3 +442,196 @@ def _code_checks(
         f"{name}.__name__ == {plain!r} and {name}.__qualname__ == {qualname!r} and "
         f"{name}.__module__ == {module!r}"
     )
+
+
+# ---- Bound methods ----
+
+
+METHOD = PartsKind(
+    lambda m: (m.__func__, m.__self__),
+    lambda cls, function, owner: types.MethodType(function, owner),
+    [".__func__", ".__self__"],
+)
+
+
+def is_of_class(method: types.MethodType) -> bool:
+    """Whether the function of a method is what the class of its object has."""
+    name = getattr(method.__func__, "__name__", None)
+    return (
+        isinstance(name, str) and _found(type(method.__self__), name) is method.__func__
+    )
+
+
+def _found(cls: type, name: str) -> Any:
+    """What a class holds under a name, before it is bound."""
+    return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
+
+
+class OwnMethodKind(Kind):
+    """A method of the class of its object: `self.act = self.tanh`.
+
+    Its function is the one that the class holds, as for `self.tanh` in the body: the
+    two are equal. The class is compared with the object.
+    """
+
+    constant = True
+
+    def split(self, x: Any) -> Split:
+        return x.__func__.__name__, (x.__self__,)
+
+    def make(self, part: Any, children: Sequence[Any]) -> Any:
+        (owner,) = children
+        return types.MethodType(_found(type(owner), part), owner)
+
+    def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
+        return ".__self__"
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        source.require(f"type({name}) is {source.constant(types.MethodType)}")
+        source.require(f"{name}.__func__.__name__ == {part!r}")
+        # What `is_of_class` says, without a frame of Python.
+        source.require(f"getattr(type({name}.__self__), {part!r}) is {name}.__func__")
+        return [f"{name}.__self__"]
+
+
+# Functions that run an autojitted one in a way of their own: those of `persistent`.
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_MARK = "__jfi_wrapper__"
+
+
+def mark_wrapper(fn: F) -> F:
+    """Say that a function runs the autojitted one that its `__wrapped__` is."""
+    setattr(fn, _MARK, getattr(fn, "__code__"))  # noqa: B009 - unknown to type checkers
+    return fn
+
+
+def is_wrapper(value: Any) -> bool:
+    """Whether a function is marked so; those that copy its attributes are not."""
+    if not isinstance(value, types.FunctionType):
+        return False
+    return value.__dict__.get(_MARK) is value.__code__
+
+
+def plain_function(value: Any) -> Any:
+    """What the user wrote, of a function under `persistent` or `autojit`."""
+    if is_wrapper(value):
+        value = value.__wrapped__
+    return value.__wrapped__ if is_autojitted(value) else value
+
+
+class WrapperKind(AttributesKind):
+    """Such a function: in compiled code it is the autojitted one, with its attributes.
+
+    The parts are the names of those that the user gave it. What the body gives the
+    autojitted one is written to both.
+    """
+
+    def split(self, x: Any) -> Split:
+        inner = x.__wrapped__
+        own = {
+            name: value
+            for name, value in x.__dict__.items()
+            if name not in (_MARK, "__wrapped__")
+            and (name not in inner.__dict__ or inner.__dict__[name] is not value)
+        }
+        return tuple(own), (inner, *own.values())
+
+    def make(self, part: Any, children: Sequence[Any]) -> Any:
+        made, *values = children
+        made.__dict__.update(zip(part, values, strict=True))
+        return made
+
+    def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
+        return f".{part[k - 1]}" if k else ""
+
+
+def is_shown(fn: object) -> bool:
+    """Whether it is what a tool returned, with the function inside."""
+    return type(fn) is ShownFunction  # which it is to `isinstance`, too
+
+
+class ShownKind(PartsKind):
+    """What other tools return, such as `vmap` and `grad`: the function in it counts."""
+
+    def __init__(self) -> None:
+        parts = operator.attrgetter("_jfi_function", "_jfi_describe")
+        steps = ["._jfi_function", "._jfi_describe"]
+        super().__init__(parts, lambda cls, *parts: cls(*parts), steps)
+
+    def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
+        return ""
+
+
+# How what `functools` makes of functions is taken apart and put together again.
+
+
+# `x.__dict__` would make one, after which `partial(x, 2)` has `x` for its function.
+_STATE: Any = functools.partial.__reduce__
+
+
+class PartialKind(Kind):
+    """A `functools.partial`, with its attributes."""
+
+    reads = True
+
+    def split(self, x: Any) -> Split:
+        function, args, keywords, attributes = _STATE(x)[2]
+        return type(x), (function, args, keywords, attributes or None)
+
+    def make(self, part: Any, children: Sequence[Any]) -> Any:
+        made = part.__new__(part, children[0])
+        made.__setstate__(tuple(children))  # keeps the dict of keywords itself
+        return made
+
+    def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
+        return (".func", ".args", ".keywords", "")[k]
+
+    def guard(
+        self, source: Source, name: str, part: Any, n: int
+    ) -> Sequence[Expression]:
+        source.require(f"type({name}) is {source.constant(part)}")
+        steps = (f"{name}.func", f"{name}.args", f"{name}.keywords")
+        return [*steps, f"({source.constant(_STATE)}({name})[2][3] or None)"]
+
+
+def cached_property_of(
+    cls: type["functools.cached_property[Any]"], func: Any, name: str | None
+) -> Any:
+    """A `functools.cached_property`, as a class has made it known under a name."""
+    made = cls(func)
+    made.attrname = name
+    return made
+
+
+# ---- Properties: the functions behind them, and what a class of properties adds ----
+
+
+PROPERTY = PartsKind(
+    lambda p: (p.fget, p.fset, p.fdel),
+    lambda cls, *parts: property(*parts),
+    [".fget", ".fset", ".fdel"],
+)
+
+
+def _parts_of(x: Any) -> tuple[Any, ...]:
+    return x.fget, x.fset, x.fdel, dict(own_attributes(x)) or None
+
+
+def _special_property(cls: type, *parts: Any) -> Any:
+    *functions, attributes = parts
+    made: Any = property.__new__(cls)
+    property.__init__(made, *functions)
+    own_attributes(made).update(attributes or {})
+    return made
+
+
+# Such as numpyro's `constraints.dependent_property`, which is registered with JAX as
+# a constraint, and can't be flattened.
+SPECIAL_PROPERTY = PartsKind(
+    _parts_of, _special_property, [".fget", ".fset", ".fdel", ""]
+)

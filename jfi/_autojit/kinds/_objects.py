@@ -27,8 +27,7 @@ from ..._values import (
     set_attributes,
     slots as slots,
 )
-from .._modes import PASSED, Mode
-from .._reading import Read
+from .._reading import PASSED, Mode, Read
 from ._base import Expression, Kind, Source, Split, Watches
 from ._containers import items_of
 

@@ -21,8 +21,7 @@ from ..._values import (
     is_user_module,
     library_version,
 )
-from .._modes import KEYS, Mode
-from .._reading import Read
+from .._reading import KEYS, Mode, Read
 from ._base import (
     MISSING,
     Expression,

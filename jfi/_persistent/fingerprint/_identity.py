@@ -19,7 +19,7 @@ from typing import Any
 import jax
 
 from ..._autojit._reading import LRU_CACHED
-from ..._autojit.kinds._attributes import AutojitMark, is_autojitted
+from ..._autojit.kinds._functions import AutojitMark, is_autojitted
 from ..._errors import FingerprintError
 from ..._jax_internals import (
     Device,

@@ -16,7 +16,12 @@ from ..._autojit import (
     refusing_writes,
     undoing_writes,
 )
-from ..._autojit._unasked import OPTIONS, Reasons, generators_in, with_variables
+from ..._autojit._loops_and_batches import (
+    OPTIONS,
+    Reasons,
+    generators_in,
+    with_variables,
+)
 from ..._autojit.kinds._classify import HASHABLE, register_kind
 from ..._errors import AutoJitError, BatchError, JfiError
 from ..._jax_internals import at_top_level, is_staged

@@ -5,7 +5,7 @@ from typing import Any, Protocol, TypeAlias
 
 import jax
 
-from ..._autojit._unasked import refusing_bars
+from ..._autojit._loops_and_batches import refusing_bars
 from ..._optional._progress import ProgressBar
 from ._choosing import Choice, choose
 from ._leaves import Arguments

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._arrays._surroundings import with_settings
 from ..._autojit import MAX_FUNCTIONS, calls_of_copies, code_of
-from ..._autojit._unasked import refusing_bars
+from ..._autojit._loops_and_batches import refusing_bars
 from ..._random._streams import Stream, using
 from ..._random.traced._rows import RowDraws
 from ..._values import Recent, is_key
