@@ -18,7 +18,7 @@ from pathlib import Path
 
 
 # pytest leaves out what needs an optional package that is not installed.
-collect_ignore_glob = [] if find_spec("torch") else ["jfi/_foreign/torch/*"]
+collect_ignore_glob = [] if find_spec("torch") else ["jfi/bridges/torch/*"]
 
 
 def cache_folder() -> Path | None:

@@ -40,7 +40,7 @@ from jax import (
     tree as tree,
 )
 
-from . import nn as nn, scipy as scipy
+from . import nn as nn
 from ._arrays._config import (
     Config as Config,
     config as config,
@@ -132,7 +132,7 @@ jaxm = _jfi  # the module itself, for `from jfi import jaxm`
 # Imported on first use, which spares a third of the time of `import jfi`. Type checkers
 # see plain imports, and no `__getattr__`, which would excuse every typo.
 if _typing.TYPE_CHECKING:
-    from . import random as random, testing as testing
+    from . import random as random, scipy as scipy, testing as testing
     from ._advice import explain_errors as explain_errors
     from ._autojit import (
         AdvancedAutoJIT as AdvancedAutoJIT,
@@ -163,20 +163,6 @@ if _typing.TYPE_CHECKING:
         implements as implements,
         register_function as register_function,
     )
-    from ._foreign._autoray import register_autoray as register_autoray
-    from ._foreign._haiku import (
-        HaikuNetwork as HaikuNetwork,
-        StatefulHaikuNetwork as StatefulHaikuNetwork,
-        from_haiku as from_haiku,
-    )
-    from ._foreign.jaxify import jaxify as jaxify
-    from ._foreign.kdtree import (
-        KDTree as KDTree,
-        Neighbors as Neighbors,
-        Pairs as Pairs,
-    )
-    from ._foreign.numpy_functions import from_numpy as from_numpy
-    from ._foreign.torch import from_torch as from_torch
     from ._inspect import (
         Inspection as Inspection,
         Summary as Summary,
@@ -271,6 +257,20 @@ if _typing.TYPE_CHECKING:
         vmap_automatically as vmap_automatically,
     )
     from ._values.trees import pytree as pytree
+    from .bridges._autoray import register_autoray as register_autoray
+    from .bridges._haiku import (
+        HaikuNetwork as HaikuNetwork,
+        StatefulHaikuNetwork as StatefulHaikuNetwork,
+        from_haiku as from_haiku,
+    )
+    from .bridges.jaxify import jaxify as jaxify
+    from .bridges.numpy_functions import from_numpy as from_numpy
+    from .bridges.torch import from_torch as from_torch
+    from .scipy.spatial._kdtree import (
+        KDTree as KDTree,
+        Neighbors as Neighbors,
+        Pairs as Pairs,
+    )
 else:
     from jax.numpy import __array_api_version__, __array_namespace_info__
 
@@ -290,14 +290,14 @@ else:
             "CacheReport": "_persistent",
             "CustomArray": "_dispatch._custom_array",
             "Generator": "_random._generator_objects",
-            "HaikuNetwork": "_foreign._haiku",
+            "HaikuNetwork": "bridges._haiku",
             "Inspection": "_inspect",
             "Summary": "_inspect",
-            "KDTree": "_foreign.kdtree",
-            "Neighbors": "_foreign.kdtree",
-            "Pairs": "_foreign.kdtree",
+            "KDTree": "scipy.spatial._kdtree",
+            "Neighbors": "scipy.spatial._kdtree",
+            "Pairs": "scipy.spatial._kdtree",
             "ScanWhileResult": "_loops",
-            "StatefulHaikuNetwork": "_foreign._haiku",
+            "StatefulHaikuNetwork": "bridges._haiku",
             "ZERO": "_derivatives",
             "apply_updates": "_derivatives",
             "associative_scan": "_loops",
@@ -311,16 +311,16 @@ else:
             "enable_cache": "_persistent",
             "explain_errors": "_advice",
             "fori_loop": "_loops",
-            "from_haiku": "_foreign._haiku",
-            "from_numpy": "_foreign.numpy_functions",
-            "from_torch": "_foreign.torch",
+            "from_haiku": "bridges._haiku",
+            "from_numpy": "bridges.numpy_functions",
+            "from_torch": "bridges.torch",
             "grad": "_derivatives",
             "hessian": "_derivatives",
             "implements": "_dispatch._rules",
             "jacfwd": "_derivatives",
             "jacobian": "_derivatives",
             "jacrev": "_derivatives",
-            "jaxify": "_foreign.jaxify",
+            "jaxify": "bridges.jaxify",
             "inspect": "_inspect",
             "jvp": "_derivatives",
             "linearize": "_derivatives",
@@ -335,11 +335,12 @@ else:
             "random": "random",
             "register_function": "_dispatch._rules",
             "testing": "testing",
-            "register_autoray": "_foreign._autoray",
+            "register_autoray": "bridges._autoray",
             "remat": "_loops",
             "safe_where": "_loops",
             "save_state": "_state",
             "scan": "_loops",
+            "scipy": "scipy",
             "scan_while": "_loops",
             "shared": "_transforms.batching",
             "stack_trees": "_transforms.batching",
@@ -374,6 +375,6 @@ else:
     __all__ = [name for name in __dir__() if not name.startswith("_")]
 
     if "autoray" in _sys.modules:  # so that `do(..., like="jfi")` needs no more lines
-        from ._foreign._autoray import register_if_possible as _register
+        from .bridges._autoray import register_if_possible as _register
 
         _register()

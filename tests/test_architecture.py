@@ -20,6 +20,9 @@ FLOOR = {
     for floor, rooms in re.findall(r"^\| (\d) \| ([^|]+) \|", MAP, re.MULTILINE)
     for room in re.findall(r"`(\w+)`", rooms)
 }
+# The floor below the table of contents: what nobody else imports.
+WINGS = {room for room, floor in FLOOR.items() if floor == 8} | {"testing"}
+CONTENTS = ROOT / "jfi" / "__init__.py"
 PRIVATE_JAX = ("jax._src", "jax.extend", "jax.interpreters", "jaxlib")
 OPTIONAL = {"torch", "scipy", "haiku", "dask", "pytensor", "autoray"}
 
@@ -48,7 +51,7 @@ def attribute_chains(tree):
 
 def misplaced_imports(path, tree):
     """Imports that are not from a floor below; files of one room are free."""
-    if not path.is_relative_to(ROOT / "jfi"):
+    if not path.is_relative_to(ROOT / "jfi") or path == CONTENTS:
         return
     name, *inside = path.relative_to(ROOT / "jfi").with_suffix("").parts
     dots = "." * (1 + len(inside))
@@ -57,6 +60,16 @@ def misplaced_imports(path, tree):
             module = target.removeprefix(dots).split(".")[0]
             if FLOOR[module] >= FLOOR[name]:
                 yield f"line {line}: {name} imports {module}"
+
+
+def early_wings(path, tree):
+    """Wings that the table of contents does not leave for their first use."""
+    if path == CONTENTS:
+        for node in tree.body:
+            if not isinstance(node, ast.If):
+                for name, line in imported(ast.Module([node], [])):
+                    if name.strip(".").split(".")[0] in WINGS:
+                        yield f"line {line}: {name}"
 
 
 def private_uses(path, tree):
@@ -124,7 +137,7 @@ def silent_fallbacks(path, tree):
 
 
 RULES = (
-    misplaced_imports, private_uses, early_imports, imports_of_the_server,
+    misplaced_imports, early_wings, private_uses, early_imports, imports_of_the_server,
     long_functions, long_files, missing_docstrings, silent_fallbacks,
 )  # fmt: skip
 
@@ -218,6 +231,21 @@ def test_a_misplaced_import_of_a_folder_is_seen():
     assert list(misplaced_imports(path, ast.parse("from ._opening import x"))) == []
     assert list(misplaced_imports(path, ast.parse("from .._values import x"))) == []
     assert list(misplaced_imports(path, ast.parse("from .._transforms import x"))) != []
+
+
+def test_an_import_of_a_wing_by_the_core_is_seen():
+    tree = ast.parse("def f():\n    from ..scipy.linalg import expm")
+    for room in ("_autojit", "_inspect", "bridges"):
+        assert list(misplaced_imports(ROOT / "jfi" / room / "_x.py", tree)) != []
+    tree = ast.parse("from .._autojit import autojit")
+    assert list(misplaced_imports(ROOT / "jfi" / "scipy" / "_x.py", tree)) == []
+
+
+def test_an_early_import_of_a_wing_is_seen():
+    assert list(early_wings(CONTENTS, ast.parse("from . import nn, scipy"))) != []
+    assert list(early_wings(CONTENTS, ast.parse("from .bridges.torch import x"))) != []
+    lazy = "if TYPE_CHECKING:\n    from .bridges.torch import x"
+    assert list(early_wings(CONTENTS, ast.parse(lazy))) == []
 
 
 PLACE = ROOT / "jfi" / "_values" / "_data.py"

@@ -99,11 +99,13 @@ def own_names():
     for path in (ROOT / "jfi" / "scipy").rglob("*.py"):
         module = path.relative_to(ROOT / "jfi").with_suffix("").parts
         module = ".".join(part for part in module if part != "__init__")
-        for block in OF_FOREIGN.findall(path.read_text()):
+        if "._" in module:
+            continue
+        for block in OF_PRIVATE.findall(path.read_text()):
             yield from (f"{module}.{name}" for name in AGAIN.findall(block))
 
 
-OF_FOREIGN = re.compile(r"^ *from \.+_foreign\S+ import (\([^)]*|.*)", re.MULTILINE)
+OF_PRIVATE = re.compile(r"^ *from \.\S*_\S+ import (\([^)]*|.*)", re.MULTILINE)
 AGAIN = re.compile(r"(\w+) as \1\b")
 
 

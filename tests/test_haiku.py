@@ -323,7 +323,7 @@ def test_a_network_rebuilt_from_jitted_functions_is_taken():
 
 def test_haiku_is_imported_on_first_use():
     code = (
-        "import sys, jfi, jfi._foreign._haiku as h; assert 'haiku' not in sys.modules;"
+        "import sys, jfi, jfi.bridges._haiku as h; assert 'haiku' not in sys.modules;"
         "h.from_haiku(lambda x: x); assert 'haiku' in sys.modules"
     )
     run_python(code, fresh=True)

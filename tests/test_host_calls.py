@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from jfi import CallbackError, _jax_internals
-from jfi._foreign.host import (
+from jfi._host import (
     GivenFunction,
     HostFunction,
     ReadyGradients,
@@ -313,7 +313,7 @@ def test_results_are_on_the_device_of_the_arguments():
     code = """
 import jax, numpy as np
 jax.config.update("jax_platforms", "cpu")
-from jfi._foreign.host import host_call
+from jfi._host import host_call
 spec = jax.ShapeDtypeStruct((3,), np.float32)
 call = lambda x: host_call(lambda x: [x + 1], [spec], x, name="f()")[0]
 x = jax.device_put(np.ones(3, np.float32), jax.devices()[2])
@@ -339,7 +339,7 @@ import os
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 import jax, jax.numpy as jnp, numpy as np
 jax.config.update("jax_platforms", "cpu")
-from jfi._foreign.host import host_call
+from jfi._host import host_call
 def both(x, y):
     spec = jax.ShapeDtypeStruct(x.shape, x.dtype)
     host = lambda x, y: [x + y, np.sort(x)]
@@ -547,7 +547,7 @@ def test_a_loop_whose_body_is_one_call():
     """XLA takes the call for the tuple of the loop's state, and hangs."""
     code = """
 import jax, jax.numpy as jnp
-from jfi._foreign.host import GivenFunction, call_host
+from jfi._host import GivenFunction, call_host
 both = GivenFunction("both()", lambda x, y: [x + y, x * y], lambda x, y: [x, y])
 def loop(c):
     body = lambda c: tuple(call_host(both, *c))

@@ -12,7 +12,7 @@ from jax.test_util import check_grads
 
 import jfi
 from jfi import InterpolationError
-from jfi._foreign.interpolation._intervals import interval_of
+from jfi.scipy.interpolate._intervals import interval_of
 
 
 si = pytest.importorskip("scipy.interpolate")

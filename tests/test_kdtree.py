@@ -590,5 +590,5 @@ def test_threads():
 
 
 def test_scipy_is_imported_on_use():
-    code = "import jfi._foreign.kdtree, sys; print('scipy.spatial' in sys.modules)"
+    code = "import jfi, sys; jfi.KDTree; print('scipy.spatial' in sys.modules)"
     assert output_of(code, fresh=True) == "False"

@@ -75,7 +75,7 @@ def test_float32_does_not_decide_which_is_nearer():
 
 
 def test_the_jax_backend_in_blocks(monkeypatch):
-    from jfi._foreign.kdtree import _brute_force
+    from jfi.scipy.spatial._kdtree import _brute_force
 
     monkeypatch.setattr(_brute_force, "BLOCK", 150)  # two queries at a time
     _brute_force.program.cache_clear()

@@ -12,7 +12,7 @@ import scipy.spatial
 
 import jfi
 from jfi import KDTree, KDTreeError
-from jfi._foreign.kdtree import _host_trees
+from jfi.scipy.spatial._kdtree import _host_trees
 
 
 RNG = np.random.default_rng(0)

@@ -167,8 +167,7 @@ def test_is_documented_with_an_example(name):
 def test_names_on_first_use():
     code = """
 import sys, jfi
-foreign = ["torch", "kdtree", "_haiku"]
-homes = ["jfi._persistent", *(f"jfi._foreign.{name}" for name in foreign)]
+homes = ["jfi._persistent", "jfi.bridges", "jfi.scipy"]
 print([home for home in homes if home in sys.modules])
 assert "KDTree" in dir(jfi) and "KDTree" not in vars(jfi)
 assert jfi.KDTree is jfi.KDTree is vars(jfi)["KDTree"]
@@ -194,7 +193,7 @@ def test_jedi_completes(name):
 def test_jedi_goes_to_the_definition():
     source = "import jfi as jnp\njnp.KDTree"
     (found,) = jedi.Script(source).goto(2, 6, follow_imports=True)
-    assert found.module_path.parts[-3:] == ("_foreign", "kdtree", "_tree.py")
+    assert found.module_path.parts[-3:] == ("spatial", "_kdtree", "_tree.py")
 
 
 def test_jedi_shows_documentation():
@@ -277,6 +276,7 @@ assert jax.live_arrays() == []
 UNWANTED = ["torch", "haiku", "scipy.spatial", "scipy", "jfi_server", "dask"]
 # With Pallas, which it imports, it takes half as long as all of jfi.
 UNWANTED += ["jax.extend"]
+UNWANTED += ["jfi.scipy", "jfi.bridges"]  # the wings
 
 
 def test_optional_packages_are_not_imported():

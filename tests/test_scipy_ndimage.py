@@ -118,7 +118,7 @@ def test_integers_are_cut_alike_where_there_are_32_bits():
 
 
 def test_every_median_of_a_network_is_that_of_sorting():
-    from jfi._foreign.images._networks import selecting
+    from jfi.scipy.ndimage._networks import selecting
 
     for count in range(2, 20):
         for place in range(count):

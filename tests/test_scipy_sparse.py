@@ -9,8 +9,7 @@ from jax.experimental import sparse
 
 import jfi
 from jfi import SolverError
-from jfi._foreign.solvers import _sparse
-from jfi.scipy.sparse import linalg
+from jfi.scipy.sparse import _direct, linalg
 
 from .differences import check_direction, close
 
@@ -71,9 +70,9 @@ def test_second_derivatives_and_batches():
 
 def test_one_matrix_is_factored_once(monkeypatch):
     factored = []
-    factor = _sparse._factored
+    factor = _direct._factored
     monkeypatch.setattr(
-        _sparse, "_factored", lambda *args: factored.append(1) or factor(*args)
+        _direct, "_factored", lambda *args: factored.append(1) or factor(*args)
     )
     values = jnp.asarray(VALUES * 1.5, jnp.float32)
     back = jax.jit(jax.grad(lambda v, b: (solve(v, b) ** 2).sum(), (0, 1)))

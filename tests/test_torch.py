@@ -940,7 +940,7 @@ def test_without_pytorch():
     code = """
 import sys
 sys.modules["torch"] = None
-from jfi._foreign.torch import from_torch
+from jfi.bridges.torch import from_torch
 try:
     from_torch(len)
 except ImportError as error:
@@ -954,7 +954,7 @@ except ImportError as error:
 
 
 def test_pytorch_is_imported_on_use():
-    code = "import jfi._foreign.torch, sys; print('torch' in sys.modules)"
+    code = "import jfi.bridges.torch, sys; print('torch' in sys.modules)"
     assert output_of(code, fresh=True) == "False"
 
 

@@ -11,13 +11,12 @@ import griffe
 # From `>>>` to the next empty line, as doctest reads it.
 EXAMPLE = re.compile(r"^( *)>>> .*(?:\n.*\S.*)*", re.MULTILINE)
 # Objects that are called: source text has their help at their classes.
-CALLED = "jfi._foreign.jaxify._registry.jaxify"
+CALLED = "jfi.bridges.jaxify._registry.jaxify"
 COMPLETED = (
     "jfi._arrays.",
     "jfi._derivatives.",
-    "jfi._foreign.images.",
-    "jfi._foreign.solvers.",
     "jfi._random.",
+    "jfi.scipy.",
     CALLED,
 )
 

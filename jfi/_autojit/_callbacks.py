@@ -85,7 +85,7 @@ def refusing_clones(
     try:
         traced = jax.jit(functools.partial(trace, clones)).trace(*leaves)
     except Exception as error:  # a run to learn its results may have met clones, too
-        from .._foreign.numpy_functions import failed_function  # which few scripts need
+        from .._host import failed_function  # which few scripts need
 
         failed = failed_function(error)
         if failed is not None and _reaches([failed], _copied(graph, clones)):

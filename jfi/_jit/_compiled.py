@@ -54,7 +54,7 @@ class TracedBody:
     Attributes:
         fun: The function.
         streams: What it has drawn from so far; None is the stream current at each call.
-        calls_host: Whether it calls host functions (`_foreign/host`), as far as known.
+        calls_host: Whether it calls host functions (`_host`), as far as known.
     """
 
     def __init__(self, fun: Callable[..., Any]) -> None:

@@ -64,7 +64,12 @@ def attach(
         return value
 
     def names() -> list[str]:
-        return sorted({*vars(module), *homes})
+        # Submodules that others have imported since, such as `jfi.bridges`, are not
+        # what users look for.
+        later = {n for n in vars(module) if f"{name_of_module}.{n}" in sys.modules}
+        return sorted({*vars(module)} - later | known)
+
+    known = {*vars(module), *homes}
 
     return get, names
 

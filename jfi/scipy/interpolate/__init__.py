@@ -1,27 +1,42 @@
-"""Interpolation: SciPy's interpolators in JAX, and `jax.scipy.interpolate`."""
+"""Interpolation: SciPy's interpolators in JAX, and `jax.scipy.interpolate`.
+
+They make no host call. Begin in `_base.py`. Each is a tree of JAX: its numbers are
+traced, its settings static. Values at points are computed by `_pieces` (polynomials on
+intervals) and `_basis` (B-splines).
+"""
 
 import typing as _typing
 
 from jax.scipy.interpolate import *  # pyright: ignore[reportWildcardImportFromLibrary]
 
-from ..._foreign.interpolation import (  # type: ignore[assignment]
-    Akima1DInterpolator as Akima1DInterpolator,
-    BivariateSpline as BivariateSpline,
+from ._bsplines import (
     BSpline as BSpline,
-    CloughTocher2DInterpolator as CloughTocher2DInterpolator,
+    make_interp_spline as make_interp_spline,
+)
+from ._cubic import (
+    Akima1DInterpolator as Akima1DInterpolator,
     CubicHermiteSpline as CubicHermiteSpline,
     CubicSpline as CubicSpline,
-    LinearNDInterpolator as LinearNDInterpolator,
-    NearestNDInterpolator as NearestNDInterpolator,
     PchipInterpolator as PchipInterpolator,
-    PPoly as PPoly,
-    RBFInterpolator as RBFInterpolator,
+)
+from ._grids import (  # type: ignore[assignment]
     RegularGridInterpolator as RegularGridInterpolator,
-    UnivariateSpline as UnivariateSpline,
-    griddata as griddata,
-    interp1d as interp1d,
     interpn as interpn,
-    make_interp_spline as make_interp_spline,
+)
+from ._interp1d import interp1d as interp1d
+from ._nearest import (
+    NearestNDInterpolator as NearestNDInterpolator,
+    griddata as griddata,
+)
+from ._pieces import PPoly as PPoly
+from ._radial import RBFInterpolator as RBFInterpolator
+from ._scattered import (
+    CloughTocher2DInterpolator as CloughTocher2DInterpolator,
+    LinearNDInterpolator as LinearNDInterpolator,
+)
+from ._smoothing import (
+    BivariateSpline as BivariateSpline,
+    UnivariateSpline as UnivariateSpline,
 )
 
 
@@ -30,7 +45,9 @@ if not _typing.TYPE_CHECKING:
 
     __getattr__, __dir__ = _attached(
         __name__,
-        dict.fromkeys(
-            ("griddata", "interpn", "make_interp_spline"), "_foreign.interpolation"
-        ),
+        {
+            "griddata": "scipy.interpolate._nearest",
+            "interpn": "scipy.interpolate._grids",
+            "make_interp_spline": "scipy.interpolate._bsplines",
+        },
     )

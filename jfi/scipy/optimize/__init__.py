@@ -6,7 +6,7 @@ import typing as _typing
 if _typing.TYPE_CHECKING:
     from jax.scipy.optimize import OptimizeResults as OptimizeResults
 
-    from ..._foreign.solvers._brackets import (
+    from ._brackets import (
         bisect as bisect,
         brenth as brenth,
         brentq as brentq,
@@ -14,30 +14,30 @@ if _typing.TYPE_CHECKING:
         ridder as ridder,
         toms748 as toms748,
     )
-    from ..._foreign.solvers._curve_fit import (
+    from ._curve_fit import (
         CurveFitResult as CurveFitResult,
         curve_fit as curve_fit,
     )
-    from ..._foreign.solvers._fixed_points import fixed_point as fixed_point
-    from ..._foreign.solvers._least_squares import (
+    from ._fixed_points import fixed_point as fixed_point
+    from ._least_squares import (
         LeastSquaresResult as LeastSquaresResult,
         least_squares as least_squares,
     )
-    from ..._foreign.solvers._minimize import (
+    from ._minimize import (
         MinimizeResult as MinimizeResult,
         minimize as minimize,
     )
-    from ..._foreign.solvers._programming import (
+    from ._programming import (
         LinprogResult as LinprogResult,
         linear_sum_assignment as linear_sum_assignment,
         linprog as linprog,
     )
-    from ..._foreign.solvers._roots import RootResult as RootResult, root as root
-    from ..._foreign.solvers._scalar_minima import (
+    from ._roots import RootResult as RootResult, root as root
+    from ._scalar_minima import (
         MinimizeScalarResult as MinimizeScalarResult,
         minimize_scalar as minimize_scalar,
     )
-    from ..._foreign.solvers._scalar_roots import (
+    from ._scalar_roots import (
         RootScalarResult as RootScalarResult,
         root_scalar as root_scalar,
     )
@@ -73,7 +73,7 @@ else:
     }
     __getattr__, __dir__ = _attached(
         __name__,
-        {name: f"_foreign.solvers.{home}" for name, home in _HOMES.items()},
-        {name: f".._foreign.solvers.{home}" for name, home in _RESULTS.items()},
+        {name: f"scipy.optimize.{home}" for name, home in _HOMES.items()},
+        _RESULTS,
         _on_demand(__name__, _theirs),
     )

@@ -6,13 +6,13 @@ from jax.scipy.sparse.linalg import *  # pyright: ignore[reportWildcardImportFro
 
 
 if _typing.TYPE_CHECKING:
-    from ..._foreign.solvers._operators import (
-        LinearOperator as LinearOperator,
-        aslinearoperator as aslinearoperator,
-    )
-    from ..._foreign.solvers._sparse import (
+    from ._direct import (
         factorized as factorized,
         spsolve as spsolve,
+    )
+    from ._operators import (
+        LinearOperator as LinearOperator,
+        aslinearoperator as aslinearoperator,
     )
 else:
     import jax.scipy.sparse.linalg as _theirs
@@ -25,13 +25,13 @@ else:
     _HOMES = {
         "LinearOperator": "_operators",
         "aslinearoperator": "_operators",
-        "factorized": "_sparse",
-        "spsolve": "_sparse",
+        "factorized": "_direct",
+        "spsolve": "_direct",
     }
     _plain = (_theirs.bicgstab, _theirs.cg, _theirs.gmres)
     globals().update(_knowing_scipy("sparse.linalg", _plain))
     __getattr__, __dir__ = _attach(
         __name__,
-        {name: f".._foreign.solvers.{home}" for name, home in _HOMES.items()},
+        _HOMES,
         _on_demand(__name__, _theirs, _explained(__name__)),
     )
