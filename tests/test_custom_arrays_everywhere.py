@@ -11,13 +11,15 @@ import numpy as np
 import pytest
 
 import jfi as jnp
-from jfi._dispatch._names import TORCH
+from jfi._dispatch._names import DISTRIBUTIONS, TORCH
 
 
 PLACES = ["linalg", "fft", "nn"] + [
     module.name.removeprefix("jfi.")
     for module in pkgutil.walk_packages(jnp.scipy.__path__, "jfi.scipy.")
+    if "._" not in module.name
 ]
+PLACES += [f"scipy.stats.{name}" for name in DISTRIBUTIONS]  # which have no files
 M = np.eye(2, dtype="float32")
 #: Of JAX's and jfi's functions those that have nothing to do with rules, and why.
 LEFT = {

@@ -12,7 +12,7 @@ import scipy.sparse
 import scipy.stats
 
 import jfi as jnp
-from jfi._advice import _scipy_lines
+from jfi.scipy import _scipy_lines
 
 
 PLACES = [

@@ -7,7 +7,7 @@ expression that failed, `_rewriting` writes branches and loops that JAX can trac
 `_wording` has the sentences. `_uncaught` is for plain code, which no tool of jfi sees.
 `_arguments` is for calls of `jit` and `vmap` that don't fit; `_missing_names` for names
 that jfi does not have, with the lines of `_numpy_lines`, `_torch_lines` and
-`_torch_methods`; `_scipy_words` for arguments of SciPy's. `_frames` is where errors
+`_torch_methods`. `_frames` is where errors
 leave jfi: it asks for the advice, and leaves the frames of jfi out of tracebacks.
 """
 
@@ -23,10 +23,6 @@ from ._frames import (
     hide_frames as hide_frames,
     hides_frames as hides_frames,
     hiding_frames as hiding_frames,
-)
-from ._scipy_words import (
-    knowing_scipy as knowing_scipy,
-    knows_scipy as knows_scipy,
 )
 from ._uncaught import explain_errors as explain_errors
 from ._wording import array_form as array_form

@@ -13,38 +13,41 @@ from typing import Any, NoReturn
 
 
 def explained(
-    package: str, otherwise: Callable[[str], Any] | None = None
+    package: str,
+    otherwise: Callable[[str], Any] | None = None,
+    advice: Callable[[str, str], str] = lambda package, name: "",
 ) -> Callable[[str], Any]:
     """Make the last `__getattr__` of a module: its errors say what to write.
 
     Args:
         package: The `__name__` of the module.
         otherwise: Gives names that the module has on demand, or raises AttributeError.
+        advice: The end of the message for a name of the module, or "".
     """
 
     def get(name: str) -> Any:
         if otherwise is None:
-            _refuse(package, name)
+            _refuse(package, name, advice)
         try:
             return otherwise(name)
         except AttributeError:
-            _refuse(package, name)
+            _refuse(package, name, advice)
 
     return get
 
 
-def _refuse(package: str, name: str) -> NoReturn:
+def _refuse(package: str, name: str, advice: Callable[[str, str], str]) -> NoReturn:
     message = f"module {package!r} has no attribute {name!r}"
     if name.startswith("_"):  # which Python asks every module for
         raise AttributeError(message, name=name) from None
-    message += _advice(package, name)
+    message += _advice(package, name, advice)
     if _is_imported_by_name(package, name):
         raise ImportError(f"cannot import {name!r}: {message}", name=package) from None
     raise AttributeError(message, name=name) from None
 
 
 @functools.lru_cache(maxsize=256)  # `hasattr` may be called in a loop
-def _advice(package: str, name: str) -> str:
+def _advice(package: str, name: str, advice: Callable[[str, str], str]) -> str:
     """What to write instead, as the end of a message."""
     from . import _numpy_lines, _older_lines, _torch_lines
 
@@ -57,70 +60,13 @@ def _advice(package: str, name: str) -> str:
             code, _, remark = line.partition("  # ")
             more = f" ({remark})" if remark else ""
             return f". For {owner}'s {name} write: {code}{more}"
-    if package.startswith("jfi.scipy") and (line := _line_of_scipy(package, name)):
+    if line := advice(package, name):
         return line
     import difflib
 
     known = [known for known in dir(sys.modules[package]) if not known.startswith("_")]
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.75)
     return f". Did you mean {near[0]!r}?" if near else ""
-
-
-def _line_of_scipy(package: str, name: str) -> str:
-    """What to write for what SciPy has and jfi does not."""
-    from ._scipy_lines import ELSEWHERE
-
-    there = f"{package.removeprefix('jfi.')}.{name}"
-    value = _found_in_scipy(there)
-    if value is None:
-        return ""
-    line = ELSEWHERE.get(there.removeprefix("scipy."))
-    if line:
-        return f". Write: {line}"
-    if name in ("rvs", "random_state"):
-        return ". jfi has random numbers of its own: see dir(jnp.random)"
-    if inspect.ismodule(value):
-        return (
-            f". SciPy's module is {there}; its functions run on the CPU. Write: "
-            f"jnp.from_numpy({there}.function)"
-        )
-    if package == "jfi.scipy.fft" and hasattr(sys.modules["jfi"].fft, name):
-        return f". Write: jnp.fft.{name}"
-    if isinstance(value, type) and package == "jfi.scipy.sparse":
-        return f". Write: jnp.jaxify({there}(...)), which is a matrix of JAX"
-    if isinstance(value, type):
-        return (
-            f". SciPy's class is {there}. Wrap the function that makes and uses one: "
-            "jnp.from_numpy(function)"
-        )
-    if not callable(value):
-        return ""
-    if hasattr(value, "pdf") or hasattr(value, "pmf"):
-        there += ".pdf" if hasattr(value, "pdf") else ".pmf"
-    if _takes_function(value):
-        return (
-            ". SciPy's own calls the function with NumPy's arrays, on the CPU. Outside "
-            f"of compiled code write: {there}(jnp.jit(func), ...)"
-        )
-    return f". SciPy's own runs on the CPU; write: jnp.from_numpy({there})"
-
-
-def _takes_function(function: Callable[..., Any]) -> bool:
-    """Whether the first argument of a function of SciPy's is a function."""
-    try:
-        first = next(iter(inspect.signature(function).parameters), "")
-    except (TypeError, ValueError):  # some of C have no signature
-        return False
-    return first in ("f", "fun", "func")
-
-
-def _found_in_scipy(name: str) -> Any:
-    """What SciPy has by a name such as "scipy.stats.norm.rvs"; None if nothing."""
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        home, _, own = name.rpartition(".")
-        return getattr(_found_in_scipy(home), own, None) if home else None
 
 
 def _is_imported_by_name(package: str, name: str) -> bool:

@@ -4,12 +4,15 @@ import functools
 import importlib
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from .._advice._missing_names import explained
 from .._optional._packages import attach
 from ._meanings import MEANINGS
 
+
+#: Makes a decorator for a wrapper, of its name and the function behind it.
+Decorator: TypeAlias = Callable[[str, Callable[..., Any]], Callable[[Any], Any]]
 
 _JFI = str(__package__).partition(".")[0]
 
@@ -88,6 +91,7 @@ _own: dict[str, Mapping[str, str]] = {
         **dict.fromkeys("geomspace linspace logspace".split(), "_arrays._ranges"),
     }
 }
+_decorators: dict[str, Decorator] = {}
 
 
 def rule_name(name: str) -> str:
@@ -115,6 +119,11 @@ def own_functions(place: str) -> Mapping[str, str]:
     """The functions of a namespace that jfi defines itself, and their modules."""
     importlib.import_module(f"{_JFI}.{place}".rstrip("."))  # it calls `homes_of`
     return _own.get(place, {})
+
+
+def decorator_of(place: str) -> Decorator | None:
+    """What decorates the wrappers of a namespace, if its module has said so."""
+    return _decorators.get(place)
 
 
 def qualified(place: str, name: str) -> str:
@@ -152,21 +161,22 @@ def homes_of(
 def attached(
     module: str,
     own: Mapping[str, str] | None = None,
-    beside: Mapping[str, str] | None = None,
-    otherwise: Callable[[str], Any] | None = None,
+    last: Callable[[str], Any] | None = None,
+    decorator: Decorator | None = None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Make the `__getattr__` and `__dir__` of a namespace.
 
     Args:
         module: Its `__name__`; it has imported JAX's names.
         own: Functions of jfi's own, and the modules that define them, from the top.
-        beside: What has no rules, such as classes, as `attach` takes it.
-        otherwise: Gives names on demand, or raises AttributeError.
+        last: Gives names on demand, or raises AttributeError with advice.
+        decorator: Decorates each wrapper.
     """
     place = module.removeprefix(f"{_JFI}.")
-    homes: dict[str, str | Callable[[str], Any]] = {**(beside or {})}
-    homes.update(homes_of(place, vars(sys.modules[module]), own))
-    return attach(module, homes, explained(module, otherwise))
+    if decorator:
+        _decorators[place] = decorator
+    homes = homes_of(place, vars(sys.modules[module]), own)
+    return attach(module, homes, last or explained(module))
 
 
 def made_by(place: str) -> Callable[[str], Any]:

@@ -12,13 +12,20 @@ from typing import Any, TypeAlias
 import jax.numpy as jnp
 import numpy as np
 
-from .._advice import hides_frames, hiding_frames, knows_scipy
+from .._advice import hides_frames, hiding_frames
 from .._arrays._torch_words import explains_words
 from ._calls import Function, as_called, by_values
 from ._custom import all_known, known_beside_numpy, listed, wrappers
 from ._data_parameters import with_data_told
 from ._meanings import MEANINGS
-from ._names import PLACES, TORCH, module_of, own_functions, rule_name
+from ._names import (
+    PLACES,
+    TORCH,
+    decorator_of,
+    module_of,
+    own_functions,
+    rule_name,
+)
 from ._passed_on import NOT_GIVEN
 from ._ufunc_methods import METHODS, method_for_all
 from ._words import both, refuse, several
@@ -99,8 +106,9 @@ def _make(name: str) -> _Wrapped:
         text = written(own, words_of, parameters, names)
     exec(compile(text, _FILE.format(name), "exec"), names)
     made: _Wrapped = names[own]
-    if place.startswith("scipy."):
-        made = knows_scipy(name.removeprefix("scipy."), like=plain)(made)
+    decorator = decorator_of(place)
+    if decorator:
+        made = decorator(name, plain)(made)
     elif hides_frames(plain):
         made = hiding_frames(made)
     elif own in own_functions("") and not place and "**named" not in text:

@@ -1,26 +1,15 @@
-"""SciPy's functions in JAX: `jax.scipy`, each submodule imported on first use."""
+"""SciPy's functions in JAX: `jax.scipy`, each submodule imported on first use.
 
-import importlib
-from types import ModuleType
-from typing import TYPE_CHECKING
+A wing: nothing else in jfi imports it but the table of contents. `_faces` makes a
+module of SciPy's names; `_scipy_words`, `_scipy_names` and `_scipy_lines` know what
+SciPy has and jfi does not; `_solving` is what the solvers share, `spatial/_kdtree` the
+k-d tree.
+"""
+
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 
-_SUBMODULES = (
-    "cluster",
-    "fft",
-    "integrate",
-    "interpolate",
-    "linalg",
-    "ndimage",
-    "optimize",
-    "signal",
-    "sparse",
-    "spatial",
-    "special",
-    "stats",
-)
-
-if TYPE_CHECKING:
+if _TYPE_CHECKING:
     from . import (
         cluster as cluster,
         fft as fft,
@@ -35,16 +24,15 @@ if TYPE_CHECKING:
         special as special,
         stats as stats,
     )
+else:
+    from .._advice._missing_names import explained as _explained
+    from .._optional._packages import attach as _attach
+    from ._scipy_names import line_of_scipy as _line_of_scipy
 
-
-def __getattr__(name: str) -> ModuleType:
-    if name in _SUBMODULES:
-        return importlib.import_module(f"{__name__}.{name}")
-    from .._advice._missing_names import explained
-
-    found: ModuleType = explained(__name__)(name)
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_SUBMODULES})
+    _SUBMODULES = """cluster fft integrate interpolate linalg ndimage optimize signal
+    sparse spatial special stats""".split()
+    __getattr__, __dir__ = _attach(
+        __name__,
+        {name: name for name in _SUBMODULES},
+        _explained(__name__, advice=_line_of_scipy),
+    )

@@ -25,12 +25,6 @@ if _typing.TYPE_CHECKING:
         where: ArrayLike | None = None,
     ) -> _typing.Any: ...
 else:
-    import jax.scipy.special as _theirs
+    from ._faces import face as _face
 
-    from .._dispatch._names import attached as _attached
-    from .._jax_internals import on_demand as _on_demand
-
-    __getattr__, __dir__ = _attached(
-        __name__,
-        otherwise=_on_demand(__name__, _theirs),  # deprecated names
-    )
+    __getattr__, __dir__ = _face(__name__)

@@ -1,6 +1,5 @@
 """Clustering: `jax.scipy.cluster`."""
 
-import importlib as _importlib
 import typing as _typing
 
 from jax.scipy.cluster import *  # pyright: ignore[reportWildcardImportFromLibrary]
@@ -9,7 +8,7 @@ from jax.scipy.cluster import *  # pyright: ignore[reportWildcardImportFromLibra
 if _typing.TYPE_CHECKING:
     from . import vq as vq  # type: ignore[no-redef]
 else:
-    from ..._advice._missing_names import explained as _explained
+    from .._faces import plain_face as _plain_face
 
-    vq = _importlib.import_module(".vq", __name__)  # not JAX's, which it has
-    __getattr__ = _explained(__name__)
+    globals().pop("vq", None)  # JAX's; ours is imported on first use
+    __getattr__, __dir__ = _plain_face(__name__, vq="vq")

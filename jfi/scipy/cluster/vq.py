@@ -6,6 +6,6 @@ from jax.scipy.cluster.vq import *  # pyright: ignore[reportWildcardImportFromLi
 
 
 if not _typing.TYPE_CHECKING:
-    from ..._dispatch._names import attached as _attached
+    from .._faces import face as _face
 
-    __getattr__, __dir__ = _attached(__name__)
+    __getattr__, __dir__ = _face(__name__)

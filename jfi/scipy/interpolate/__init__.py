@@ -41,13 +41,6 @@ from ._smoothing import (
 
 
 if not _typing.TYPE_CHECKING:
-    from ..._dispatch._names import attached as _attached
+    from .._faces import face as _face
 
-    __getattr__, __dir__ = _attached(
-        __name__,
-        {
-            "griddata": "scipy.interpolate._nearest",
-            "interpn": "scipy.interpolate._grids",
-            "make_interp_spline": "scipy.interpolate._bsplines",
-        },
-    )
+    __getattr__, __dir__ = _face(__name__)

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from ..._advice import knows_scipy
 from ..._errors import InterpolationError
+from .._scipy_words import knows_scipy
 from ._base import Interpolator, Numbers, check_increasing, inexact
 from ._cubic_slopes import pchip_slopes
 from ._intervals import fitting, interval_of, nan_where

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from ..._advice import knows_scipy
 from ..._errors import InterpolationError
+from .._scipy_words import knows_scipy
 from ._base import (
     Interpolator,
     Numbers,

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from ..._advice import knows_scipy
 from ..._errors import InterpolationError
+from .._scipy_words import knows_scipy
 from ._base import Interpolator, Numbers, derivative_order, no_tracers, query_points
 from ._bsplines import BSpline
 from ._intervals import nan_where

@@ -16,126 +16,81 @@ import typing as _typing
 
 from jax.scipy.ndimage import *  # pyright: ignore[reportWildcardImportFromLibrary]
 
+from ._affine import (
+    affine_transform as affine_transform,
+    geometric_transform as geometric_transform,
+    rotate as rotate,
+)
+from ._binary_morphology import (
+    binary_closing as binary_closing,
+    binary_dilation as binary_dilation,
+    binary_erosion as binary_erosion,
+    binary_fill_holes as binary_fill_holes,
+    binary_hit_or_miss as binary_hit_or_miss,
+    binary_opening as binary_opening,
+    binary_propagation as binary_propagation,
+    generate_binary_structure as generate_binary_structure,
+)
+from ._correlation import (
+    convolve as convolve,
+    convolve1d as convolve1d,
+    correlate as correlate,
+    correlate1d as correlate1d,
+)
+from ._edges import (
+    gaussian_gradient_magnitude as gaussian_gradient_magnitude,
+    gaussian_laplace as gaussian_laplace,
+    laplace as laplace,
+    prewitt as prewitt,
+    sobel as sobel,
+)
+from ._geometry import (  # type: ignore[assignment]
+    map_coordinates as map_coordinates,
+    shift as shift,
+    zoom as zoom,
+)
+from ._grey_morphology import (
+    black_tophat as black_tophat,
+    grey_closing as grey_closing,
+    grey_dilation as grey_dilation,
+    grey_erosion as grey_erosion,
+    grey_opening as grey_opening,
+    morphological_gradient as morphological_gradient,
+    morphological_laplace as morphological_laplace,
+    white_tophat as white_tophat,
+)
+from ._labels import (
+    center_of_mass as center_of_mass,
+    label as label,
+    maximum as maximum,
+    mean as mean,
+    minimum as minimum,
+    standard_deviation as standard_deviation,
+    sum_labels as sum_labels,
+    variance as variance,
+)
+from ._ranks import (
+    maximum_filter as maximum_filter,
+    maximum_filter1d as maximum_filter1d,
+    median_filter as median_filter,
+    minimum_filter as minimum_filter,
+    minimum_filter1d as minimum_filter1d,
+    percentile_filter as percentile_filter,
+    rank_filter as rank_filter,
+)
+from ._smoothing import (
+    gaussian_filter as gaussian_filter,
+    gaussian_filter1d as gaussian_filter1d,
+    uniform_filter as uniform_filter,
+    uniform_filter1d as uniform_filter1d,
+)
+from ._splines import (
+    spline_filter as spline_filter,
+    spline_filter1d as spline_filter1d,
+)
 
-if _typing.TYPE_CHECKING:
-    from ._affine import (
-        affine_transform as affine_transform,
-        geometric_transform as geometric_transform,
-        rotate as rotate,
-    )
-    from ._binary_morphology import (
-        binary_closing as binary_closing,
-        binary_dilation as binary_dilation,
-        binary_erosion as binary_erosion,
-        binary_fill_holes as binary_fill_holes,
-        binary_hit_or_miss as binary_hit_or_miss,
-        binary_opening as binary_opening,
-        binary_propagation as binary_propagation,
-        generate_binary_structure as generate_binary_structure,
-    )
-    from ._correlation import (
-        convolve as convolve,
-        convolve1d as convolve1d,
-        correlate as correlate,
-        correlate1d as correlate1d,
-    )
-    from ._edges import (
-        gaussian_gradient_magnitude as gaussian_gradient_magnitude,
-        gaussian_laplace as gaussian_laplace,
-        laplace as laplace,
-        prewitt as prewitt,
-        sobel as sobel,
-    )
-    from ._geometry import (  # type: ignore[assignment]
-        map_coordinates as map_coordinates,
-        shift as shift,
-        zoom as zoom,
-    )
-    from ._grey_morphology import (
-        black_tophat as black_tophat,
-        grey_closing as grey_closing,
-        grey_dilation as grey_dilation,
-        grey_erosion as grey_erosion,
-        grey_opening as grey_opening,
-        morphological_gradient as morphological_gradient,
-        morphological_laplace as morphological_laplace,
-        white_tophat as white_tophat,
-    )
-    from ._labels import (
-        center_of_mass as center_of_mass,
-        label as label,
-        maximum as maximum,
-        mean as mean,
-        minimum as minimum,
-        standard_deviation as standard_deviation,
-        sum_labels as sum_labels,
-        variance as variance,
-    )
-    from ._ranks import (
-        maximum_filter as maximum_filter,
-        maximum_filter1d as maximum_filter1d,
-        median_filter as median_filter,
-        minimum_filter as minimum_filter,
-        minimum_filter1d as minimum_filter1d,
-        percentile_filter as percentile_filter,
-        rank_filter as rank_filter,
-    )
-    from ._smoothing import (
-        gaussian_filter as gaussian_filter,
-        gaussian_filter1d as gaussian_filter1d,
-        uniform_filter as uniform_filter,
-        uniform_filter1d as uniform_filter1d,
-    )
-    from ._splines import (
-        spline_filter as spline_filter,
-        spline_filter1d as spline_filter1d,
-    )
-else:
-    from ..._dispatch._names import attached as _attached
 
-    _HOMES = {  # `map_coordinates` has JAX as well: ours has all orders and modes
-        **dict.fromkeys(
-            "affine_transform geometric_transform rotate".split(), "_affine"
-        ),
-        **dict.fromkeys("map_coordinates shift zoom".split(), "_geometry"),
-        **dict.fromkeys("spline_filter spline_filter1d".split(), "_splines"),
-        **dict.fromkeys(
-            """binary_closing binary_dilation binary_erosion binary_fill_holes
-            binary_hit_or_miss binary_opening binary_propagation
-            generate_binary_structure""".split(),
-            "_binary_morphology",
-        ),
-        **dict.fromkeys(
-            """black_tophat grey_closing grey_dilation grey_erosion grey_opening
-            morphological_gradient morphological_laplace white_tophat""".split(),
-            "_grey_morphology",
-        ),
-        **dict.fromkeys(
-            "convolve convolve1d correlate correlate1d".split(),
-            "_correlation",
-        ),
-        **dict.fromkeys(
-            """center_of_mass label maximum mean minimum standard_deviation sum_labels
-            variance""".split(),
-            "_labels",
-        ),
-        **dict.fromkeys(
-            """gaussian_gradient_magnitude gaussian_laplace laplace
-            prewitt sobel""".split(),
-            "_edges",
-        ),
-        **dict.fromkeys(
-            """maximum_filter maximum_filter1d median_filter
-            minimum_filter minimum_filter1d percentile_filter rank_filter""".split(),
-            "_ranks",
-        ),
-        **dict.fromkeys(
-            """gaussian_filter gaussian_filter1d uniform_filter
-            uniform_filter1d""".split(),
-            "_smoothing",
-        ),
-    }
-    __getattr__, __dir__ = _attached(
-        __name__,
-        {name: f"scipy.ndimage.{home}" for name, home in _HOMES.items()},
-    )
+if not _typing.TYPE_CHECKING:
+    from .._faces import face as _face
+
+    __getattr__, __dir__ = _face(__name__)

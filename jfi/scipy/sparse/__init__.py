@@ -1,6 +1,5 @@
 """Sparse linear algebra: `jax.scipy.sparse`."""
 
-import importlib as _importlib
 import typing as _typing
 
 from jax.scipy.sparse import *  # pyright: ignore[reportWildcardImportFromLibrary]
@@ -9,7 +8,7 @@ from jax.scipy.sparse import *  # pyright: ignore[reportWildcardImportFromLibrar
 if _typing.TYPE_CHECKING:
     from . import linalg as linalg  # type: ignore[no-redef]
 else:
-    from ..._advice._missing_names import explained as _explained
+    from .._faces import plain_face as _plain_face
 
-    linalg = _importlib.import_module(".linalg", __name__)  # not JAX's, which it has
-    __getattr__ = _explained(__name__)
+    globals().pop("linalg", None)  # JAX's; ours is imported on first use
+    __getattr__, __dir__ = _plain_face(__name__, linalg="linalg")

@@ -15,11 +15,11 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._advice import knows_scipy
 from ..._dispatch._materialising import plain_array
 from ..._errors import SolverError
 from ..._host import host_call, runs_now
 from ..._values import Recent
+from .._scipy_words import knows_scipy
 from .._solving._options import precise_dtype
 
 

@@ -4,10 +4,11 @@ import typing as _typing
 
 from jax.scipy.spatial import *  # pyright: ignore[reportWildcardImportFromLibrary]
 
-from . import transform as transform
 
+if _typing.TYPE_CHECKING:
+    from . import transform as transform
+else:
+    from .._faces import plain_face as _plain_face
 
-if not _typing.TYPE_CHECKING:
-    from ..._advice._missing_names import explained as _explained
-
-    __getattr__ = _explained(__name__)
+    globals().pop("transform", None)  # JAX's; ours is imported on first use
+    __getattr__, __dir__ = _plain_face(__name__, transform="transform")

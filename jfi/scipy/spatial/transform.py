@@ -6,6 +6,6 @@ from jax.scipy.spatial.transform import *  # pyright: ignore[reportWildcardImpor
 
 
 if not _typing.TYPE_CHECKING:
-    from ..._advice._missing_names import explained as _explained
+    from .._faces import plain_face as _plain_face
 
-    __getattr__ = _explained(__name__)
+    __getattr__, __dir__ = _plain_face(__name__)

@@ -1,4 +1,4 @@
-"""Statistics: `jax.scipy.stats`."""
+"""Statistics: `jax.scipy.stats`. Its distributions are modules: `_distributions`."""
 
 import typing as _typing
 
@@ -6,13 +6,8 @@ from jax.scipy.stats import *  # pyright: ignore[reportWildcardImportFromLibrary
 
 
 if not _typing.TYPE_CHECKING:
-    from ..._dispatch._names import (
-        DISTRIBUTIONS as _DISTRIBUTIONS,
-        attached as _attached,
-    )
+    from .._faces import face as _face
+    from ._distributions import distributions as _distributions
 
-    for _name in _DISTRIBUTIONS:  # ours, not JAX's, which came with the other names
-        globals().pop(_name, None)
-    __getattr__, __dir__ = _attached(
-        __name__, beside={name: name for name in _DISTRIBUTIONS}
-    )
+    globals().update(_distributions(__name__))  # ours, not JAX's
+    __getattr__, __dir__ = _face(__name__)

@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
-from ._frames import hide_frames
+from .._advice import hide_frames
 from ._scipy_lines import ALIKE, IDLE, INSTEAD, RENAMED, USUAL
 
 
