@@ -190,7 +190,7 @@ def test_the_map_names_the_files_of_rooms():
 
 
 def test_a_folder_says_what_it_holds():
-    for init in ROOT.glob("jfi/_*/**/__init__.py"):
+    for init in ROOT.glob("jfi/**/__init__.py"):
         folder = init.parent
         names = re.findall(r"`(_\w+)", ast.get_docstring(ast.parse(init.read_text())))
         around = (folder, ROOT / "jfi")
