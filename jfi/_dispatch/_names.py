@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from .._advice._missing_names import explained
-from .._optional._packages import attach
+from .._optional._packages import attach, without_collections
 from ._meanings import MEANINGS
 
 
@@ -117,7 +117,8 @@ def functions_of(place: str) -> list[str]:
 
 def own_functions(place: str) -> Mapping[str, str]:
     """The functions of a namespace that jfi defines itself, and their modules."""
-    importlib.import_module(f"{_JFI}.{place}".rstrip("."))  # it calls `homes_of`
+    with without_collections():
+        importlib.import_module(f"{_JFI}.{place}".rstrip("."))  # it calls `homes_of`
     return _own.get(place, {})
 
 
