@@ -16,7 +16,13 @@ from typing import Any, NamedTuple
 from .._autojit._graphs import Graph, Opened
 from .._autojit._keeping import ProgramOrigin
 from .._autojit._reading import Mode
-from .._autojit.kinds._base import HashableKind, IdentityKind, Kind, UnportableError
+from .._autojit.kinds._base import (
+    HashableKind,
+    IdentityKind,
+    Kind,
+    ModuleName,
+    UnportableError,
+)
 from .._autojit.kinds._classes import annotations_of
 from .._autojit.kinds._classify import PLAIN, VARIABLES
 from .._errors import FingerprintError
@@ -26,11 +32,10 @@ from .._values import (
     is_marked_static,
     is_user_function,
     is_user_module,
-    library_version,
     references,
 )
 from ._refusals import refuse_effects
-from .fingerprint import ProgramWalk, add_attribute, given
+from .fingerprint import ProgramWalk, add_attribute, given, library_state
 
 
 class ProgramDescription(NamedTuple):
@@ -230,6 +235,10 @@ class _Writer:
             self._write_class(value)
         elif isinstance(value, types.CodeType):
             walk.code("code", value)
+        elif isinstance(value, ModuleName):
+            walk.put("module of code", value)
+            if not is_user_module(value):
+                walk.library(value)
         elif (stream := _stream_of(value)) is not None:
             # Where it stands is an argument of what draws from it.
             walk.put("stream", type(value).__qualname__, str(stream.impl))
@@ -246,9 +255,10 @@ class _Writer:
             self._walk.put("unread")
 
     def _write_class(self, cls: type) -> None:
-        version = "" if is_user_module(cls.__module__) else _version(cls)
-        self._walk.put("class", cls.__module__, cls.__qualname__, version)
-        if not version:  # how JAX takes it apart
+        by_user = is_user_module(cls.__module__)
+        state = "" if by_user else library_state(cls.__module__)
+        self._walk.put("class", cls.__module__, cls.__qualname__, state)
+        if by_user:  # how JAX takes it apart
             self.classes.append(cls)
             self._walk.look_at(self._walk.registration_of(cls))
 
@@ -257,7 +267,3 @@ def _stream_of(x: Any) -> Stream | None:
     """The stream of a generator object, whose module few scripts import."""
     stream = getattr(x, "stream", None) if is_marked_static(x) else None
     return stream if isinstance(stream, Stream) else None
-
-
-def _version(cls: type) -> str:
-    return library_version(cls.__module__) or "none"

@@ -22,6 +22,7 @@ from ._store import server_module
 
 
 CALLS_TO_LOAD = 4  # of a program, before it is loaded into this process
+SECONDS_TO_START = 4.0  # for the server; then calls run in this process
 
 
 class GoneError(Exception):
@@ -49,7 +50,7 @@ class ServerLink:
         client = server_module("client").Client(base, digest, self._store)
         if self.stays:
             try:
-                server_module("control").start_server(base)
+                server_module("control").start_server(base, patience=SECONDS_TO_START)
             except server_module("errors").ServerError as error:
                 why = f"no server could be started ({str(error).rstrip('.')})"
                 self.warn(why)

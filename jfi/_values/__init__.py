@@ -90,6 +90,7 @@ from ._naming import (
     source_line as source_line,
 )
 from ._origins import (
+    LIBRARIES as LIBRARIES,
     has_effects as has_effects,
     is_installed as is_installed,
     is_installed_module as is_installed_module,

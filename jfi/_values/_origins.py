@@ -11,7 +11,6 @@
 """
 
 import functools
-import importlib
 import importlib.metadata
 import importlib.util
 import inspect
@@ -23,7 +22,7 @@ from types import CodeType, FrameType, FunctionType
 
 
 # Libraries even where they are installed from a checkout, outside site-packages.
-_LIBRARIES = frozenset({"cloudpickle", "jax", "jaxlib", "jfi", "jfi_server", "numpy"})
+LIBRARIES = frozenset({"cloudpickle", "jax", "jaxlib", "jfi", "jfi_server", "numpy"})
 _LIBRARY_FOLDERS = tuple(
     os.path.realpath(path) + os.sep
     for key, path in sysconfig.get_paths().items()
@@ -96,7 +95,7 @@ def is_user_module(name: str) -> bool:
     if name == "__main__":
         return True
     module, top = sys.modules.get(name), name.partition(".")[0]
-    if top in _LIBRARIES:
+    if top in LIBRARIES:
         return False
     if module is None:
         # Made by hand, or sent here from another process; classes of some libraries
@@ -115,7 +114,7 @@ def is_user_module(name: str) -> bool:
 def is_installed_module(name: str) -> bool:
     """Whether a module, imported or not, is a library's, which has a version."""
     top = name.partition(".")[0]
-    if top in _LIBRARIES or _is_stdlib(top):
+    if top in LIBRARIES or _is_stdlib(top):
         return True
     try:
         found = importlib.util.find_spec(top) if top else None
@@ -176,18 +175,14 @@ def user_level() -> int:
 
 
 def library_version(module: str) -> str:
-    """The version of a module's library, as it runs in this process.
-
-    A library that somebody works on is installed again and again with one version: of
-    all but JAX and the like, its files count, too.
-    """
+    """The version of a module's library, as it runs in this process."""
     top = module.partition(".")[0]
     if _is_stdlib(top):
         return ".".join(map(str, sys.version_info[:3]))
     version = getattr(sys.modules.get(top), "__version__", None)
     if not isinstance(version, str):
         version = _installed_version(top)
-    return version if top in _LIBRARIES else f"{version} {_files_of(top)}"
+    return version
 
 
 @functools.cache
@@ -199,7 +194,7 @@ def reads_surroundings(name: str) -> bool:
     root, dot, rest = name.partition(".")
     if _is_among(f"{_OF_OS.get(root, root)}{dot}{rest}", _SURROUNDINGS):
         return True
-    if root in _LIBRARIES or _is_stdlib(root) or is_user_module(root):
+    if root in LIBRARIES or _is_stdlib(root) or is_user_module(root):
         return False
     return _READERS.fullmatch(name.rpartition(".")[2]) is not None
 
@@ -235,12 +230,6 @@ def _installed_version(top: str) -> str:
         return importlib.metadata.version(top)
     except importlib.metadata.PackageNotFoundError:
         return ""  # it has some other name on the package index
-
-
-@functools.cache
-def _files_of(top: str) -> str:
-    files: str = importlib.import_module("jfi_server.environment").files_of(top)
-    return files
 
 
 def is_named(x: object) -> bool:

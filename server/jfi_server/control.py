@@ -18,7 +18,8 @@ from .transport import Link, connect
 
 
 _PATIENCE = 30.0  # seconds for a server to listen, on a machine that has much to do
-_ANSWER = 4.0  # seconds for a server to answer a question
+_ANSWER = 3.0  # seconds for a server to answer a question
+_BEGINNING = 1.0  # seconds for a server that has just been started to have a socket
 _GRACE = 1.0  # seconds to end by itself
 _NAME = 12  # letters in the name of the folder of one environment
 _REFUSED = 2  # exit code of a server that found another one there
@@ -27,7 +28,9 @@ _REFUSED = 2  # exit code of a server that found another one there
 _COMMAND = ("-P", "-m", "jfi_server")
 
 
-def start_server(folder: Path, *options: str) -> None:
+def start_server(
+    folder: Path, *options: str, patience: float = 2 * _PATIENCE
+) -> None:
     """Start the server of this environment in the background, if none runs.
 
     It is no child of this process: it stays when this one ends.
@@ -35,6 +38,7 @@ def start_server(folder: Path, *options: str) -> None:
     Args:
         folder: The base folder of the servers.
         options: Those of the command, such as `"--idle-timeout", "1h"`.
+        patience: Seconds to wait for it; later it may still come.
 
     Raises:
         ServerError: It did not start.
@@ -46,11 +50,15 @@ def start_server(folder: Path, *options: str) -> None:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=2 * _PATIENCE,
+            timeout=patience,
             check=False,
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except OSError as error:
         raise ServerError(f"jfi-server can't be started ({error})") from error
+    except subprocess.TimeoutExpired as error:
+        raise ServerError(
+            f"jfi-server start does not answer in {patience:g} seconds"
+        ) from error
     if done.returncode:
         said = (done.stderr or done.stdout).strip().removeprefix("jfi-server: ")
         raise ServerError(said or f"jfi-server start ended with {done.returncode}")
@@ -97,7 +105,7 @@ def _pid_of_running(folder: Folder) -> int | None:
     Raises:
         ServerError: It does not answer.
     """
-    end = time.monotonic() + _ANSWER
+    end = time.monotonic() + _BEGINNING
     while (pid := _pid_of_answer(folder.path)) is None:
         holder = _holder(folder)
         if holder is None:

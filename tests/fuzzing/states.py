@@ -239,6 +239,7 @@ def main(count: str = "1000", first: str = "0") -> int:
         for fault in faults:
             print(fault, flush=True)
         total = {name: total.get(name, 0) + n for name, n in counts.items()}
+        print(f"{start + 25 - int(first)}: {number} stale, {total}", flush=True)
     print(f"{number} stale of {count}: {total}")
     return number
 

@@ -79,6 +79,12 @@ Split: TypeAlias = tuple[Any, Sequence[Any]]
 Expression: TypeAlias = str | tuple[str, int]
 
 
+class ModuleName(str):
+    """In a portable part, what has some code: a library's changes with its version."""
+
+    __slots__ = ()
+
+
 class Watches(NamedTuple):
     """How to see that a value is what it was: by what holds the very same objects.
 

@@ -27,7 +27,7 @@ from ._base import (
     Watches,
 )
 from ._containers import PartsKind
-from ._variables import Variables, origin_of, variables_of
+from ._variables import Variables, module_of, variables_of
 
 
 # ---- Attributes that code gives to functions, and those that `autojit` gives them ----
@@ -172,7 +172,7 @@ class PlainKind(AttributesKind):
 
     def portable(self, part: Any) -> Any:
         code, constant, names, own = part
-        return code, origin_of(constant.value.__globals__), names, own
+        return code, module_of(constant.value.__globals__), names, own
 
     def step(self, part: Any, k: int, children: Sequence[Any]) -> str:
         return ("", ".__defaults__", ".__kwdefaults__", "")[k + 1 - part[3]]
@@ -262,7 +262,7 @@ class FunctionKind(Kind):
 
     def portable(self, part: Any) -> Any:
         code, constant, *rest = part
-        return code, origin_of(constant.value[0]), rest
+        return code, module_of(constant.value[0]), rest
 
     def cells(self, part: Any) -> int:
         return int(part[3] + part[4])

@@ -19,13 +19,13 @@ from ..._values import (
     is_installed_module,
     is_user_function,
     is_user_module,
-    library_version,
 )
 from .._reading import KEYS, Mode, Read
 from ._base import (
     MISSING,
     Expression,
     Kind,
+    ModuleName,
     Source,
     Split,
     UnportableError,
@@ -63,10 +63,9 @@ def variables_of(fn: types.FunctionType) -> tuple[Variables, ...]:
     return (Variables(fn.__globals__),) if is_user_function(fn) else ()
 
 
-def origin_of(variables: dict[str, Any]) -> tuple[Any, str]:
-    """The module of a function, and the version of the library that has it."""
-    name = variables.get("__name__")
-    return name, "" if is_user_module(str(name)) else library_version(str(name))
+def module_of(variables: dict[str, Any]) -> ModuleName:
+    """The module that has a function."""
+    return ModuleName(variables.get("__name__"))
 
 
 class VariablesKind(Kind):

@@ -16,5 +16,8 @@ from ._libraries import (
     is_as_noted as is_as_noted,
     is_left_out as is_left_out,
 )
-from ._names import differs_by_process as differs_by_process
+from ._names import (
+    differs_by_process as differs_by_process,
+    library_state as library_state,
+)
 from ._pytree_classes import registration as registration

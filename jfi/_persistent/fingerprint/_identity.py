@@ -34,12 +34,17 @@ from ..._values import (
     has_effects,
     is_user_code,
     is_user_module,
-    library_version,
     reads_surroundings,
     references,
 )
 from ._given import add_attribute
-from ._names import call_name, differs_by_process, extension_digest, library_name
+from ._names import (
+    call_name,
+    differs_by_process,
+    extension_digest,
+    library_name,
+    library_state,
+)
 from ._pytree_classes import registration
 from ._walk import Walk
 
@@ -275,7 +280,7 @@ class ProgramWalk(Walk):
                     self.add(value)
 
     def library(self, module: str, name: str = "") -> None:
-        version = library_version(module)
+        version = library_state(module)
         self.libraries[module.partition(".")[0]] = version
         self.put("library", module, name, version)
 

@@ -9,7 +9,8 @@ import types
 from pathlib import Path
 from typing import Any
 
-from ..._values import is_user_module
+from ..._values import LIBRARIES, is_user_module, library_version
+from .._store import server_module
 
 
 def differs_by_process(name: str, fn: types.FunctionType) -> bool:
@@ -25,6 +26,18 @@ def library_name(value: Any, *attributes: str) -> str:
     named = owner if isinstance(owner, type) else value
     module = getattr(named, "__module__", None) or type(value).__module__
     return ".".join((str(module), str(name), *attributes))
+
+
+def library_state(module: str) -> str:
+    """What tells two states of a module's library apart.
+
+    One that somebody works on is installed again and again with one version: of all but
+    Python, JAX and the like, the files count, too.
+    """
+    top, version = module.partition(".")[0], library_version(module)
+    if top in LIBRARIES or top in sys.stdlib_module_names:
+        return version
+    return f"{version} {server_module('environment').files_of(top)}"
 
 
 def extension_digest(value: Any) -> str:
