@@ -6,10 +6,12 @@ under `autojit`, with what they write to their arguments, and how often it was t
 
 import collections
 import dataclasses
+import datetime as dt
 import enum
 import functools
 import json
 import os
+import re
 import warnings
 
 import equinox as eqx
@@ -346,7 +348,28 @@ class Color(enum.Enum):
     A = 1
 
 
+class Access(enum.Flag):
+    READ = 1
+    WRITE = 2
+
+
+class Doubled:
+    def __init__(self, x):
+        self.x = x
+
+    @property
+    def x(self):
+        return self.__dict__["x"]
+
+    @x.setter
+    def x(self, value):
+        self.__dict__["x"] = value * 2
+
+
 case("enum", lambda e, x: (e, Color.A, x), Color.A, x)
+case("flags", lambda x: (Access.READ | Access.WRITE, Access(0), re.I | re.M, x), x)
+case("a time that comes twice", lambda x: (dt.time(1, 2, fold=1), x), x)
+case("property", lambda x: Doubled(x), x)
 case("int overflow", lambda x: x * 2, 2**40)
 case("token", lambda x: jax.lax.optimization_barrier(x), x)
 case("unhash", lambda x, s: x[s], x, slice(0, 2))

@@ -5,6 +5,7 @@ import pickle
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -16,6 +17,7 @@ from subprocesses import output_of
 import jfi
 from jfi._persistent._records import loads
 from jfi._persistent._store import Store
+from jfi._persistent._structures import UnwritableError, load_tree
 
 
 KEY = "ab" * 32
@@ -268,6 +270,49 @@ def test_a_record_is_data(store):
     with pytest.raises(ValueError, match="decode"):
         loads(payload)
     assert not (marks / "owned").exists()
+
+
+SYSTEM = ["named", "os", "system"]
+LAZY = ["object", ["named", "builtins", "map"], ["tuple", SYSTEM, ["list", "exit 7"]]]
+RUNS_SOMETHING = {
+    "a map, which a deque reads": ["made", "deque", [*LAZY, ["dict"], ["dict"]], None],
+    "a partial": [
+        "object", ["named", "functools", "partial"], ["tuple", SYSTEM, "exit 7"],
+        ["dict"], ["dict"],
+    ],
+    "a function": ["object", ["type", "FunctionType"], ["tuple"], ["dict"], ["dict"]],
+    "a number of an object": [
+        "object", ["named", "builtins", "int"], ["tuple", ["shared", 0]], ["dict"],
+        ["dict"],
+    ],
+    "a slot that is a property": [
+        "object", ["shared", 1], ["tuple"], ["dict"], ["dict", ["run", SYSTEM]],
+    ],
+}  # fmt: skip
+
+
+class WithProperty:
+    @property
+    def run(self):
+        return self
+
+    @run.setter
+    def run(self, value):
+        raise AssertionError("it is called")
+
+    __int__ = run
+
+
+@pytest.mark.parametrize("case", RUNS_SOMETHING)
+def test_no_name_in_a_record_is_called(case):
+    with pytest.raises(UnwritableError):
+        load_tree(RUNS_SOMETHING[case], [WithProperty(), WithProperty])
+
+
+def test_a_record_from_elsewhere_imports_nothing():
+    assert "antigravity" not in sys.modules
+    load_tree(["named", "antigravity", "fly"], (), imports=False)
+    assert "antigravity" not in sys.modules
 
 
 def test_a_folder_that_is_moved_away_is_still_the_one_that_was_checked(store):

@@ -50,6 +50,14 @@ def test_what_is_written_is_read(store):
     assert store.folder.stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.parametrize("name", ["key", "../key", "", KEY.upper(), KEY + ".lock"])
+def test_what_is_no_key_of_a_program_is_not_read(store, name):
+    assert store.write(KEY, b"record", b"code")
+    secret = (store.folder / "key").read_bytes()
+    assert store.read(name) is None
+    assert (store.folder / "key").read_bytes() == secret
+
+
 def cut(data):
     return data[:-1]
 

@@ -245,14 +245,23 @@ class KeptJitted:
         return found and self._call_of(program, *found)
 
     def _call_of(
-        self, program: Program, record: Record, run: Run | None
+        self, program: Program, record: Record, run: Run | None, imports: bool = True
     ) -> Callable[..., Any]:
-        """What calls a program that was found."""
+        """What calls a program that was found.
+
+        Args:
+            program: What was asked for.
+            record: What was found.
+            run: Runs it.
+            imports: Whether modules may be imported that the record names.
+        """
         _, asked, description, _ = program
         self._kept.raise_noted(record, description)
         if run is None:
             return self._local
-        structure = load_tree(record.tree, description.shared)
+        structure = load_tree(record.tree, description.shared, imports=imports)
+        if structure.num_leaves != len(record.results):
+            raise UnwritableError("its record has another number of results")
 
         def call(*args: Any) -> Any:
             out = run(*asked.converted(jax.tree.leaves(args)))

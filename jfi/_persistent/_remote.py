@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from .._autojit._keeping import ProgramOrigin
+from .._autojit._keeping import ProgramOrigin, RetakenError
 from .._errors import LocalFallbackWarning
 from .._jit._compiled import TracedBody
 from .._optional._packages import without_collections
@@ -158,8 +158,9 @@ class RemoteJitted(KeptJitted):
         """Call it."""
         try:
             return super().__call__(*args)
-        except GoneError:  # a second time
+        except (LostError, GoneError):  # GoneError: a second time
             self._runs_here_until = time.monotonic() + RETRY
+            self.forget()
         return super()._find(args, jax.tree.leaves(args))(*args)
 
     def _find(self, args: tuple[Any, ...], leaves: Sequence[Any]) -> Any:
@@ -183,7 +184,7 @@ class RemoteJitted(KeptJitted):
             NotExportedError: The program can't be sent.
         """
         places = self._kept.places
-        platform = str(places.client.describe().get("platform"))
+        platform = str(places.client.describe(places.timeout).get("platform"))
         if self._options:
             raise NotExportedError("it has options of jax.jit")
         with without_collections():
@@ -191,28 +192,42 @@ class RemoteJitted(KeptJitted):
             program = self._asked(leaves, lambda _: around)
         if isinstance(program, str):
             raise NotExportedError(program)
-        name, record = self._known(program) or self._send(program, args, platform)
-        run = RemoteRun(places, name, record, program.asked) if name else None
-        return self._call_of(program, record, run)
+        return self._known(program) or self._send(program, args, platform)
 
-    def _known(self, program: Program) -> tuple[str, Record] | None:
-        """What the server has, if libraries are here as they were for its trace."""
-        there = self._kept.places.client.find(program.key)
+    def _known(self, program: Program) -> Callable[..., Any] | None:
+        """What the server has, if libraries are here as they were for its trace.
+
+        A record that comes from there is nobody's word but the server's: it imports
+        nothing, and where it is none, the function is traced and sent again.
+        """
+        places = self._kept.places
+        there = places.client.find(program.key, places.timeout)
         if there is None:
             return None
         name, text = there
         try:
             record = loads(text)
-        except (TypeError, ValueError):
-            return None
-        if not is_as_noted(record.libraries or {}):
+            if not is_as_noted(record.libraries or {}, imports=False):
+                return None
+            found = self._there(program, name, record)
+        except RetakenError:  # what the trace has raised that was noted
+            raise
+        except Exception:
             return None
         LEDGER.found(record.seconds)
-        return name, record
+        return found
+
+    def _there(
+        self, program: Program, name: str, record: Record
+    ) -> Callable[..., Any]:
+        """What calls a program of the server."""
+        places, asked = self._kept.places, program.asked
+        run = RemoteRun(places, name, record, asked) if name else None
+        return self._call_of(program, record, run, imports=False)
 
     def _send(
         self, program: Program, args: tuple[Any, ...], platform: str
-    ) -> tuple[str, Record]:
+    ) -> Callable[..., Any]:
         """Trace it, and have the server compile and keep it."""
         start = time.perf_counter()
         found = self._traced(program, args)
@@ -226,9 +241,11 @@ class RemoteJitted(KeptJitted):
         record = self._record(program, traced, reads.state(), seconds)
         if isinstance(record, str):
             raise NotExportedError(record)
-        name = self._kept.places.client.keep(program.key, dumps(record), code)
+        places = self._kept.places
+        sent = program.key, dumps(record), code
+        name = places.client.keep(*sent, timeout=places.timeout)
         LEDGER.compiled(seconds)
-        return name, record
+        return self._there(program, name, record)
 
 
 def _until(end: float, run: Callable[..., Any]) -> Callable[..., Any]:
@@ -240,6 +257,10 @@ def _until(end: float, run: Callable[..., Any]) -> Callable[..., Any]:
         return run(*args)
 
     return call
+
+
+class LostError(Exception):
+    """The server can't run what was asked for; a warning has said why."""
 
 
 class RemoteRun:
@@ -255,7 +276,8 @@ class RemoteRun:
         """Run it.
 
         Raises:
-            GoneError: The server can't; a warning says why.
+            GoneError: The server has it no more.
+            LostError: It can't.
         """
         places, asked = self._places, self._asked
         try:
@@ -266,8 +288,8 @@ class RemoteRun:
             raise GoneError from None
         except places.lost as error:
             places.no_server(str(error).rstrip("."))
-            raise GoneError from error
+            raise LostError from error
         if not are_results(results, self._record):
             places.no_server("the server has answered something else than the results")
-            raise GoneError
+            raise LostError
         return arrays_from_server(results, self._record, asked)

@@ -11,6 +11,7 @@ import functools
 import hmac
 import importlib
 import os
+import re
 import stat
 import struct
 import tempfile
@@ -32,6 +33,7 @@ _PATIENCE = 900.0  # seconds for another process that compiles the same
 _FORMAT = b"jfi store 3\n"
 _HEADER = struct.Struct("<QQ32s32s")  # lengths of record and code, their signatures
 _START = len(_FORMAT) + _HEADER.size
+_KEY = re.compile(r"[0-9a-f]{64}")
 _MOST_LOST = 2  # processes in a row that may end while they load a program
 
 
@@ -72,6 +74,8 @@ class Store:
 
     def read(self, key: str) -> Entry | None:
         """What is kept under a key; None if there is nothing that can be used."""
+        if not _KEY.fullmatch(key):  # such as `key`, which is a file of another kind
+            return None
         file = self._open_file(key)
         if file is None:
             return None

@@ -58,15 +58,29 @@ def dump_tree(structure: Any, shared: Sequence[object]) -> Data:
     """
     numbered = jax.tree.unflatten(structure, range(structure.num_leaves))
     data = _Writer(shared).write(numbered)
-    again = load_tree(data, shared)
+    try:
+        again = load_tree(data, shared)
+    except UnwritableError:
+        raise
+    except Exception as error:  # a constructor of the user's
+        raise UnwritableError(f"its result can't be made again ({error!r})") from error
     if again.num_leaves != structure.num_leaves or repr(again) != repr(structure):
         raise UnwritableError("its result changes when it is written to a file")
     return data
 
 
-def load_tree(data: Data, shared: Sequence[object]) -> Any:
-    """The structure of a result that `dump_tree` wrote."""
-    return jax.tree.structure(_Reader(shared).read(data))
+def load_tree(data: Data, shared: Sequence[object], *, imports: bool = True) -> Any:
+    """The structure of a result that `dump_tree` wrote.
+
+    Args:
+        data: What was written; whatever it is, it makes values and calls nothing.
+        shared: The user's classes and functions, as they were numbered.
+        imports: Whether modules of libraries may be imported.
+
+    Raises:
+        Exception: It is nothing that was written.
+    """
+    return jax.tree.structure(_Reader(shared, imports).read(data))
 
 
 # ---- the two ways ----
@@ -150,7 +164,11 @@ class _Writer:
         if isinstance(x, types.ModuleType):
             return ["module", x.__name__]
         if isinstance(x, enum.Enum):
-            return ["enum", self.write(type(x)), x.name]
+            by_name = type(x).__members__.get(x.name or "") is x
+            if not by_name and not isinstance(x.value, int):
+                raise _unwritable(x)
+            # Flags that were put together have no name of their own.
+            return ["enum", self.write(type(x)), x.name if by_name else int(x.value)]
         if isinstance(x, type) and x in _PYTHONS:
             return ["type", _PYTHONS[x]]
         named = isinstance(x, (type, types.FunctionType))
@@ -188,7 +206,7 @@ class _Writer:
         if type(x) is complex:
             parts: tuple[Any, ...] = (x.real, x.imag)
         else:
-            reduced: Any = x.__reduce__()
+            reduced: Any = x.__reduce_ex__(4)  # 4: with `fold`
             parts = reduced[1]
             if type(x) is collections.deque:
                 parts = (list(x), x.maxlen)
@@ -213,13 +231,13 @@ class _Writer:
         )
         if not plain:
             raise _unwritable(x)
-        attributes = {**(state[0] or {}), **(state[1] or {})}
-        return ["object", *map(self.write, (cls, arguments[1:], attributes))]
+        attributes, slots = (part or {} for part in state)
+        return ["object", *map(self.write, (cls, arguments[1:], attributes, slots))]
 
 
 class _Reader:
-    def __init__(self, shared: Sequence[object]) -> None:
-        self._shared = shared
+    def __init__(self, shared: Sequence[object], imports: bool) -> None:
+        self._shared, self._imports = shared, imports
         self._seen: list[Any] = []
 
     def read(self, data: Data) -> Any:
@@ -231,18 +249,18 @@ class _Reader:
             case ["weak", value]:
                 return WeakIdentity(self.read(value))
             case ["made", name, *parts]:
-                return _MADE[name](*map(self.read, parts))
+                return _MADE[name](*map(_as_data, map(self.read, parts)))
             case ["dict", *items]:
                 return self._dict(items)
-            case ["object", cls, arguments, attributes]:
-                return self._object(cls, arguments, attributes)
+            case ["object", cls, arguments, attributes, slots]:
+                return self._object(cls, arguments, attributes, slots)
             case ["delivery", graph, changes]:
                 return _delivery(self.read(graph), self.read(changes))
             case ["outcome", delivery, leaves]:
                 return Outcome(self.read(delivery), self.read(leaves))
             case ["list" | "set" | "tuple" | "frozenset" as name, *parts]:
                 return self._sequence(_OF_NAME[name], parts)
-            case [*_]:
+            case [*_] | {}:
                 return self._constant(data)
             case _:
                 return data
@@ -267,11 +285,11 @@ class _Reader:
             case ["kind", name]:
                 return _KINDS[name]
             case ["module", name]:
-                return _module(name)
+                return _module(name, imports=self._imports)
             case ["type", name]:
                 return vars(types)[name]
             case ["named", module, name]:
-                return _named(module, name)
+                return _named(module, name, imports=self._imports)
             case ["enum", cls, name]:
                 return _member(self.read(cls), name)
             case _:
@@ -295,22 +313,61 @@ class _Reader:
             made[key] = self.read(value)
         return made
 
-    def _object(self, cls: Data, arguments: Data, attributes: Data) -> Any:
+    def _object(
+        self, cls: Data, arguments: Data, attributes: Data, slots: Data
+    ) -> Any:
         number = len(self._seen)
         self._seen.append(None)
         cls = self.read(cls)
         if not isinstance(cls, type) or issubclass(cls, type):
             raise UnwritableError(f"{cls!r} is no class of objects")
-        self._seen[number] = made = cls.__new__(cls, *self.read(arguments))
+        of_user = any(cls is x for x in self._shared)
+        self._seen[number] = made = _new(cls, self.read(arguments), of_user)
+        # Past properties and `__setattr__`: they would do it a second time.
         for name, value in self.read(attributes).items():
-            object.__setattr__(made, name, value)
+            made.__dict__[name] = value
+        for name, value in self.read(slots).items():
+            _slot(cls, name).__set__(made, value)
         return made
 
 
-def _member(cls: Any, name: str) -> Any:
-    if not issubclass(cls, enum.Enum):
+# The constructors of plain values. `map`, for one, keeps a function that others call.
+_NEW = tuple(
+    cls.__new__ for cls in (object, int, float, complex, str, bytes, tuple)
+)
+
+
+def _new(cls: Any, arguments: Sequence[Any], of_user: bool) -> Any:
+    """An object without its attributes; of what a library's `__new__` does nothing."""
+    new = cls.__new__
+    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+        return tuple.__new__(cls, arguments)
+    if not of_user and new not in _NEW:
+        raise UnwritableError(f"its result holds {cls!r}, which has its own __new__")
+    return new(cls, *map(_as_data, arguments))
+
+
+def _as_data(x: Any) -> Any:
+    """A value of Python's own, of which constructors ask nothing that it could do."""
+    if type(x) in _DATA or isinstance(x, (dt.timedelta, dt.tzinfo, np.generic)):
+        return x
+    raise UnwritableError(f"it makes a value of {type(x).__name__}")
+
+
+_DATA = (*_AS_IN_JSON, int, bytes, complex, tuple, list, types.EllipsisType)
+
+
+def _slot(cls: type, name: str) -> Any:
+    slot = next((vars(c)[name] for c in cls.__mro__ if name in vars(c)), None)
+    if not isinstance(slot, types.MemberDescriptorType):
+        raise UnwritableError(f"{cls!r} has no slot {name}")
+    return slot
+
+
+def _member(cls: Any, name: str | int) -> Any:
+    if not (isinstance(cls, type) and issubclass(cls, enum.Enum)):
         raise UnwritableError(f"{cls!r} is no enum")
-    return cls[name]
+    return cls[name] if isinstance(name, str) else cls(name)
 
 
 def _delivery(nodes: Any, changes: Any) -> Delivery:
@@ -343,17 +400,17 @@ def _module_and_name(x: Any) -> tuple[str, str]:
     return "", ""
 
 
-def _named(module: str, name: str) -> Any:
+def _named(module: str, name: str, *, imports: bool = True) -> Any:
     """What a library has under a name; None where it has nothing."""
-    found: Any = _module(module)
+    found: Any = _module(module, imports=imports)
     for part in name.split("."):
         found = getattr(found, part, None)
     return found
 
 
-def _module(name: str) -> types.ModuleType | None:
+def _module(name: str, *, imports: bool) -> types.ModuleType | None:
     """A module; the user's own must be there: nothing is imported by a file's word."""
-    if name not in sys.modules and is_installed_module(name):
+    if imports and name not in sys.modules and is_installed_module(name):
         return importlib.import_module(name)
     return sys.modules.get(name)
 

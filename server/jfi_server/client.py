@@ -27,7 +27,7 @@ from .transport import AnyLink, connect
 T = TypeVar("T")
 
 _LISTEN = 1.0  # seconds without an answer before the server is asked for a sign of life
-PATIENCE = 4.0
+PATIENCE = 3.5
 """Seconds for that sign."""
 _PAUSE = 30.0  # seconds before a server that gave none is asked again
 _MOST_IDLE = 16  # connections

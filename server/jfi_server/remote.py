@@ -11,6 +11,7 @@ import re
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -171,6 +172,7 @@ class RemoteService(Nothing):
         return {"is": "description", **self._store().describe()}, []
 
     def _run(self, caller: Caller, message: dict[str, Any], body: Any) -> Answer:
+        _digest(message, "key")
         caller.store = os.fspath(self._store().folder)
         return self._service.answer(caller, message, body)
 
@@ -329,18 +331,42 @@ class _SameUser:
         return sock, LOCAL
 
 
-def owner_of_peer(sock: socket.socket) -> int | None:
+def owner_of_peer(sock: socket.socket, patience: float = 1.0) -> int | None:
     """The user of the process at the other end of a connection within this machine.
 
-    None where that can't be seen, as in another container.
+    None where that can't be seen, as in another container, or where it has hung up.
+
+    Args:
+        sock: A socket of TCP.
+        patience: Seconds in which the other end may accept the connection. Until then,
+            and after it has hung up, the system says that it is root's.
+
+    Raises:
+        TimeoutError: It does not accept it.
     """
+    end = time.monotonic() + patience
+    while (owner := _owner_in_table(sock)) is _NOBODY:
+        if time.monotonic() >= end:
+            raise TimeoutError("the other end does not accept the connection")
+        time.sleep(0.002)
+    return owner
+
+
+_NOBODY = -1
+_CONNECTED = "01"  # the state of a connection that neither end has shut
+
+
+def _owner_in_table(sock: socket.socket) -> int | None:
     wanted = [_as_in_proc(sock.getpeername()), _as_in_proc(sock.getsockname())]
     table = "tcp6" if sock.family == socket.AF_INET6 else "tcp"
     with open(f"/proc/net/{table}") as rows:
         for row in rows:
             fields = row.split()
             if fields[1:3] == wanted:
-                return int(fields[7])
+                state, user, inode = fields[3], int(fields[7]), fields[9]
+                if state != _CONNECTED:
+                    return None
+                return _NOBODY if inode == "0" else user
     return None
 
 

@@ -12,6 +12,7 @@ import hashlib
 import os
 import socket
 import ssl
+import time
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -41,18 +42,22 @@ class RemoteClient(Client):
         self._description: dict[str, Any] | None = None
         self._prepare(f"at {address}")
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self, timeout: float | None = None) -> dict[str, Any]:
         """What the server says of itself: its platform, its versions.
 
         Raises:
             ServerLost: There is no server.
         """
         if self._description is None:
-            self._description, _ = self._ask({"op": "describe"})
+            self._description, _ = self._ask({"op": "describe"}, timeout=timeout)
         return self._description
 
-    def find(self, key: str) -> tuple[str, bytes] | None:
+    def find(self, key: str, timeout: float | None = None) -> tuple[str, bytes] | None:
         """What this client, or one with its certificate, has kept under a key.
+
+        Args:
+            key: 64 hexadecimal digits.
+            timeout: The most seconds to wait; None: as long as the server lives.
 
         Returns:
             The key with which to run it, and what was said of it; None: nothing.
@@ -60,15 +65,19 @@ class RemoteClient(Client):
         Raises:
             ServerLost: There is no server, or it can't run it.
         """
-        return _program(*self._ask({"op": "find", "key": key}))
+        return _program(*self._ask({"op": "find", "key": key}, timeout=timeout))
 
-    def keep(self, key: str, record: bytes, code: bytes) -> str:
+    def keep(
+        self, key: str, record: bytes, code: bytes, timeout: float | None = None
+    ) -> str:
         """Have the server compile a program and keep it.
 
         Args:
             key: By which it is found again: 64 hexadecimal digits.
             record: What is to be said of it.
             code: That of `jax.export`.
+            timeout: The most seconds to wait; None: as long as the server lives. It
+                goes on compiling, for the next call.
 
         Returns:
             The key with which to run it.
@@ -78,7 +87,7 @@ class RemoteClient(Client):
         """
         digest = hashlib.sha256(code).hexdigest()
         message = {"op": "keep", "key": key, "digest": digest, "record": len(record)}
-        kept = _program(*self._ask(message, record, code))
+        kept = _program(*self._ask(message, record, code, timeout=timeout))
         if kept is None:
             raise ServerLost("the server has not kept a program")
         return kept[0]
@@ -95,7 +104,7 @@ class RemoteClient(Client):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if address.scheme == "tls":
                 return RpycLink.over(self._secured(sock))
-            if owner_of_peer(sock) != os.getuid():
+            if owner_of_peer(sock, patience) != os.getuid():
                 raise ServerError(f"a process of another user listens at {address}")
             return RpycLink.over(sock)
         except BaseException:
@@ -130,10 +139,14 @@ class RemoteClient(Client):
         else:
             self.give(link)
 
-    def _ask(self, message: dict[str, Any], *chunks: bytes) -> Reply:
+    def _ask(
+        self, message: dict[str, Any], *chunks: bytes, timeout: float | None = None
+    ) -> Reply:
+        end = None if timeout is None else time.monotonic() + timeout
+
         def talk(link: AnyLink) -> Reply:
             link.send(message, chunks)
-            self.await_answer(link, None)
+            self.await_answer(link, end)
             reply, body = link.receive()
             return reply, bytes(body)
 

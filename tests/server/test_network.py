@@ -1,6 +1,7 @@
 """A server on the network: what goes there and back, and who is kept out."""
 
 import contextlib
+import hashlib
 import os
 import re
 import shutil
@@ -153,7 +154,7 @@ def test_what_the_owner_asks_a_client_may_not(client, op):
 def test_a_client_chooses_no_store(servers, client):
     """`echo` is a program of the server's user."""
     client._ask({"op": "hello", "store": str(servers.store)})
-    with pytest.raises(NotKept):
+    with pytest.raises(ServerLost, match="ended during the call"):
         client.run("echo", [ONES])
 
 
@@ -329,6 +330,22 @@ def test_another_user_of_the_machine_is_refused(servers, client):
     script = f"exec 3<>/dev/tcp/127.0.0.1/{client.port}; ! read -n 1 -t 20 -u 3"
     subprocess.run(["bash", "-c", script], check=True, user=12345, timeout=60, cwd="/")
     wait_until(lambda: "a process of another user is refused" in servers.log())
+    assert double(client)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="can't be another user")
+def test_another_user_who_hangs_up_at_once_is_refused(servers, client):
+    """The system says then that the connection is root's, as this server is."""
+    header = b'{"op":"keep","key":"%b","digest":"%b","record":0}'
+    known = hashlib.sha256(b"").hexdigest().encode()
+    data = frame(request((1, (header % (OTHER.encode(), known),))))
+    octal = "".join(f"\\{byte:03o}" for byte in data)
+    once = f"exec 3<>/dev/tcp/127.0.0.1/{client.port}; printf '{octal}' >&3"
+    for _ in range(20):
+        done = subprocess.run(["bash", "-c", once], user=12345, timeout=60, cwd="/")
+        assert done.returncode == 0
+    wait_until(lambda: servers.log().count("of another user is refused") >= 20)
+    assert "is refused: there is no" not in servers.log()
     assert double(client)
 
 

@@ -1,6 +1,7 @@
 """Persistent functions in a server on the network, compared with plain Python's."""
 
 import contextlib
+import json
 import os
 import signal
 import warnings
@@ -308,6 +309,61 @@ def test_the_end_of_the_server_is_a_run_here(tmp_path):
         assert run(jnp.ones(2)).tolist() == [2, 2]
     with pytest.warns(LocalFallbackWarning, match="run in this process: .*server"):
         assert run(jnp.ones(2)).tolist() == [2, 2]
+
+
+def test_the_timeout_holds_once_for_a_call_and_for_what_is_compiled_there(
+    tmp_path, monkeypatch
+):
+    def fn(x, n):
+        return jax.lax.fori_loop(0, n, lambda i, y: y + jnp.sin(y), x)
+
+    asked = []
+    whole = RemoteClient.run
+
+    def counted(self, *args, **kwargs):
+        asked.append(1)
+        return whole(self, *args, **kwargs)
+
+    monkeypatch.setattr(RemoteClient, "run", counted)
+    with a_server(tmp_path) as url:
+        run = jnp.persistent(fn, server=url, timeout=30)
+        run(jnp.ones(100), jnp.int32(1))
+        quick = jnp.persistent(fn, server=url, timeout=0.2)
+        quick(jnp.ones(100), jnp.int32(1))
+        asked.clear()
+        with pytest.warns(LocalFallbackWarning, match="longer than the timeout"):
+            quick(jnp.ones(100), jnp.int32(1_000_000))
+        assert len(asked) == 1
+        slow = jnp.persistent(lambda x: x @ x + 0.123, server=url, timeout=1e-4)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert slow(jnp.ones((2, 2)))[0, 0] == np.float32(2.123)
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        ["named", "os", "nonsense"], ["shared", 99], {"a": 1}, [["seen", 3]], [],
+        ["object", ["named", "builtins", "map"], ["tuple"], ["dict"], ["dict"]],
+        ["made", "deque", ["object", ["named", "builtins", "map"],
+         ["tuple", ["named", "os", "system"], ["list", "exit 7"]],
+         ["dict"], ["dict"]], None],
+    ],
+)  # fmt: skip
+def test_a_record_that_is_none_is_traced_anew(there, monkeypatch, tree):
+    def fn(x):
+        return {"y": x * 3}
+
+    there(fn, jnp.ones(2))
+    found = RemoteClient.find
+
+    def of_another(self, *args):
+        name, text = found(self, *args)
+        fields = json.loads(text)
+        return name, json.dumps([*fields[:-2], tree, fields[-1]]).encode()
+
+    monkeypatch.setattr(RemoteClient, "find", of_another)
+    assert there(fn, jnp.ones(2))["y"].tolist() == [3, 3]
 
 
 def test_a_server_that_comes_back_is_used_again(tmp_path, monkeypatch):

@@ -314,11 +314,16 @@ class LibraryReads:
             return {}
 
 
-def is_as_noted(state: LibraryState) -> bool:
-    """Whether libraries hold what a trace has read there."""
+def is_as_noted(state: LibraryState, *, imports: bool = True) -> bool:
+    """Whether libraries hold what a trace has read there.
+
+    Args:
+        state: What it has read.
+        imports: Whether libraries may be imported to see it.
+    """
     try:
         return all(
-            _is_as_noted(_stands_for(module, name), noted)
+            _is_as_noted(_stands_for(module, name, imports), noted)
             for module, names in state.items()
             for name, noted in names.items()
         )
@@ -338,8 +343,8 @@ def _whole(parts: _Parts) -> str:
     return hashlib.sha256(repr(sorted(parts.items())).encode()).hexdigest()[:16]
 
 
-def _stands_for(module: str, name: str) -> _Parts:
-    if module not in sys.modules and is_installed_module(module):
+def _stands_for(module: str, name: str, imports: bool = True) -> _Parts:
+    if imports and module not in sys.modules and is_installed_module(module):
         with contextlib.suppress(ImportError):  # the trace has imported it
             importlib.import_module(module)
     variables = getattr(sys.modules.get(module), "__dict__", {})
