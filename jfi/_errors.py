@@ -24,6 +24,7 @@ Python user would expect, so that either can be caught:
     ├── MaterialiseError (TypeError)        a custom array may not become a plain one
     ├── MissingDependencyError (ImportError)  an optional package is not installed
     ├── RandomError (RuntimeError)          no fresh random number can be given here
+    ├── RemoteError (RuntimeError)          a server on another machine can't do it
     ├── SolverError (ValueError)            what a solver of jfi.scipy can't take
     ├── StateError (ValueError)             what can't be saved, or is not in a file
     └── TreeError (TypeError)               a class or an object that is no tree of data
@@ -71,6 +72,7 @@ __all__ = [
     "MissingDependencyError",
     "PlainJitWarning",
     "RandomError",
+    "RemoteError",
     "RecompileWarning",
     "RepeatedDrawWarning",
     "SlowCallWarning",
@@ -164,6 +166,10 @@ class MissingDependencyError(JfiError, ImportError):
 
 class RandomError(JfiError, RuntimeError):
     """A random number was asked for where jfi can't give a fresh one."""
+
+
+class RemoteError(JfiError, RuntimeError):
+    """A server on another machine has an array no more, or can't do what was asked."""
 
 
 class SolverError(JfiError, ValueError):

@@ -367,7 +367,11 @@ class Doubled:
 
 
 case("enum", lambda e, x: (e, Color.A, x), Color.A, x)
-case("flags", lambda x: (Access.READ | Access.WRITE, Access(0), re.I | re.M, x), x)
+case(
+    "flags",
+    lambda x: (Access.READ | Access.WRITE, Access(0), re.IGNORECASE | re.MULTILINE, x),
+    x,
+)
 case("a time that comes twice", lambda x: (dt.time(1, 2, fold=1), x), x)
 case("property", lambda x: Doubled(x), x)
 case("int overflow", lambda x: x * 2, 2**40)

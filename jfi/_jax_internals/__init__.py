@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import jax
 
+from ._array_classes import array_classes as array_classes
 from ._batch_tracers import is_batched as is_batched
 from ._buffer_calls import called_on_buffers as called_on_buffers
 from ._call_stack import (

@@ -12,15 +12,17 @@ graph of a call, written down without identities, is the key (`_description`).
 | `_places`, `_store` | where programs are; files |
 | `_records`, `_structures` | what files say; what results are put into, as data |
 | `_served`, `_arrays`, `_hosted` | the server's programs, from both sides |
-| `_remote` | programs in a server on another machine |
+| `_remote`, `_handles` | programs, and arrays, in a server on another machine |
 | `_exported`, `_remote_store` | what travels there; what it keeps |
 | `_report` | what was found and saved |
 """
 
+from ._arrays import devices as devices, placed as placed
 from ._hosted import hosted as hosted
 from ._public import (
     cache_report as cache_report,
     enable_cache as enable_cache,
+    on_server as on_server,
     persistent as persistent,
     persistent_call as persistent_call,
     use_server as use_server,
@@ -33,9 +35,12 @@ __all__ = [
     "CacheReport",
     "RemoteStore",
     "cache_report",
+    "devices",
     "enable_cache",
     "hosted",
+    "on_server",
     "persistent",
     "persistent_call",
+    "placed",
     "use_server",
 ]

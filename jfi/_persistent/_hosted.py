@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from ._arrays import run_on_numpy
+from ._arrays import run_in_server
 from ._environment import device_in_force
 from ._places import ProgramPlaces
 from ._records import loads
@@ -58,6 +56,6 @@ class Hosted:
             "bytes": entry.size,
         }
 
-    def run(self, arrays: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
-        """Run it on NumPy arrays; random keys are their numbers."""
-        return run_on_numpy(self._run, self._record, arrays)
+    def run(self, arrays: Sequence[Any]) -> list[Any]:
+        """Run it on arrays of NumPy's or JAX's; random keys are their numbers."""
+        return run_in_server(self._run, self._record, arrays)

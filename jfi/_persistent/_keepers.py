@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from .._autojit._keeping import ProgramOrigin, keeper_of_all
+from .._errors import RemoteError
 from ._kept import KeptProgram
 from ._places import ProgramPlaces, Server
 from ._remote import Server as RemoteServer, remote_keeper, server_in_use
@@ -41,11 +42,13 @@ class ModeKeeper(NamedTuple):
         mode: Where they run.
         timeout: Seconds to wait for the server; None: as long as it lives.
         server: That on the network; None: the one of `use_server`, if there is one.
+        falls_back: Whether what such a server can't do runs here.
     """
 
     mode: Mode
     timeout: float | None
     server: RemoteServer | None = None
+    falls_back: bool = True
 
     def keep(self, place: ProgramOrigin) -> KeptProgram | None:
         """What compiles the program of a place; None if it can't be kept."""
@@ -53,7 +56,13 @@ class ModeKeeper(NamedTuple):
             return None
         remote = None if self.mode == "disk" else self.server or server_in_use()
         if remote is not None:
-            return remote_keeper(remote, folder_in_use(), self.timeout).keep(place)
+            chosen = self.timeout, self.falls_back
+            return remote_keeper(remote, folder_in_use(), *chosen).keep(place)
+        if not self.falls_back:
+            raise RemoteError(
+                f"{place.name}() has no server to run on, and fallback=False. Write, "
+                'before: jfi.use_server("ssh://gpu-box").'
+            )
         return _keeper(folder_in_use(), self.mode, self.timeout).keep(place)
 
 

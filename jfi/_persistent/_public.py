@@ -24,9 +24,10 @@ from .._errors import AutoJitError, LocalFallbackWarning
 from .._jax_internals import use_jax_cache
 from .._shown import ToolFacts, shown
 from .._values import Warner, function_name, is_key
+from ._handles import stored
 from ._keepers import Mode, ModeKeeper, StoreKeeper, folder_in_use
 from ._places import LEDGER
-from ._remote import choose_server, server_at
+from ._remote import choose_server, client_of, server_at, server_in_use
 from ._report import CacheReport
 from ._store import Store, default_folder, is_for_jax
 
@@ -44,6 +45,7 @@ def persistent(
     timeout: float | None = None,
     returns: Literal["jax", "numpy"] = "jax",
     server: str | None = None,
+    fallback: bool = True,
 ) -> Callable[P, R]: ...
 @overload
 def persistent(
@@ -52,6 +54,7 @@ def persistent(
     timeout: float | None = None,
     returns: Literal["jax", "numpy"] = "jax",
     server: str | None = None,
+    fallback: bool = True,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 def persistent(
     fn: Any = None,
@@ -61,6 +64,7 @@ def persistent(
     timeout: float | None = None,
     returns: Literal["jax", "numpy"] = "jax",
     server: str | None = None,
+    fallback: bool = True,
 ) -> Any:
     """Compile a function once, for this script and for its next runs.
 
@@ -89,6 +93,8 @@ def persistent(
             as the server lives.
         returns: "numpy" for NumPy arrays in the result.
         server: A server on another machine, such as "ssh://host": see `use_server`.
+        fallback: Whether what such a server can't do, or has not done when it ended,
+            runs in this process. False: a `RemoteError` says why it can't.
 
     Returns:
         A function with the same signature. Where it can't be kept, or the server can't
@@ -101,15 +107,14 @@ def persistent(
     """
     _check_options(mode, timeout, returns)
     remote = None if server is None else server_at(server)
+    options: dict[str, Any] = {"mode": mode, "timeout": timeout, "returns": returns}
+    decorate: Any = functools.partial(
+        persistent, **options, server=server, fallback=fallback
+    )
     if fn is None:
-        return functools.partial(
-            persistent, mode=mode, timeout=timeout, returns=returns, server=server
-        )
+        return decorate
     if isinstance(fn, (staticmethod, classmethod)):
-        inner: Any = persistent(
-            mode=mode, timeout=timeout, returns=returns, server=server
-        )
-        return type(fn)(inner(fn.__func__))
+        return type(fn)(decorate(fn.__func__))
     if is_wrapper(fn):
         return fn
     if not callable(fn):
@@ -119,7 +124,7 @@ def persistent(
         )
     refuse_uncompilable(fn)
     inside, given = _without_autojit(fn)
-    calls = Calls(inside, given, keeper=ModeKeeper(mode, timeout, remote))
+    calls = Calls(inside, given, keeper=ModeKeeper(mode, timeout, remote, fallback))
     return _wrapped(fn, wrap(calls), returns)
 
 
@@ -216,6 +221,46 @@ def use_server(
         ValueError: `address` is no address.
     """
     choose_server(None if address is None else server_at(address, tls))
+
+
+T = TypeVar("T")
+
+
+def on_server(tree: T, *, server: str | None = None) -> T:
+    """Put arrays on the server, where persistent functions run, and leave them there.
+
+    A persistent function that gets one runs without sending it. The arrays that such a
+    call returns stay there, too; its numbers (arrays of shape `()`) come back. For all
+    else these are arrays: `np.asarray(x)`, or a function that runs here, fetches the
+    values.
+
+    >>> import jfi as jnp
+    >>> params = jnp.on_server({"w": jnp.ones(3)}, server="rpyc://127.0.0.1:9")
+    Traceback (most recent call last):
+        ...
+    jfi.RemoteError: ... no server runs at rpyc://127.0.0.1:9.
+
+    Args:
+        tree: An array, or a pytree with arrays of any shapes and dtypes.
+        server: Where; None: the server of `use_server`.
+
+    Returns:
+        The same tree, with a handle in the place of each array: it has its shape and
+        dtype. The array goes from the server when no handle of it is left, and some
+        ten seconds after this process has ended.
+
+    Raises:
+        RemoteError: The server can't be reached, or takes no more. It is raised as
+            well by whatever needs the values of a handle whose server has ended.
+        TypeError: There is no array in `tree`.
+        ValueError: No server is named, or its address is none.
+    """
+    where = server_in_use() if server is None else server_at(server)
+    if where is None:
+        raise ValueError(
+            'on_server() has no server. Write, before: jfi.use_server("ssh://gpu-box").'
+        )
+    return cast("T", stored(tree, client_of(where)))
 
 
 def enable_cache(dir: str | os.PathLike[str] | None = None) -> None:

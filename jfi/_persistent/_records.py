@@ -34,6 +34,11 @@ class Result(NamedTuple):
             numbers = jax.eval_shape(jax.random.key_data, keys)
         return cls(numbers.dtype.name, numbers.shape, bool(type_.weak_type), key)
 
+    @property
+    def may_stay(self) -> bool:
+        """Whether it may stay in a server: an array, while numbers come back."""
+        return bool(self.shape) and not self.weak and self.key is None
+
     def fits(self, array: np.ndarray[Any, Any]) -> bool:
         """Whether an array may be this one."""
         return (array.dtype.name, array.shape) == (self.dtype, self.shape)

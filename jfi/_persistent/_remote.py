@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import jax
 
 from .._autojit._keeping import ProgramOrigin, RetakenError
-from .._errors import LocalFallbackWarning
+from .._errors import LocalFallbackWarning, RemoteError
 from .._jit._compiled import TracedBody
 from .._optional._packages import without_collections
 from .._values import Warner
@@ -24,6 +24,7 @@ from ._arrays import are_results, arrays_for_server, arrays_from_server
 from ._asked_for import AskedFor
 from ._environment import portable_surroundings
 from ._exported import NotExportedError, exported
+from ._handles import ServerArray
 from ._kept import KeptJitted, KeptProgram, Program
 from ._places import LEDGER, ProgramPlaces
 from ._records import Record, dumps, loads
@@ -84,13 +85,14 @@ class RemoteKeeper:
         server: Where it is.
         folder: That of the store on disk, for what runs here.
         timeout: Seconds to wait for a result; None: as long as the server lives.
+        falls_back: Whether what the server can't do runs here.
     """
 
-    def __init__(self, server: Server, folder: Path, timeout: float | None) -> None:
-        where = server_module("addresses").parsed(server.url)
-        make = server_module("remote_client").RemoteClient
-        client = make(where, server.certificates)
-        self.places = RemotePlaces(Store(folder), client, timeout)
+    def __init__(
+        self, server: Server, folder: Path, timeout: float | None, falls_back: bool
+    ) -> None:
+        client = client_of(server)
+        self.places = RemotePlaces(Store(folder), client, timeout, falls_back)
 
     def keep(self, place: ProgramOrigin) -> KeptProgram | None:
         """What has the program of a place compiled; None if it can't be kept."""
@@ -98,17 +100,28 @@ class RemoteKeeper:
 
 
 @functools.cache
-def remote_keeper(server: Server, folder: Path, timeout: float | None) -> RemoteKeeper:
+def remote_keeper(
+    server: Server, folder: Path, timeout: float | None, falls_back: bool
+) -> RemoteKeeper:
     """The keeper for a server: one for all functions."""
-    return RemoteKeeper(server, folder, timeout)
+    return RemoteKeeper(server, folder, timeout, falls_back)
+
+
+@functools.cache
+def client_of(server: Server) -> Any:
+    """The connections to a server: one client for all functions, and for arrays."""
+    where = server_module("addresses").parsed(server.url)
+    return server_module("remote_client").RemoteClient(where, server.certificates)
 
 
 class RemotePlaces(ProgramPlaces):
     """A server on the network, and the store on disk for what runs here."""
 
-    def __init__(self, store: Store, client: Any, timeout: float | None) -> None:
+    def __init__(
+        self, store: Store, client: Any, timeout: float | None, falls_back: bool
+    ) -> None:
         super().__init__(store)
-        self.client, self.timeout = client, timeout
+        self.client, self.timeout, self._falls_back = client, timeout, falls_back
         self._warner = Warner(LocalFallbackWarning)
 
     @property
@@ -123,13 +136,21 @@ class RemotePlaces(ProgramPlaces):
             self.client.keep(key, dumps(record), b"")
 
     def not_kept(self, name: str, why: str) -> None:
-        """Warn once that a function runs in this process."""
+        """Warn once that a function runs in this process; or refuse that."""
         LEDGER.not_kept(name, why)
-        self._warner.warn(f"{name}() runs in this process, not in the server: {why}.")
+        self._warn(f"{name}() runs in this process, not in the server: {why}", why)
 
     def no_server(self, why: str) -> None:
-        """Warn once that programs run in this process."""
-        self._warner.warn(f"Persistent functions run in this process: {why}.")
+        """Warn once that programs run in this process; or refuse that."""
+        self._warn(f"Persistent functions run in this process: {why}", why)
+
+    def _warn(self, text: str, why: str) -> None:
+        if not self._falls_back:
+            raise RemoteError(
+                f"The server at {self.client.address} can't run it: {why}. Without "
+                "fallback=False it runs in this process."
+            ) from None
+        self._warner.warn(f"{text}.")
 
 
 class RemoteProgram(KeptProgram):
@@ -217,9 +238,7 @@ class RemoteJitted(KeptJitted):
         LEDGER.found(record.seconds)
         return found
 
-    def _there(
-        self, program: Program, name: str, record: Record
-    ) -> Callable[..., Any]:
+    def _there(self, program: Program, name: str, record: Record) -> Callable[..., Any]:
         """What calls a program of the server."""
         places, asked = self._kept.places, program.asked
         run = RemoteRun(places, name, record, asked) if name else None
@@ -271,6 +290,7 @@ class RemoteRun:
     ) -> None:
         self._places, self._program = places, program
         self._record, self._asked = record, asked
+        self._numbered = range(len(record.results))
 
     def __call__(self, *arrays: Any) -> Sequence[Any]:
         """Run it.
@@ -278,18 +298,54 @@ class RemoteRun:
         Raises:
             GoneError: The server has it no more.
             LostError: It can't.
+            RemoteError: An argument is there no more.
         """
-        places, asked = self._places, self._asked
+        client = self._places.client
+        sent = arrays_for_server(arrays, self._asked, client)
+        stay = self._staying(sent)
+        keep = [stay[k].number if k in stay else None for k in self._numbered]
+        options = {"timeout": self._places.timeout, "keep": keep if stay else []}
+        errors = server_module("errors")
         try:
-            results = places.client.run(
-                self._program, arrays_for_server(arrays, asked), timeout=places.timeout
-            )
-        except server_module("errors").NotKept:
+            came = client.run(self._program, sent, **options)
+        except errors.NotKept:
             raise GoneError from None
-        except places.lost as error:
-            places.no_server(str(error).rstrip("."))
+        except errors.ArrayGone as gone:
+            handles = (x for x, n in zip(arrays, sent, strict=True) if n == gone.number)
+            raise next(handles).gone() from None
+        except self._places.lost as error:
+            for x in arrays:  # it will run here: without them it can't
+                if isinstance(x, ServerArray):
+                    x.value()
+            self._places.no_server(str(error).rstrip("."))
             raise LostError from error
-        if not are_results(results, self._record):
+        return self._results(came, stay)
+
+    def _staying(self, sent: Sequence[Any]) -> dict[int, ServerArray]:
+        """The results that stay there: the arrays, if an argument was there."""
+        if not any(isinstance(x, int) for x in sent):
+            return {}
+        client = self._places.client
+        return {
+            k: ServerArray(client, client.number(), result.shape, result.dtype)
+            for k, result in enumerate(self._record.results)
+            if result.may_stay
+        }
+
+    def _results(
+        self, came: Sequence[Any], stay: Mapping[int, ServerArray]
+    ) -> Sequence[Any]:
+        """All results: those that came between those that stay."""
+        results = self._record.results
+        record = self._record._replace(
+            results=tuple(r for k, r in enumerate(results) if k not in stay)
+        )
+        if not are_results(came, record):
+            places = self._places
             places.no_server("the server has answered something else than the results")
             raise LostError
-        return arrays_from_server(results, self._record, asked)
+        arrays = arrays_from_server(came, record, self._asked)
+        if not stay:
+            return arrays
+        arrived = iter(arrays)
+        return [stay[k] if k in stay else next(arrived) for k in self._numbered]

@@ -12,12 +12,10 @@ from ._asked_for import kind_of_key
 from ._environment import device_in_force, surroundings
 from ._exported import compiled_from
 from ._records import Record, Result, dumps
-from ._store import Store, default_folder
+from ._store import Store, default_folder, server_module
 
 
-LARGEST_CODE = 256 << 20  # bytes of one program
 LARGEST_RECORD = 1 << 20
-_OF_A_CLIENT = 1 << 30  # bytes of the code of all programs: the least used ones go
 
 
 class RemoteStore:
@@ -28,12 +26,14 @@ class RemoteStore:
 
     Args:
         folder: Where they are; None: in that of this user.
+        limits: What a client may have: `jfi_server.limits.Limits`.
 
     Attributes:
         folder: That of compiled programs.
     """
 
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(self, folder: Path | None = None, limits: Any = None) -> None:
+        self._limits = limits or server_module("limits").Limits()
         self._base = (folder or default_folder()) / "remote"
         self.folder: Path = self._base / "programs"
         self._programs = Store(self.folder)
@@ -71,7 +71,7 @@ class RemoteStore:
         Raises:
             ValueError: It is not to be run here, or can't be kept, and why.
         """
-        if len(code) > LARGEST_CODE or len(record) > LARGEST_RECORD:
+        if len(code) > self._limits.code or len(record) > LARGEST_RECORD:
             raise ValueError(f"a program of {len(code)} bytes is too large")
         program = self._compiled(code)
         if not self._of(client).write(key, record, code):
@@ -81,7 +81,12 @@ class RemoteStore:
     def _of(self, client: str) -> Store:
         # By name, not by what a client could choose.
         name = hashlib.sha256(client.encode()).hexdigest()[:32]
-        return Store(self._base / "clients" / name, _OF_A_CLIENT)
+        limits = self._limits
+        return Store(self._base / "clients" / name, limits.kept, limits.programs)
+
+    def count(self, client: str) -> int:
+        """How many programs of a client are kept."""
+        return sum(1 for _ in self._of(client).entries())
 
     def _compiled(self, code: bytes) -> str:
         """The key of the compiled program; it is compiled by the first who asks."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from jfi_server.folders import Folder
 
 DEFAULT_LIMIT = 4 * 2**30  # bytes
+DEFAULT_MOST = 1_000_000  # programs
 _PATIENCE = 900.0  # seconds for another process that compiles the same
 _FORMAT = b"jfi store 3\n"
 _HEADER = struct.Struct("<QQ32s32s")  # lengths of record and code, their signatures
@@ -59,10 +60,13 @@ class Store:
     Args:
         folder: Where they lie; made if it is not there.
         limit: How many bytes they may have together: the least recently used go.
+        most: How many there may be, likewise.
     """
 
-    def __init__(self, folder: Path, limit: int = DEFAULT_LIMIT) -> None:
-        self.folder, self.limit = folder, limit
+    def __init__(
+        self, folder: Path, limit: int = DEFAULT_LIMIT, most: int = DEFAULT_MOST
+    ) -> None:
+        self.folder, self.limit, self._most = folder, limit, most
         self._warner = Warner(CacheWarning)
         self._is_refused = False
         self._files: Folder | None = None
@@ -189,8 +193,8 @@ class Store:
     def _make_room(self, files: "Folder") -> None:
         kept = sorted(self.entries(), key=lambda entry: entry[1].st_mtime)
         total = sum(info.st_size for _, info in kept)
-        for key, info in kept:
-            if total <= self.limit:
+        for k, (key, info) in enumerate(kept):
+            if total <= self.limit and len(kept) - k <= self._most:
                 break
             files.remove(key)
             total -= info.st_size

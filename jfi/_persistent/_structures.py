@@ -313,9 +313,7 @@ class _Reader:
             made[key] = self.read(value)
         return made
 
-    def _object(
-        self, cls: Data, arguments: Data, attributes: Data, slots: Data
-    ) -> Any:
+    def _object(self, cls: Data, arguments: Data, attributes: Data, slots: Data) -> Any:
         number = len(self._seen)
         self._seen.append(None)
         cls = self.read(cls)
@@ -332,9 +330,7 @@ class _Reader:
 
 
 # The constructors of plain values. `map`, for one, keeps a function that others call.
-_NEW = tuple(
-    cls.__new__ for cls in (object, int, float, complex, str, bytes, tuple)
-)
+_NEW = tuple(cls.__new__ for cls in (object, int, float, complex, str, bytes, tuple))
 
 
 def _new(cls: Any, arguments: Sequence[Any], of_user: bool) -> Any:

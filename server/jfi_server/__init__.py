@@ -13,6 +13,7 @@ arrays, and no code; from others programs of `jax.export`. Table of contents:
     client       what a script uses: `Client`
     server       the process: lock, socket, threads, end
     service      what it answers
+    stored       arrays of clients that stay in it
     programs     what it has loaded
     addresses    ssh://, tls://, rpyc://
     network      rpyc, locked down, with the same messages

@@ -5,13 +5,12 @@ import contextlib
 import json
 import logging
 import os
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import control
+from . import control, limits
 from .addresses import Certificates, host_and_port
 from .environment import digest, environment
 from .errors import FolderError, ServerError
@@ -34,10 +33,6 @@ bridge   what ssh starts for clients on other machines
 run      serve in this terminal, until Ctrl-C
 """
 
-_SIZES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
-_SPANS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
-
-
 _OPTIONS: dict[str, dict[str, Any]] = {
     "--dir": {
         "help": "folder of all servers (default: $JFI_SERVER_DIR, else "
@@ -45,12 +40,12 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     },
     "--idle-timeout": {
         "metavar": "TIME",
-        "type": lambda text: _seconds(text),
+        "type": lambda text: _read(limits.number_of_seconds)(text),
         "help": "end after so long without a call: 90, 90s, 30m, 2d (default: 4h)",
     },
     "--memory": {
         "metavar": "SIZE",
-        "type": lambda text: _bytes(text),
+        "type": lambda text: _read(limits.number_of_bytes)(text),
         "help": "the most that loaded programs take: 500MB (default: 4GB)",
     },
     "--store": {
@@ -61,6 +56,12 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--listen": {
         "metavar": "HOST:PORT",
         "help": "also serve clients on the network: 127.0.0.1:7000 for this machine",
+    },
+    "--limit": {
+        "metavar": "NAME=VALUE",
+        "action": "append",
+        "default": [],
+        "help": "for each client on the network, such as stored=16GB; may be repeated",
     },
     "--tls": {"metavar": "CERT", "type": Path, "help": "the server's certificate"},
     "--key": {"metavar": "KEY", "type": Path, "help": "the key of that"},
@@ -143,6 +144,7 @@ def _run(base: Path, chosen: argparse.Namespace) -> int:
         "memory": chosen.memory,
         "idle_timeout": chosen.idle_timeout,
         "listening": _listening(chosen),
+        "limits": limits.parsed(chosen.limit),
     }
     run(Options(base, **{k: v for k, v in given.items() if v is not None}))
 
@@ -170,6 +172,8 @@ def _start(base: Path, chosen: argparse.Namespace) -> int:
         options.append(f"--memory={chosen.memory}")
     if chosen.store is not None:
         options.append(f"--store={chosen.store.expanduser().absolute()}")
+    limits.parsed(chosen.limit)  # errors here, and not in a log
+    options += [f"--limit={text}" for text in chosen.limit]
     if _listening(chosen) is not None:
         names = "listen", "tls", "key", "clients"
         given = ((name, getattr(chosen, name)) for name in names)
@@ -222,9 +226,30 @@ def _status(base: Path, chosen: argparse.Namespace) -> int:
         columns = ["server", ">pid", ">up", ">programs", ">bytes", ">calls", ">hits",
                    ">running", "differs in"]  # fmt: skip
         show(columns, [_status_row(answer) for answer in answers])
+        for answer in answers:
+            _show_clients(answer)
         if own not in running:
             _say(chosen, None, f"none of them is this environment's: {own}")
     return 0 if own in running else 1
+
+
+def _show_clients(answer: dict[str, Any]) -> None:
+    """What a server has of others: its devices, and clients on the network."""
+    devices, clients = answer.get("devices", []), answer.get("clients", [])
+    if not clients:
+        return
+    columns = ["device", "kind", ">memory in use", ">of"]
+    show(columns, [
+        [d["device"], d["kind"], *(size(d[n]) if d[n] else "" for n in ("used", "of"))]
+        for d in devices
+    ])  # fmt: skip
+    columns = ["client", ">processes", ">connections", ">calls", ">programs",
+               ">arrays", ">bytes", ">last seen"]  # fmt: skip
+    numbers = "processes", "connections", "calls", "programs", "arrays"
+    show(columns, [
+        [c["client"], *(str(c[n]) for n in numbers), size(c["stored"]), ago(c["used"])]
+        for c in clients
+    ])  # fmt: skip
 
 
 def _status_row(answer: dict[str, Any]) -> list[str]:
@@ -305,23 +330,16 @@ def _say(chosen: argparse.Namespace, data: object, text: str) -> None:
     print(json.dumps(data) if chosen.json else text, flush=True)  # noqa: T201
 
 
-def _bytes(text: str) -> int:
-    return int(_measured(text.upper(), _SIZES))
+def _read(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """A reader whose errors argparse shows as they are."""
 
+    def read_argument(text: str) -> Any:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
 
-def _seconds(text: str) -> float:
-    return _measured(text.lower(), _SPANS)
-
-
-def _measured(text: str, units: dict[str, int]) -> float:
-    """A number with a unit; argparse makes a message of the error."""
-    found = re.fullmatch(r"([0-9.]+)\s*([A-Za-z]*)", text)
-    if not found or found[2] not in units or found[1].count(".") > 1:
-        wanted = ", ".join(f"10{unit}" for unit in units if unit)
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is no such value. Write one like {wanted}"
-        )
-    return float(found[1]) * units[found[2]]
+    return read_argument
 
 
 if __name__ == "__main__":

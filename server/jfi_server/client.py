@@ -19,7 +19,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from .arrays import Array, copied, pack, unpack
-from .errors import BadMessageError, NoServer, NotKept, ServerError, ServerLost
+from .errors import (
+    ArrayGone,
+    BadMessageError,
+    NoServer,
+    NotKept,
+    ServerError,
+    ServerLost,
+)
 from .folders import server_folder
 from .transport import AnyLink, connect
 
@@ -84,31 +91,42 @@ class Client:
         return found.st_ino, found.st_mtime_ns
 
     def run(
-        self, key: str, arrays: Sequence[Array], timeout: float | None = None
+        self,
+        key: str,
+        arrays: Sequence[Array | int],
+        timeout: float | None = None,
+        keep: Sequence[int | None] = (),
     ) -> list[Array]:
         """Run the program of a key.
 
         Args:
             key: Names the program in the store.
-            arrays: What it takes.
+            arrays: What it takes; for an array that is stored there, its number.
             timeout: The most seconds to wait for the result; None waits for as long as
                 the server shows signs of life.
+            keep: For each result the number under which it is stored there; None: it
+                comes back.
 
         Returns:
-            What it returns, in memory of this process.
+            What it returns and does not store, in memory of this process.
 
         Raises:
+            ArrayGone: The server has no array of a number.
             NotKept: The server has no such program.
             ServerLost: No server can run it; NoServer where none runs.
             TypeError: An array holds no numbers.
         """
         end = None if timeout is None else time.monotonic() + timeout
-        message, found = self.exchange(lambda link: self._run(link, key, arrays, end))
+        sent = self._request(key, arrays, keep)
+        came = [x for x in arrays if not isinstance(x, int)]
+        message, found = self.exchange(lambda link: self._run(link, sent, came, end))
         match message.get("is"):
             case "result":
                 return found
             case "unknown":
                 raise NotKept(key)
+            case "gone":
+                raise ArrayGone(message.get("number"))
             case _:
                 reason = message.get("reason", "the server could not run it")
                 raise ServerLost(str(reason))
@@ -180,11 +198,24 @@ class Client:
         self.await_answer(link, None)
         link.receive()
 
+    def _request(
+        self, key: str, arrays: Sequence[Array | int], keep: Sequence[int | None]
+    ) -> dict[str, Any]:
+        request: dict[str, Any] = {"op": "run", "key": key}
+        stored = [x if isinstance(x, int) else None for x in arrays]
+        if keep or any(number is not None for number in stored):
+            request |= {"stored": stored, "keep": list(keep)}
+        return request
+
     def _run(
-        self, link: AnyLink, key: str, arrays: Sequence[Array], end: float | None
+        self,
+        link: AnyLink,
+        request: dict[str, Any],
+        arrays: Sequence[Array],
+        end: float | None,
     ) -> tuple[dict[str, Any], list[Array]]:
         sent, chunks = pack(arrays, link)
-        link.send({"op": "run", "key": key, **sent}, chunks)
+        link.send({**request, **sent}, chunks)
         self.await_answer(link, end)
         message, body = link.receive()
         if message.get("is") != "result":

@@ -5,6 +5,7 @@ Exception
 ├── ServerError          a server can't be had as asked: what to do about it
 │   └── ServerLost       no server can take this call: compute here
 │       └── NoServer     none runs
+├── ArrayGone            it has no such array (any more)
 ├── NotKept              it knows no program of that key: compile, store, `load`
 └── BadMessageError      what came is no message: the connection is dropped
 """
@@ -28,6 +29,18 @@ class NoServer(ServerLost):
 
 class NotKept(Exception):  # noqa: N818
     """The server knows no program of that key."""
+
+
+class ArrayGone(Exception):  # noqa: N818
+    """The server has no array of that number.
+
+    Attributes:
+        number: That one.
+    """
+
+    def __init__(self, number: object) -> None:
+        super().__init__(number)
+        self.number = number
 
 
 class BadMessageError(Exception):

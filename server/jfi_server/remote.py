@@ -13,24 +13,20 @@ import ssl
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 from rpyc.utils.authenticators import AuthenticationError, SSLAuthenticator
 from rpyc.utils.server import ThreadedServer
 
 from .addresses import Certificates, is_loopback
 from .errors import BadMessageError, ServerError
-from .network import (
-    LARGEST_BODY,
-    LockedConnection,
-    Nothing,
-    RpycLink,
-    WholeChannel,
-    WholeStream,
-)
-from .service import Answer, Caller, Service
+from .limits import Limits
+from .network import LockedConnection, Nothing, RpycLink, WholeChannel, WholeStream
+from .service import Answer, Caller, Service, answered, refused
 from .transport import decoded, encoded
 
 
@@ -38,10 +34,8 @@ _log = logging.getLogger("jfi-server")
 _log_of_rpyc = logging.getLogger("jfi-server.rpyc")
 _log_of_rpyc.setLevel(logging.CRITICAL)  # what it has to say is said here
 
-LOCAL = "local"
-"""The name of clients that are this user."""
-
 _HANDSHAKE = 5.0  # seconds that a client may take for its certificate
+_SESSION = re.compile(r"[0-9a-f]{32}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -54,14 +48,12 @@ class Listening:
         certificates: Its own, and who signs those of clients; None: it is for other
             processes of this user on this machine.
         connections: The most at once.
-        largest: The most bytes of the arrays of a message, and of a program.
     """
 
     host: str
     port: int
     certificates: Certificates | None = None
     connections: int = 256
-    largest: int = LARGEST_BODY
 
     def check(self) -> None:
         """Refuse what others could read.
@@ -97,6 +89,10 @@ class RemoteStore(Protocol):
         """What a client has kept under a key; None: nothing."""
         ...
 
+    def count(self, client: str) -> int:
+        """How many programs of a client are kept."""
+        ...
+
     def keep(self, client: str, key: str, record: bytes, code: bytes) -> str:
         """Compile and keep a program, in the place of what this client had there.
 
@@ -106,10 +102,35 @@ class RemoteStore(Protocol):
         ...
 
 
+class Client(NamedTuple):
+    """Who is at the other end.
+
+    Attributes:
+        name: What others do not have: what one keeps is under it.
+        shown: What the owner of the server sees.
+    """
+
+    name: str
+    shown: str
+
+
+LOCAL = Client("local", "this user")
+
+
+@dataclass
+class ClientFacts:
+    """What there is to know of a client."""
+
+    connections: int = 0
+    calls: int = 0
+    used: float = field(default_factory=time.time)
+
+
 class ServedConnection(LockedConnection):
     """The server's end."""
 
     caller: Caller
+    facts: ClientFacts
 
 
 class RemoteService(Nothing):
@@ -118,36 +139,68 @@ class RemoteService(Nothing):
     Args:
         service: Runs what is compiled.
         store: Makes the store, once JAX is imported.
-        ready: Set once that is so.
+        limits: What a client may have.
+        ready: Set once JAX is imported.
     """
 
     def __init__(
         self,
         service: Service,
         store: Callable[[], RemoteStore],
+        limits: Limits,
         ready: threading.Event,
     ) -> None:
         self._service, self._make, self._ready = service, store, ready
+        self._limits = limits
+        self._clients: dict[Client, ClientFacts] = {}
+        service.clients = self._rows
         self._lock = threading.Lock()
         self._made: RemoteStore | None = None
         known = service.answers
         self._answers: dict[str, Any] = {
             "ping": known["ping"], "hello": self._hello, "describe": self._describe,
             "find": self._find, "keep": self._keep, "run": self._run,
+            "put": known["put"], "fetch": known["fetch"],
         }  # fmt: skip
 
-    def serve(self, sock: socket.socket, client: str, largest: int) -> None:
+    def serve(self, sock: socket.socket, client: Client) -> None:
         """Answer a client until it hangs up, or sends no message."""
-        channel = WholeChannel(WholeStream(sock), largest)
+        channel = WholeChannel(WholeStream(sock), self._limits.message)
         connection = ServedConnection(self, channel, {"logger": None})
-        connection.caller = Caller(RpycLink(connection), name=client)
-        connection.serve_all()
+        connection.caller = caller = Caller(RpycLink(connection), name=client.name)
+        with self._lock:
+            connection.facts = self._clients.setdefault(client, ClientFacts())
+            connection.facts.connections += 1
+        try:
+            connection.serve_all()
+        finally:
+            self._leave(caller)
+            with self._lock:
+                connection.facts.connections -= 1
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """What there is to say of each client, for the owner of the server."""
+        with self._lock:
+            known = list(self._clients.items())
+        store, rows = self._made, []
+        for client, facts in known:
+            sessions, arrays, stored = self._service.stored.of(client.name)
+            rows.append(
+                {
+                    "client": client.shown, "connections": facts.connections,
+                    "processes": sessions, "calls": facts.calls, "arrays": arrays,
+                    "stored": stored,
+                    "programs": store.count(client.name) if store else 0,
+                    "used": facts.used,
+                }
+            )  # fmt: skip
+        return sorted(rows, key=lambda row: float(row["used"]), reverse=True)
 
     def bridge(self, sock: socket.socket) -> None:
         """Answer a client that a process of this user brings, such as sshd's."""
         with sock:
             try:
-                self.serve(sock, LOCAL, LARGEST_BODY)
+                self.serve(sock, LOCAL)
             except (BadMessageError, OSError) as error:
                 _log.warning("a client is dropped: %s", str(error)[:200])
 
@@ -158,15 +211,27 @@ class RemoteService(Nothing):
             BadMessageError: It is no request.
         """
         message = decoded(header)
-        answer = self._answers.get(str(message.get("op")))
-        if answer is None:
-            raise BadMessageError(f"no request: {str(message)[:80]}")
-        channel = connection.channel
-        reply, channel.outgoing = answer(connection.caller, message, channel.body)
+        channel, facts = connection.channel, connection.facts
+        facts.used = time.time()
+        facts.calls += message.get("op") == "run"
+        asked = self._answers, connection.caller, message, channel.body
+        reply, channel.outgoing = answered(*asked)
         return encoded(reply)
 
     def _hello(self, caller: Caller, message: dict[str, Any], body: Any) -> Answer:
+        """A connection begins: it names the session of its process."""
+        self._leave(caller)
+        if "session" in message:
+            token = message["session"]
+            if not isinstance(token, str) or not _SESSION.fullmatch(token):
+                raise BadMessageError(f"{str(token)[:80]!r} is no session")
+            caller.session = self._service.stored.open(caller.name, token)
         return {"is": "ok"}, []
+
+    def _leave(self, caller: Caller) -> None:
+        if caller.session is not None:
+            self._service.stored.close(caller.session)
+            caller.session = None
 
     def _describe(self, caller: Caller, message: dict[str, Any], body: Any) -> Answer:
         return {"is": "description", **self._store().describe()}, []
@@ -174,14 +239,14 @@ class RemoteService(Nothing):
     def _run(self, caller: Caller, message: dict[str, Any], body: Any) -> Answer:
         _digest(message, "key")
         caller.store = os.fspath(self._store().folder)
-        return self._service.answer(caller, message, body)
+        return self._service.answers["run"](caller, message, body)
 
     def _find(self, caller: Caller, message: dict[str, Any], body: Any) -> Answer:
         key = _digest(message, "key")
         try:
             kept = self._store().find(caller.name, key)
         except Exception as error:  # another JAX may have compiled it before
-            return _refused(key, error)
+            return refused(f"program {key}", error)
         return _told(*kept) if kept else ({"is": "unknown"}, [])
 
     def _keep(self, caller: Caller, message: dict[str, Any], body: Any) -> Answer:
@@ -191,12 +256,13 @@ class RemoteService(Nothing):
             raise BadMessageError("a record without its length")
         record, code = bytes(body[:length]), bytes(body[length:])
         if hashlib.sha256(code).hexdigest() != digest:
-            return _refused(key, ValueError("its code has another digest"))
+            return refused(f"program {key}", ValueError("its code has another digest"))
+        store, most = self._store(), self._limits.compile
+        keep = partial(store.keep, caller.name, key, record, code)
         try:
-            program = self._store().keep(caller.name, key, record, code)
-            return _told(program, b"")
+            return _told(_within(most, keep), b"")
         except Exception as error:  # whatever JAX says of code that it can't take
-            return _refused(key, error)
+            return refused(f"program {key}", error)
 
     def _store(self) -> RemoteStore:
         self._ready.wait()
@@ -206,14 +272,31 @@ class RemoteService(Nothing):
             return self._made
 
 
+def _within(seconds: float, work: Callable[[], str]) -> str:
+    """What some work returns; it goes on when its time is over.
+
+    Raises:
+        ValueError: That is so.
+    """
+    future: Future[str] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        return future.result(seconds)
+    except TimeoutError:
+        if future.done():  # the work's own
+            raise
+    raise ValueError(f"it takes longer than {seconds:g} s to compile")
+
+
 def _told(program: str, record: bytes) -> Answer:
     return {"is": "program", "program": program}, [record]
-
-
-def _refused(key: str, error: Exception) -> Answer:
-    reason = str(error) if isinstance(error, ValueError) else repr(error)
-    _log.warning("program %s is refused: %s", key, reason[:500])
-    return {"is": "refused", "reason": reason[:2000]}, []
 
 
 def _digest(message: dict[str, Any], name: str) -> str:
@@ -283,11 +366,11 @@ class NetworkServer(ThreadedServer):
         finally:
             sock.close()  # rpyc leaves that to the garbage collector
 
-    def _serve_client(self, sock: socket.socket, credentials: str) -> None:
+    def _serve_client(self, sock: socket.socket, credentials: Client) -> None:
         for level, option, value in _OPTIONS:
             sock.setsockopt(level, option, value)
         with sock:
-            self._remote.serve(sock, credentials, self._listening.largest)
+            self._remote.serve(sock, credentials)
 
 
 _OPTIONS = (
@@ -308,8 +391,8 @@ class _Tls(SSLAuthenticator):
                 raise ServerError(f"{file} is not there")
         super().__init__(files.key, files.cert, ca_certs=files.ca)
 
-    def __call__(self, sock: socket.socket) -> tuple[ssl.SSLSocket, str]:
-        """The socket with TLS, and the client's name: digest of the one certified."""
+    def __call__(self, sock: socket.socket) -> tuple[ssl.SSLSocket, Client]:
+        """The socket with TLS, and the client: by a digest of whom the CA has named."""
         sock.settimeout(_HANDSHAKE)
         try:
             secured, certificate = super().__call__(sock)
@@ -317,14 +400,16 @@ class _Tls(SSLAuthenticator):
             _log.warning("a client without a good certificate is refused: %s", error)
             raise AuthenticationError(str(error)) from error
         who = repr((certificate["subject"], certificate["issuer"]))
-        return secured, hashlib.sha256(who.encode()).hexdigest()[:32]
+        names = dict(pair for part in certificate["subject"] for pair in part)
+        shown = "".join(filter(str.isprintable, names.get("commonName", "?")))[:40]
+        return secured, Client(hashlib.sha256(who.encode()).hexdigest()[:32], shown)
 
 
 class _SameUser:
     """Clients on this machine that are processes of this user."""
 
-    def __call__(self, sock: socket.socket) -> tuple[socket.socket, str]:
-        """The socket itself, and the client's name."""
+    def __call__(self, sock: socket.socket) -> tuple[socket.socket, Client]:
+        """The socket itself, and the client."""
         if owner_of_peer(sock) != os.getuid():
             _log.warning("a process of another user is refused")
             raise AuthenticationError("a process of another user")

@@ -8,21 +8,31 @@ Traceback (most recent call last):
 jfi_server.errors.NoServer: no server runs at rpyc://127.0.0.1:9
 """
 
+import contextlib
 import hashlib
 import os
+import queue
+import secrets
 import socket
 import ssl
+import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from .addresses import Address, Certificates
+from .arrays import Array, pack
 from .client import PATIENCE, Client
-from .errors import BadMessageError, ServerError, ServerLost
+from .errors import ArrayGone, BadMessageError, ServerError, ServerLost
 from .network import RpycLink
 from .remote import owner_of_peer
 from .transport import AnyLink
 
+
+_SOON = 0.1  # seconds after which an array that is not used any more is let go
+_SEEN = 3.0  # seconds after which the server hears from a client that has arrays there
+_MOST_AT_ONCE = 10_000  # numbers of such in a message
 
 Reply: TypeAlias = tuple[dict[str, Any], bytes]
 
@@ -40,6 +50,10 @@ class RemoteClient(Client):
         self.address = address
         self._certificates = certificates
         self._description: dict[str, Any] | None = None
+        self._session = secrets.token_hex(16)
+        self._unused: queue.SimpleQueue[int] = queue.SimpleQueue()
+        self._reaper = 0  # the process that lets go of what is not used
+        self._stored = 0  # how many arrays are there
         self._prepare(f"at {address}")
 
     def describe(self, timeout: float | None = None) -> dict[str, Any]:
@@ -113,7 +127,7 @@ class RemoteClient(Client):
 
     def greeting(self) -> dict[str, Any]:
         """What a connection begins with."""
-        return {"op": "hello"}
+        return {"op": "hello", "session": self._session}
 
     def which(self) -> object:
         """A server at an address is not told from the next one there."""
@@ -138,6 +152,88 @@ class RemoteClient(Client):
             raise
         else:
             self.give(link)
+
+    # ---- arrays that stay there ----
+
+    def number(self) -> int:
+        """A number for an array: none is given twice, in forked processes either."""
+        if self._reaper != os.getpid():
+            self._reaper = os.getpid()
+            threading.Thread(target=self._reap, daemon=True).start()
+        with self._lock:
+            self._stored += 1
+        return secrets.randbits(63)
+
+    def put(self, arrays: Sequence[Array]) -> list[int]:
+        """Store arrays in the server; return their numbers.
+
+        Raises:
+            ServerLost: There is no server, or it does not take them.
+        """
+        numbers = [self.number() for _ in arrays]
+
+        def talk(link: AnyLink) -> dict[str, Any]:
+            about, chunks = pack(arrays, link)
+            message = {"op": "put", "numbers": numbers, **about}
+            link.send(message, chunks)
+            self.await_answer(link, None)
+            return link.receive()[0]
+
+        reply = self.exchange(talk)
+        if reply.get("is") != "ok":
+            raise ServerLost(f"the server refuses: {reply.get('reason', reply)}")
+        return numbers
+
+    def fetch(self, number: int) -> Array:
+        """A stored array.
+
+        Raises:
+            ArrayGone: The server has it no more.
+            ServerLost: There is no server.
+        """
+
+        def talk(link: AnyLink) -> tuple[dict[str, Any], list[Array]]:
+            return self._run(link, {"op": "fetch", "number": number}, [], None)
+
+        reply, arrays = self.exchange(talk)
+        if reply.get("is") == "gone":
+            raise ArrayGone(number)
+        if len(arrays) != 1:
+            raise ServerLost(str(reply.get("reason", "the server sent no array")))
+        return arrays[0]
+
+    def free(self, number: int) -> None:
+        """Let go of a stored array soon; it may be called by the garbage collector."""
+        self._unused.put(number)
+
+    def _request(
+        self, key: str, arrays: Sequence[Array | int], keep: Sequence[int | None]
+    ) -> dict[str, Any]:
+        # With the next call, before it needs memory for its own results.
+        request = super()._request(key, arrays, keep)
+        unused = self._take_unused()
+        return {**request, "free": unused} if unused else request
+
+    def _take_unused(self) -> list[int]:
+        unused: list[int] = []
+        with contextlib.suppress(queue.Empty):
+            while len(unused) < _MOST_AT_ONCE:
+                unused.append(self._unused.get_nowait())
+        with self._lock:
+            self._stored -= len(unused)
+        return unused
+
+    def _reap(self) -> None:
+        """Let go of arrays while nothing is called; be seen while some are there."""
+        while True:
+            try:
+                first = self._unused.get(timeout=_SEEN if self._stored else None)
+                self._unused.put(first)
+                time.sleep(_SOON)
+            except queue.Empty:
+                pass
+            with contextlib.suppress(ServerError):  # they go with the session
+                self._ask({"op": "ping", "free": self._take_unused()})
 
     def _ask(
         self, message: dict[str, Any], *chunks: bytes, timeout: float | None = None

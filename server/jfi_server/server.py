@@ -14,8 +14,8 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from types import FrameType
@@ -25,8 +25,10 @@ from . import _memory
 from .environment import digest
 from .errors import ServerError
 from .folders import Folder, lock, open_server_folder, server_folder, unusable
+from .limits import Limits
 from .programs import Hosted, Program, Programs
 from .service import Service
+from .stored import StoredArrays
 from .transport import Link
 from .watch import Calls, watch
 
@@ -50,6 +52,7 @@ class Options:
         memory: The most bytes of loaded programs.
         idle_timeout: Seconds without a call after which the server ends.
         listening: Where clients on the network find it; None: nowhere.
+        limits: What one of them may have.
     """
 
     folder: Path
@@ -57,12 +60,13 @@ class Options:
     memory: int = 4 << 30
     idle_timeout: float = 4 * 3600.0
     listening: "Listening | None" = None
+    limits: Limits = field(default_factory=Limits)
 
 
 def run(
     options: Options,
     hosted: Hosted | None = None,
-    remote_store: "Callable[[], RemoteStore] | None" = None,
+    remote_store: "Callable[[Limits], RemoteStore] | None" = None,
 ) -> NoReturn:
     """Serve until a signal or idleness ends it. The process ends with it.
 
@@ -90,22 +94,24 @@ def run(
     programs = Programs(hosted or _hosted, options.memory, changed)
     ready = threading.Event()
     make_store = remote_store or partial(_remote_store, options.store)
+    limits = options.limits
 
     @cache
     def remote() -> "RemoteService":
         # Here, so that a server of one machine does without rpyc.
         from .remote import RemoteService
 
-        return RemoteService(service, make_store, ready)
+        return RemoteService(service, partial(make_store, limits), limits, ready)
 
-    service = Service(
-        programs, calls, options.store, ready, lambda s: remote().bridge(s)
-    )
+    ours = hosted is None
+    stored = StoredArrays(options.limits, _placed if ours else list)
+    parts = programs, calls, options.store, ready, lambda sock: remote().bridge(sock)
+    service = Service(*parts, stored, _devices if ours else list)
     if options.listening is not None:
         _serve_network(options.listening, remote())
     begin_anew = partial(_begin_anew, folder, held, listener)
     log = Path(folder.address, "log")
-    watched = (calls, log, options.idle_timeout, begin_anew)
+    watched = (calls, stored, log, options.idle_timeout, begin_anew)
     _thread(watch, *watched, partial(_end, folder))
     names = _memory.remembered(folder)
     _thread(_warm_up, programs, names, ready, hosted is None)
@@ -140,6 +146,18 @@ def _hosted(store: Path, key: str) -> Program:
     return program
 
 
+def _placed(arrays: Sequence[Any]) -> list[Any]:
+    module: Any = importlib.import_module("jfi._persistent")
+    placed: list[Any] = module.placed(arrays)
+    return placed
+
+
+def _devices() -> list[dict[str, Any]]:
+    module: Any = importlib.import_module("jfi._persistent")
+    devices: list[dict[str, Any]] = module.devices()
+    return devices
+
+
 def _serve_network(listening: "Listening", service: "RemoteService") -> None:
     from .remote import NetworkServer
 
@@ -148,9 +166,9 @@ def _serve_network(listening: "Listening", service: "RemoteService") -> None:
     _thread(server.serve)
 
 
-def _remote_store(store: Path | None) -> "RemoteStore":
+def _remote_store(store: Path | None, limits: Limits) -> "RemoteStore":
     module: Any = importlib.import_module("jfi._persistent")
-    made: RemoteStore = module.RemoteStore(store)
+    made: RemoteStore = module.RemoteStore(store, limits)
     return made
 
 

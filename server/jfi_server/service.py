@@ -6,7 +6,7 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from .environment import digest, environment
 from .errors import BadMessageError
 from .programs import Programs
+from .stored import GoneError, Session, StoredArrays
 from .transport import AnyLink, Link
 from .watch import Calls
 
@@ -32,11 +33,13 @@ class Caller:
 
     Attributes:
         name: Of a client on the network; what one keeps is not seen by others.
+        session: What has its arrays that stay here.
     """
 
     link: AnyLink
     store: str | None = None
     name: str = ""
+    session: Session | None = None
 
 
 Request = Callable[[Caller, dict[str, Any], Any], Answer]
@@ -52,6 +55,8 @@ class Service:
         store: Path | None,
         ready: threading.Event,
         bridge: Callable[[socket.socket], None],
+        stored: StoredArrays,
+        devices: Callable[[], list[dict[str, Any]]],
     ) -> None:
         """Take the parts together.
 
@@ -61,15 +66,19 @@ class Service:
             store: The only store to serve; None serves the store each client names.
             ready: Set once what programs need is imported.
             bridge: Serves a client on another machine, over what the other end brings.
+            stored: Has the arrays that stay.
+            devices: What there is to say of those that programs run on.
         """
         self._programs, self._calls, self._store = programs, calls, store
         self._ready, self._bridge = ready, bridge
+        self.stored, self._devices = stored, devices
+        self.clients: Callable[[], list[dict[str, Any]]] = list  # on the network
         self._started = time.time()
         self._environment = environment()
         self.answers: dict[str, Request] = {
             "ping": self._ping, "hello": self._hello, "run": self._run,
             "load": self._load, "status": self._status, "list": self._list,
-            "clear": self._clear,
+            "clear": self._clear, "put": self._put, "fetch": self._fetch,
         }  # fmt: skip
 
     def serve(self, link: Link) -> None:
@@ -82,7 +91,7 @@ class Service:
                     link.send({"is": "ok"})
                     self._bridge(link.detach())
                     return
-                link.send(*self.answer(caller, message, body))
+                link.send(*answered(self.answers, caller, message, body))
         except (EOFError, ConnectionError):
             pass
         except (BadMessageError, OSError) as error:
@@ -91,18 +100,6 @@ class Service:
             _log.exception("%s is dropped", who)
         finally:
             link.close()
-
-    def answer(self, caller: Caller, message: dict[str, Any], body: Any) -> Answer:
-        """The answer to a message, and the bytes that it describes.
-
-        Raises:
-            BadMessageError: It is no request.
-            EOFError: Nobody waits for an answer any more.
-        """
-        answer = self.answers.get(str(message.get("op")))
-        if answer is None:
-            raise BadMessageError(f"no request: {str(message)[:80]}")
-        return answer(caller, message, body)
 
     def _ping(self, caller: Caller, message: dict[str, Any], body: Any) -> Answer:
         return {"is": "ok"}, []
@@ -120,11 +117,20 @@ class Service:
     def _run(self, caller: Caller, message: dict[str, Any], body: Any) -> Answer:
         self._ready.wait()
         # Here, so that the server answers before NumPy is imported.
+        import numpy as np
+
         from .arrays import pack, unpack
 
         name = _name(caller, message)
         link = caller.link
-        arrays = unpack(message, body, link)
+        arrays: list[Any] = unpack(message, body, link)
+        keep: list[int | None] = []
+        if "stored" in message:
+            session, keep = _session(caller), _numbers_or_none(message["keep"])
+            try:
+                arrays = _filled(session, _numbers_or_none(message["stored"]), arrays)
+            except GoneError as error:
+                return {"is": "gone", "number": error.args[0]}, []
         self._calls.count()
         try:
             entry = self._programs.get(name)
@@ -138,11 +144,44 @@ class Service:
         try:
             with self._calls.running(link):
                 results = entry.program.run(arrays)
-            about, chunks = pack(results, link)
+                if any(number is not None for number in keep):
+                    results = _stored(_session(caller), keep, results)
+                found = [np.asarray(x) for x in results]
+            about, chunks = pack(found, link)
         except BaseException as error:
             return _failed(name, error)
         else:
             return {"is": "result", **about}, chunks
+
+    def _put(self, caller: Caller, message: dict[str, Any], body: Any) -> Answer:
+        """Store arrays."""
+        self._ready.wait()
+        from .arrays import copied, unpack
+
+        session, numbers = _session(caller), _numbers(message.get("numbers"))
+        arrays = unpack(message, body, caller.link)
+        self._calls.touch()
+        try:
+            session.put(numbers, [copied(x) for x in arrays])
+        except Exception as error:  # no memory, on the GPU or here
+            return refused(caller.name, error)
+        return {"is": "ok"}, []
+
+    def _fetch(self, caller: Caller, message: dict[str, Any], body: Any) -> Answer:
+        """Return a stored array."""
+        self._ready.wait()
+        import numpy as np
+
+        from .arrays import pack
+
+        (number,) = _numbers([message.get("number")])
+        self._calls.touch()
+        try:
+            array = _session(caller).fetch(number)
+        except GoneError:
+            return {"is": "gone", "number": number}, []
+        about, chunks = pack([np.asarray(array)], caller.link)
+        return {"is": "result", **about}, chunks
 
     def _load(self, caller: Caller, message: dict[str, Any], body: Any) -> Answer:
         name = _name(caller, message)
@@ -174,6 +213,8 @@ class Service:
             "calls": self._calls.total,
             "running": self._calls.now,
             "idle": self._calls.idle(),
+            "devices": self._devices() if self._ready.is_set() else [],
+            "clients": self.clients(),
         }, []
 
     def _list(self, caller: Caller, message: dict[str, Any], body: Any) -> Answer:
@@ -182,6 +223,74 @@ class Service:
 
     def _clear(self, caller: Caller, message: dict[str, Any], body: Any) -> Answer:
         return {"is": "ok", "count": self._programs.clear()}, []
+
+
+def answered(
+    answers: Mapping[str, Request], caller: Caller, message: dict[str, Any], body: Any
+) -> Answer:
+    """The answer to a message, and the bytes that it describes.
+
+    Raises:
+        BadMessageError: It is no request.
+        EOFError: Nobody waits for an answer any more.
+    """
+    answer = answers.get(str(message.get("op")))
+    if answer is None:
+        raise BadMessageError(f"no request: {str(message)[:80]}")
+    if "free" in message:
+        _session(caller).free(_numbers(message["free"]))
+    return answer(caller, message, body)
+
+
+def _session(caller: Caller) -> Session:
+    if caller.session is None:
+        raise BadMessageError("a number of an array came before its session")
+    return caller.session
+
+
+def _numbers(numbers: object) -> list[int]:
+    """The numbers of arrays in a message."""
+    found = _numbers_or_none(numbers)
+    if None in found:
+        raise BadMessageError("an array without its number")
+    return [number for number in found if number is not None]
+
+
+def _numbers_or_none(numbers: object) -> list[int | None]:
+    are_numbers = isinstance(numbers, list) and all(
+        x is None or type(x) is int for x in numbers
+    )
+    if not isinstance(numbers, list) or not are_numbers:
+        raise BadMessageError(f"{str(numbers)[:80]!r} are no numbers of arrays")
+    return numbers
+
+
+def _filled(
+    session: Session, numbers: Sequence[int | None], arrays: Sequence[Any]
+) -> list[Any]:
+    """All arrays of a call: those that were stored, and between them what has come."""
+    if sum(number is None for number in numbers) != len(arrays):
+        raise BadMessageError("other arrays came than were announced")
+    came = iter(arrays)
+    return [next(came) if n is None else session.fetch(n) for n in numbers]
+
+
+def _stored(
+    session: Session, numbers: Sequence[int | None], results: Sequence[Any]
+) -> list[Any]:
+    """Store results that stay; return those that travel."""
+    if len(numbers) != len(results):
+        raise ValueError("the program has another number of results")
+    pairs = [(n, x) for n, x in zip(numbers, results, strict=True) if n is not None]
+    session.store([n for n, _ in pairs], [x for _, x in pairs])
+    return [x for n, x in zip(numbers, results, strict=True) if n is None]
+
+
+def refused(who: str, error: Exception) -> Answer:
+    """The answer to what is not done, and why."""
+    reason = str(error) if isinstance(error, ValueError) else repr(error)
+    _log.warning("%s is refused: %s", who, reason[:500])
+    return {"is": "refused", "reason": reason[:2000]}, []
 
 
 def _failed(name: tuple[str, str], error: BaseException) -> Answer:

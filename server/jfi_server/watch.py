@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import NoReturn
 
+from .stored import StoredArrays
 from .transport import AnyLink
 
 
@@ -72,6 +73,7 @@ class Calls:
 
 def watch(
     calls: Calls,
+    stored: StoredArrays,
     log: Path,
     idle_timeout: float,
     begin_anew: Callable[[], None],
@@ -81,6 +83,7 @@ def watch(
 
     Args:
         calls: What runs.
+        stored: What clients have left here. While they have, the server goes on.
         log: The file to keep short.
         idle_timeout: Seconds without a call after which the server ends.
         begin_anew: Called when a program runs on for nobody. XLA has no way to stop it.
@@ -88,11 +91,15 @@ def watch(
     """
     while True:
         time.sleep(_PERIOD)
+        shorten(log)
+        stored.sweep()
+        if stored.are_there():
+            calls.touch()
+            continue
         if calls.longest_left_alone() >= PATIENCE:
             begin_anew()
         if calls.idle() >= idle_timeout:
             end(f"no call for {idle_timeout:g} s")
-        shorten(log)
 
 
 def shorten(log: Path, longest: int = _LONGEST_LOG, kept: int = _KEPT_OF_LOG) -> None:

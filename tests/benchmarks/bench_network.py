@@ -4,8 +4,8 @@ python tests/benchmarks/bench_network.py
 
 Both go over TCP on this machine. rpyc as its documentation has it is shown beside: with
 compression, remote references and pieces of 64 KB. The two ends are on different cores.
-The last table says what a second client saves: the time to its first result, in that
-of the first one.
+Before it are a step of training whose parameters stay on the server, and what a second
+client saves: the time to its first result, in that of the first one.
 """
 
 import os
@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 import rpyc
 from harness import Case, ratios, report
@@ -32,6 +33,8 @@ from jfi_server.remote import Listening
 from jfi_server.remote_client import RemoteClient
 from jfi_server.server import Options, run
 from rpyc.utils.server import ThreadedServer
+
+import jfi as jnp
 
 
 KEY = "a" * 64
@@ -56,6 +59,9 @@ class Echoes:
     """A store in which each program is an echo."""
 
     folder = Path("/")
+
+    def __init__(self, limits: object) -> None:
+        """Without limits."""
 
     def find(self, client: str, key: str) -> tuple[str, bytes] | None:
         """The echo."""
@@ -186,6 +192,98 @@ print(time.perf_counter() - start, jnp.cache_report().misses)
 """
 
 
+# A step of training, with its parameters there.
+LAYERS, WIDTH = 4, 512
+
+
+def step(params: Any, batch: Any) -> Any:
+    """One step; the batch and the loss travel."""
+
+    def loss_of(params: Any) -> Any:
+        x = batch
+        for w in params:
+            x = jnp.tanh(x @ w)
+        return jnp.mean((x - batch) ** 2)
+
+    loss, slopes = jax.value_and_grad(loss_of)(params)
+    return [w - 0.1 * s for w, s in zip(params, slopes, strict=True)], loss
+
+
+IN_THE_SERVERS_PROCESS = """
+import sys, time
+sys.path.insert(0, {folder!r})
+import jax, numpy as np, bench_network as bench
+params, batch = bench.start()
+run = jax.jit(bench.step)
+for k in range(60):
+    if k == 10:
+        start = time.perf_counter()
+    params, loss = run(params, np.asarray(batch))
+    float(loss)
+print((time.perf_counter() - start) / 50)
+"""
+
+
+def start() -> tuple[Any, Any]:
+    """Parameters, and a batch."""
+    rng = np.random.default_rng(0)
+    params = [rng.normal(size=(WIDTH, WIDTH)).astype("f4") / 30 for _ in range(LAYERS)]
+    return params, rng.normal(size=(64, WIDTH)).astype("f4")
+
+
+def training() -> None:
+    """Steps with the parameters there, to the same in one process and a round trip."""
+    with tempfile.TemporaryDirectory(prefix="jfi", dir="/tmp") as name:
+        port = free_port()
+        options = "--listen", f"127.0.0.1:{port}", "--store", f"{name}/store"
+        start_server(Path(name), *options)
+        try:
+            jnp.use_server(f"rpyc://127.0.0.1:{port}")
+            run, (params, batch) = jnp.persistent(step, fallback=False), start()
+            client = RemoteClient(parsed(f"rpyc://127.0.0.1:{port}"))
+            there, travelling = jnp.on_server(params), params
+
+            def with_handles() -> None:
+                nonlocal there
+                there, loss = run(there, batch)
+                float(loss)
+
+            def without() -> None:
+                nonlocal travelling
+                travelling, loss = run(travelling, batch)
+                float(loss)
+
+            def trip() -> None:
+                client._ask({"op": "ping"})
+
+            times = {f.__name__: seconds(f) for f in (with_handles, without, trip)}
+        finally:
+            stop(server_folder(Path(name), digest()))
+    code = IN_THE_SERVERS_PROCESS.format(folder=str(Path(__file__).parent))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    alone = float(done.stdout)
+    wanted = 1.2 * alone + times["trip"]
+    for name, time_ in times.items():
+        print(f"{name.replace('_', ' ')}: {time_ * 1e3:.2f} ms")
+    print(f"in one process: {alone * 1e3:.2f} ms")
+    print(
+        f"training step with handles, to one process and a round trip: "
+        f"{times['with_handles'] / wanted * 1.2:.2f} (wanted: 1.2)"
+    )
+
+
+def seconds(run: Callable[[], object]) -> float:
+    """The median time of a call."""
+    for _ in range(10):
+        run()
+    times = []
+    for _ in range(50):
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return float(np.median(times))
+
+
 def clients() -> None:
     """The first and the second client, each in a process of its own."""
     with tempfile.TemporaryDirectory(prefix="jfi", dir="/tmp") as name:
@@ -212,5 +310,6 @@ def clients() -> None:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--serve"]:
         serve(*sys.argv[2:])
+    training()
     clients()
     report("Calls over the network, to a plain socket (medians)", echoes())

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 from jfi_server import watch
 from jfi_server.addresses import Certificates
+from jfi_server.limits import parsed
 from jfi_server.remote import Listening
 from jfi_server.server import Options, run
 
@@ -84,7 +85,7 @@ def hosted(store, key):
 class RemoteStore:
     """Programs that clients send: their code is a name of RUN."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, limits):
         self.folder, self.kept = folder / "sent", {}
         self.folder.mkdir(exist_ok=True)
 
@@ -94,8 +95,13 @@ class RemoteStore:
     def find(self, client, key):
         return self.kept.get((client, key))
 
+    def count(self, client):
+        return sum(1 for name, _ in self.kept if name == client)
+
     def keep(self, client, key, record, code):
         name = code.decode()
+        if name == "compiled for long":
+            time.sleep(3)
         if name not in RUN:
             raise ValueError(f"there is no {name}")
         program = hashlib.sha256(code).hexdigest()
@@ -115,12 +121,15 @@ if __name__ == "__main__":
     kinds = {"store": Path, "memory": int, "idle_timeout": float}
     listening = None
     if port := given.pop("port", None):
-        limits = {
-            n: int(given.pop(n)) for n in ("connections", "largest") if n in given
-        }
+        limits = {"connections": int(given.pop("connections", 256))}
         files = [given.pop(name, None) for name in ("tls", "key", "clients")]
         certificates = Certificates(*map(Path, files)) if all(files) else None
         listening = Listening("127.0.0.1", int(port), certificates, **limits)
+    chosen = [f"{n}={given.pop(n)}" for n in ("message", "compile") if n in given]
     options = {name: kinds[name](value) for name, value in given.items()}
     store = partial(RemoteStore, Path(base))
-    run(Options(Path(base), **options, listening=listening), hosted, store)
+    run(
+        Options(Path(base), **options, listening=listening, limits=parsed(chosen)),
+        hosted,
+        store,
+    )

@@ -304,7 +304,7 @@ def test_a_client_that_stops_in_a_frame_is_dropped(client):
 
 
 def test_a_message_larger_than_the_server_takes(listen):
-    client = listen(largest=1_000_000)()
+    client = listen(message=1_000_000)()
     program = client.keep(KEY, b"", b"double")
     with pytest.raises(ServerLost):
         client.run(program, [np.zeros(1_000_000)])

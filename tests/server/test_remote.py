@@ -20,20 +20,21 @@ from library_states import MYLIB
 from subprocesses import output_of
 
 import jfi as jnp
-from jfi import LocalFallbackWarning
+from jfi import LocalFallbackWarning, RemoteError
 from jfi._persistent import RemoteStore
 from jfi._persistent._exported import compiled_from
+from jfi._persistent._remote import client_of, server_at
 
 from .conftest import free_port
 from .test_persistent_served import all_types, same
 
 
 @contextlib.contextmanager
-def a_server(base, url=None):
+def a_server(base, url=None, *options):
     """A server that listens, with a store of its own; its address."""
     url = url or f"rpyc://127.0.0.1:{free_port()}"
     words = "--listen", url.removeprefix("rpyc://"), "--store", str(base / "store")
-    control.start_server(base, *words)
+    control.start_server(base, *words, *options)
     try:
         yield url
     finally:
@@ -440,3 +441,36 @@ def test_calls_of_python_and_of_unknown_libraries_are_refused(shared, name):
     with pytest.raises(ServerLost, match="which is not allowed"):
         client.keep("f" * 64, b"", code)
     client.close()
+
+
+# --- fallback=False
+
+
+def test_without_fallback_the_end_of_the_server_is_an_error(tmp_path):
+    strict = {"fallback": False}
+    with a_server(tmp_path) as url:
+        run = jnp.persistent(lambda x: x * 2, server=url, **strict)
+        assert run(jnp.ones(2)).tolist() == [2, 2]
+    for size in (2, 3):
+        with pytest.raises(
+            RemoteError, match=f"server at {url} can't run it: .*server"
+        ):
+            run(jnp.ones(size))
+    with a_server(tmp_path, url):
+        client_of(server_at(url))._avoided = None
+        assert run(jnp.ones(2)).tolist() == [2, 2]
+
+
+def test_without_fallback_what_can_not_be_sent_is_an_error(shared):
+    def fn(x):
+        jax.debug.callback(lambda x: None, x)
+        return x + 1
+
+    run = jnp.persistent(fn, server=shared, fallback=False)
+    with pytest.raises(RemoteError, match=r"it calls back to Python\. Without"):
+        run(jnp.ones(2))
+
+
+def test_without_fallback_and_without_a_server_the_line_to_write():
+    with pytest.raises(RemoteError, match=r"no server to run on.*jfi\.use_server"):
+        jnp.persistent(lambda x: x + 1, fallback=False)(jnp.ones(2))
