@@ -12,6 +12,7 @@ import pytest
 from subprocesses import output_of
 
 import jfi
+from jfi import _jax_internals
 
 
 @pytest.fixture(autouse=True)
@@ -796,3 +797,111 @@ def test_a_program_is_found_without_a_look_for_garbage(tmp_path, enabled):
     """It would look through all that the script has made by then."""
     _, found = twice(COLLECTIONS.replace("ENABLED", str(enabled)), tmp_path)
     assert found == f"1 {enabled} False"
+
+
+CALLS_BACK = """
+import sys
+import equinox as eqx
+import jax
+import numpy as np
+import jfi
+
+rate = 2
+
+def note(x): print("noted", float(x))
+
+@jfi.persistent
+def prints(x):
+    jax.debug.print("x = {}", x)
+    return x
+
+@jfi.persistent
+def notes(x):
+    jax.debug.callback(note, x, ordered=True)
+    jax.experimental.io_callback(note, None, x + 1, ordered=True)
+    return x
+
+@jfi.persistent
+def asks(x):
+    scalar = jax.ShapeDtypeStruct((), np.float32)
+    once = jax.pure_callback(lambda v: np.float32(v * rate), scalar, x)
+    return jax.lax.fori_loop(0, 3, lambda k, c: c + jfi.from_numpy(np.sinc)(c), once)
+
+tree = jfi.KDTree(np.arange(6, dtype=np.float32).reshape(3, 2))
+
+@jfi.persistent
+def near(q): return tree.query(q, backend="scipy")
+
+@jfi.persistent
+def progresses(x):
+    return jfi.fori_loop(0, 3, lambda k, c: c + 1, x, progress=True)
+
+@jfi.persistent
+def checked(x):
+    return eqx.error_if(x + 1, x < 0, "x is negative")
+
+@jfi.persistent
+def fails(x):
+    def host(v): raise KeyError("of the host")
+    return jfi.from_numpy(host, out=jax.ShapeDtypeStruct((), "float32"))(x)
+
+for k in range(3):
+    print(prints(jfi.array(k + 1.0)), notes(jfi.array(k + 0.5)), asks(1.0 + k))
+jax.effects_barrier()
+print(near(np.ones((1, 2), np.float32)), progresses(jfi.array(0.0)))
+for x in (1.0, -1.0, 2.0, -2.0):
+    try: print(checked(jfi.array(x)))
+    except eqx.EquinoxRuntimeError as error: print("raised", error)
+for k in range(2):
+    try: fails(1.0)
+    except KeyError as error: print("raised", error)
+report = jfi.cache_report()
+print(report.not_kept)
+print("compiled:", report.misses)
+"""
+
+
+def test_programs_that_call_back_are_kept_and_call_what_this_process_has(tmp_path):
+    cold, warm = twice(CALLS_BACK, tmp_path)
+    assert cold.replace("compiled: 7", "compiled: 0") == warm
+    assert "x = 1.0" in cold
+    noted = [x for x in cold.splitlines() if x.startswith("noted")]
+    assert noted == [f"noted {x}" for x in (0.5, 1.5, 1.5, 2.5, 2.5, 3.5)]
+    assert "raised 'of the host'" in cold
+    assert cold.count("raised x is negative") == 2
+    assert "{}" in cold.splitlines()
+
+
+OTHER_CALLBACKS = """
+import jax, jfi, sys
+def make():
+    seen = []
+    def written(x): seen.append(float(x))
+    @jax.jit
+    def run(x):
+        jax.debug.callback(written, x)
+        return x
+    return run, seen
+(one, first), (other, second) = make(), make()
+f = jfi.persistent(lambda run, x: run(x))
+f(one, 1.0), f(other, 2.0)
+jax.effects_barrier()
+print(first, second, jfi.cache_report().not_kept)
+"""
+
+
+def test_equal_programs_of_two_functions_call_back_to_their_own(tmp_path):
+    cold, warm = twice(OTHER_CALLBACKS, tmp_path)
+    assert cold == warm == "[1.0] [2.0] {}"
+
+
+def test_without_callback_slots_what_calls_back_is_compiled_at_each_start():
+    def prints(x):
+        jfi.jax.debug.callback(lambda v: None, x)
+        return x + 1
+
+    with (
+        _jax_internals.without("callback_slots"),
+        pytest.warns(jfi.LocalFallbackWarning, match="it calls back to Python"),
+    ):
+        assert float(jfi.persistent(prints)(1.0)) == 2.0

@@ -17,6 +17,11 @@ from ._call_stack import (
     enclosing_transformations as enclosing_transformations,
     in_uneven_loop as in_uneven_loop,
 )
+from ._callback_slots import (
+    Slots as Slots,
+    digest_of as digest_of,
+    slots_of as slots_of,
+)
 from ._committing import uncommitted as uncommitted
 from ._compiling import cache_size as cache_size, on_compiled as on_compiled
 from ._constants import consts_as_arguments as consts_as_arguments
@@ -25,6 +30,7 @@ from ._effects import (
     callbacks_of as callbacks_of,
     called_back as called_back,
     calls_back as calls_back,
+    calls_back_in_branches as calls_back_in_branches,
     communicates as communicates,
     exchanging_axes as exchanging_axes,
     inner_jaxprs as inner_jaxprs,
@@ -32,6 +38,7 @@ from ._effects import (
     is_ref as is_ref,
     may_raise_for_equinox as may_raise_for_equinox,
     names_of_axes as names_of_axes,
+    raises_where_called as raises_where_called,
     rules_in as rules_in,
 )
 from ._ended_traces import forget_traces as forget_traces
@@ -45,6 +52,7 @@ from ._equations import (
     source_files as source_files,
 )
 from ._executables import (
+    callback_slots as callback_slots,
     compiled_anew as compiled_anew,
     deserialized as deserialized,
     serialized as serialized,

@@ -39,6 +39,16 @@ def calls_back(jaxpr: Any) -> bool:
     return any(True for _ in _calls(jaxpr))
 
 
+def calls_back_in_branches(jaxpr: Any) -> bool:
+    """Whether all calls are in branches, as errors are, and return a value."""
+    return not jaxpr.effects and not any(
+        _is_call(equation) or not all(map(calls_back_in_branches, inner))
+        for equation in jaxpr.eqns
+        if equation.primitive.name != "cond"
+        for inner in [list(inner_jaxprs(equation))]
+    )
+
+
 def callbacks_of(jaxpr: Any) -> Iterator[Any]:
     """The parameters of what calls back in a jaxpr: the functions are among them."""
     for equation in _calls(jaxpr):
@@ -51,6 +61,13 @@ def may_raise_for_equinox(jaxpr: Any) -> bool:
         return False
     functions = map(called_back, _calls(jaxpr))
     return any(getattr(f, "__module__", "") == "equinox._errors" for f in functions)
+
+
+def raises_where_called(jaxpr: Any) -> bool:
+    """Whether a jaxpr has a call with results, of which an error reaches the caller."""
+    return any(
+        not equation.primitive.name.startswith("debug") for equation in _calls(jaxpr)
+    )
 
 
 def rules_in(jaxpr: Any) -> Iterator[Any]:
@@ -83,11 +100,15 @@ def _is_of_jax(x: Any) -> bool:
 
 def _calls(jaxpr: Any) -> Iterator[Any]:
     for equation in jaxpr.eqns:
-        name = equation.primitive.name
-        if "callback" in name or name == "debug_print":
+        if _is_call(equation):
             yield equation
         for inner in inner_jaxprs(equation):
             yield from _calls(inner)
+
+
+def _is_call(equation: Any) -> bool:
+    name = equation.primitive.name
+    return "callback" in name or name == "debug_print"
 
 
 def is_primitive(x: object) -> bool:

@@ -7,28 +7,44 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 import jax
+import numpy as np
 
+from ._callback_slots import (
+    Slots,
+    digest_of,
+    filled,
+    slots_of,
+    without_callbacks,
+)
 from ._pieces import outside_of_tracing, piece
 from ._settings import setting
 
 
-def serialized(compiled: Any) -> bytes | None:
+def serialized(compiled: Any, *, calls_back: bool = False) -> bytes | None:
     """The code of a program that `compiled_anew` has compiled; None if it has none.
 
-    Programs that call back to Python have none.
+    Args:
+        compiled: The program.
+        calls_back: Whether it calls back to Python: `callback_slots` is in use, then.
     """
     if serializing() is None:
         return None
     from jax.experimental import serialize_executable
 
     try:
+        if calls_back:
+            compiled = without_callbacks(compiled)
         return bytes(serialize_executable.serialize(compiled)[0])
     except Exception:  # each backend has reasons of its own
         return None
 
 
 def deserialized(
-    code: bytes, n_arguments: int, n_results: int, device: Any
+    code: bytes,
+    n_arguments: int,
+    n_results: int,
+    device: Any,
+    slots: Slots | None = None,
 ) -> Callable[..., list[jax.Array]]:
     """A program as it was compiled, of arrays and with a list of arrays.
 
@@ -37,6 +53,7 @@ def deserialized(
         n_arguments: How many arrays it takes.
         n_results: How many it returns.
         device: Where it runs.
+        slots: What it calls back.
 
     Raises:
         Exception: Whatever XLA says of code of another version or processor.
@@ -47,6 +64,8 @@ def deserialized(
         _initialize_lapack()
     given = jax.tree.structure(((0,) * n_arguments, {}))
     found = jax.tree.structure([0] * n_results)
+    if slots is not None:
+        return filled(code, slots, given, found, device)
     load: Any = serialize_executable.deserialize_and_load
     # JAX takes a program for one of all devices of the process, unless they are named.
     program: Callable[..., list[jax.Array]] = load(
@@ -79,6 +98,35 @@ def serializing() -> bool | None:
             code, given, found, backend=device.client, execution_devices=[device]
         )
         return float(again(1.0)) == 2.0
+
+    with _past_cache():
+        return outside_of_tracing(works) or None
+
+
+@piece(
+    uses="the numbers of host callbacks in XLA's code: compile_args, "
+    "_JaxPjrtUnpickler, deserialize_executable",
+    without="persistent functions that call back to Python are compiled at each start",
+)
+def callback_slots() -> bool | None:
+    from jax.experimental import serialize_executable
+
+    def lowered(number: int) -> Any:
+        def called(x: Any) -> Any:
+            return np.float32(x + number)
+
+        scalar = jax.ShapeDtypeStruct((), np.float32)
+        call = jax.jit(lambda x: 2 * jax.pure_callback(called, scalar, x))
+        return call.lower(np.float32(1))
+
+    def works() -> bool:
+        one, other = lowered(1), lowered(2)
+        if digest_of(one) != digest_of(other):
+            return False
+        written = without_callbacks(one.compile())
+        code, given, found = serialize_executable.serialize(written)
+        run = filled(code, slots_of(other), given, found, jax.devices()[0])
+        return float(run(np.float32(3))) == 10.0
 
     with _past_cache():
         return outside_of_tracing(works) or None

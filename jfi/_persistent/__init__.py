@@ -7,6 +7,7 @@ graph of a call, written down without identities, is the key (`_description`).
 | --- | --- |
 | `_public` | what users call; read it first |
 | `_keepers`, `_kept` | who keeps programs; one program, which stands for `jax.jit` |
+| `_called_back` | programs that call back to Python |
 | `_description`, `_refusals`, `fingerprint/` | what it is made of; why it is not kept |
 | `_asked_for`, `_environment`, `_custom_rules` | arrays, options, rules: the rest |
 | `_places`, `_store` | where programs are; files |

@@ -34,7 +34,7 @@ from .._values import (
     is_user_module,
     references,
 )
-from ._refusals import refuse_effects
+from ._refusals import effect_of
 from .fingerprint import ProgramWalk, add_attribute, given, library_state
 
 
@@ -47,12 +47,14 @@ class ProgramDescription(NamedTuple):
             by identity: equal digests number them equally.
         streams: The streams of random draws that it captures, likewise.
         codes: Digests of the code that it is made of.
+        effect: What it does when it is traced, besides computing: see `_refusals`.
     """
 
     digest: str
     shared: tuple[object, ...]
     streams: tuple[WeakIdentity, ...]
     codes: frozenset[bytes]
+    effect: str
 
     def number_of(self, stream: Stream | None) -> int | None:
         """The number of a captured stream; None: it is none of these."""
@@ -75,7 +77,7 @@ class Describing:
 
     def __init__(self, place: ProgramOrigin) -> None:
         opened = place.opened
-        refuse_effects(opened)
+        self._effect = effect_of(opened)
         self._graph, self._around = opened.graph, place.around
         # Modules of the user's are in the graph, by what is read from them.
         self._libraries = sorted(
@@ -137,7 +139,11 @@ class Describing:
         except FingerprintError as error:
             raise UnportableError(str(error).rstrip(".")) from None
         return ProgramDescription(
-            walk.digest(), shared, self._streams, frozenset(walk.codes)
+            walk.digest(),
+            shared,
+            self._streams,
+            frozenset(walk.codes),
+            self._effect,
         )
 
 

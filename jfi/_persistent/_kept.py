@@ -17,11 +17,15 @@ from .._autojit.kinds._base import UnportableError
 from .._dispatch._retracing import active_settings, version_of_rules
 from .._errors import FingerprintError
 from .._jax_internals import (
+    Slots,
     at_top_level,
+    callback_slots,
     calls_back,
     compilation_context,
     compiled_anew,
+    digest_of,
     serialized,
+    slots_of,
 )
 from .._jit._compiled import TracedBody
 from .._jit._executables import Jitted
@@ -30,11 +34,12 @@ from .._random._streams import current
 from .._random.traced import FoundDraws, source_of
 from .._values import watching
 from ._asked_for import AskedFor, asked_for, form_of, kind_of_key
+from ._called_back import Fill, FilledLate, called_back, waiting
 from ._custom_rules import fingerprint_of_rules
 from ._description import Describing, ProgramDescription
 from ._environment import debugging, surroundings
 from ._places import LEDGER, ProgramPlaces, Run
-from ._records import Record, Result
+from ._records import CalledBack, Record, Result
 from ._served import GoneError
 from ._structures import UnwritableError, dump_tree, load_tree
 from .fingerprint import LibraryReads, LibraryState
@@ -55,6 +60,7 @@ class KeptProgram:
         self.name, self._source = place.name, place.source
         self._describing, self.places = Describing(place), places
         self._description: ProgramDescription | None = self._describing()
+        self._effect = self._description.effect
         self._failed = threading.local()
         self.ignores_counts = False
 
@@ -99,8 +105,12 @@ class KeptProgram:
             self.note(key, "numbers", tuple(sorted(nodes)))
 
     def note(self, key: str, why: str, details: tuple[Any, ...] = ()) -> None:
-        """Let other processes know why tracing fails, so that they need not try."""
-        self.places.note(key, self.record(0.0, made=why, details=details))
+        """Let other processes know why tracing fails, so that they need not try.
+
+        Unless they are to see what the trace does besides.
+        """
+        if not self._effect:
+            self.places.note(key, self.record(0.0, made=why, details=details))
 
     def record(self, seconds: float, **rest: Any) -> Record:
         """What the store gets to know of a program."""
@@ -210,10 +220,10 @@ class KeptJitted:
             if isinstance(program, str):
                 self._kept.places.not_kept(self._kept.name, program)
                 return self._local
-            found = self._look_up(program)
+            found = self._look_up(program, args)
         if found is None:
             with self._kept.places.store.claim(program.key):
-                found = self._look_up(program) or self._compile(program, args)
+                found = self._look_up(program, args) or self._compile(program, args)
         return found
 
     def _asked(
@@ -240,9 +250,55 @@ class KeptJitted:
         key = asked.key(digest, streams, self._options, around(asked))
         return Program(key, asked, description, description.codes | codes)
 
-    def _look_up(self, program: Program) -> Callable[..., Any] | None:
+    def _look_up(
+        self, program: Program, args: tuple[Any, ...]
+    ) -> Callable[..., Any] | None:
         found = self._kept.places.find(program.key, program.asked)
-        return found and self._call_of(program, *found)
+        if found is None:
+            return None
+        record, run, fill = found
+        if fill is not None:
+            run = self._filled(program, record, fill, args)
+        if run is None and record.called_back:
+            return None
+        return self._call_of(program, record, run)
+
+    def _filled(
+        self, program: Program, record: Record, fill: Fill, args: tuple[Any, ...]
+    ) -> Run | None:
+        """What runs a program that calls back; None: it must be compiled."""
+        calls, structure = record.called_back, jax.tree.structure(args)
+        assert calls is not None
+
+        def full(*arrays: Any) -> Run:
+            args = jax.tree.unflatten(structure, arrays)
+            slots = self._slots(program, calls, args)
+            run = fill(slots) if slots else None
+            local = lambda *arrays: jax.tree.leaves(
+                self._local(*jax.tree.unflatten(structure, arrays))
+            )
+            return waiting(run, calls) if run else local
+
+        start = time.perf_counter()
+        if calls.in_branches:
+            run: Run | None = FilledLate(fill, calls.size, full)
+        else:
+            slots = self._slots(program, calls, args)
+            run = fill(slots) if slots else None
+        if run is None:
+            return None
+        LEDGER.found(record.seconds - (time.perf_counter() - start))
+        return waiting(run, calls)
+
+    def _slots(
+        self, program: Program, calls: CalledBack, args: tuple[Any, ...]
+    ) -> Slots | None:
+        """The callbacks of this process for a program; None if it is another one."""
+        found = self._traced(program, args)
+        if isinstance(found, str):
+            return None
+        lowered = found[0].lower()
+        return slots_of(lowered) if digest_of(lowered) == calls.digest else None
 
     def _call_of(
         self, program: Program, record: Record, run: Run | None, imports: bool = True
@@ -272,7 +328,7 @@ class KeptJitted:
     def _traced(
         self, program: Program, args: tuple[Any, ...]
     ) -> tuple[Any, LibraryReads] | str:
-        """What is to be compiled, and what that has read; or why not.
+        """What is to be compiled, and what that has read; or why not, in words.
 
         "" where running it says so.
         """
@@ -303,8 +359,6 @@ class KeptJitted:
         if len(traced.jaxpr.in_avals) > len(jax.tree.leaves(args)):
             # JAX adds tracers of ended traces as arguments. Running it is its error.
             return ""
-        if calls_back(traced.jaxpr.jaxpr):
-            return "it calls back to Python"
         return traced, reads
 
     def _compile(self, program: Program, args: tuple[Any, ...]) -> Any:
@@ -312,18 +366,29 @@ class KeptJitted:
         start = time.perf_counter()
         found = self._traced(program, args)
         if isinstance(found, str):
-            if found:
-                kept.places.not_kept(kept.name, found)
             return self._local
         traced, reads = found
-        compiled = compiled_anew(traced.lower())
+        calls, effect = None, program.description.effect
+        is_called_back = calls_back(traced.jaxpr.jaxpr)
+        why = effect if not is_called_back else _SLOTS if not callback_slots() else ""
+        if why:
+            kept.places.not_kept(kept.name, why)
+            return self._local
+        lowered = traced.lower()
+        if is_called_back:
+            once = bool(effect) or bool(self._options.get("donate_argnums"))
+            calls = called_back(traced, lowered, once=once)
+        compiled = compiled_anew(lowered)
         seconds = time.perf_counter() - start
         LEDGER.compiled(seconds)
         why = reads.refusal(program.codes)
         if not why:
-            why = self._write(program, compiled, traced, reads.state(), seconds)
+            record = self._record(program, traced, reads.state(), seconds, calls)
+            why = self._write(program, compiled, record)
         if why:
             kept.places.not_kept(kept.name, why)
+        if calls:
+            compiled = waiting(compiled, calls)
         if not asked.converts:
             return compiled
         structure = jax.tree.structure(args)
@@ -331,16 +396,8 @@ class KeptJitted:
             *jax.tree.unflatten(structure, asked.converted(jax.tree.leaves(args)))
         )
 
-    def _write(
-        self,
-        program: Program,
-        compiled: Any,
-        traced: Any,
-        libraries: LibraryState,
-        seconds: float,
-    ) -> str:
+    def _write(self, program: Program, compiled: Any, record: Record | str) -> str:
         """Keep what was compiled; or why it can't be kept."""
-        record = self._record(program, traced, libraries, seconds)
         if isinstance(record, str):
             return record
         shardings = jax.tree.leaves(
@@ -348,14 +405,19 @@ class KeptJitted:
         )
         if any(s.device_set != {program.asked.device} for s in shardings):
             return "it runs on several devices"
-        code = serialized(compiled)
+        code = serialized(compiled, calls_back=record.called_back is not None)
         if code is None:
             return "XLA can't write its code to a file"
         self._kept.places.keep(program.key, record, code)
         return ""
 
     def _record(
-        self, program: Program, traced: Any, libraries: LibraryState, seconds: float
+        self,
+        program: Program,
+        traced: Any,
+        libraries: LibraryState,
+        seconds: float,
+        calls: CalledBack | None = None,
     ) -> Record | str:
         """What is to be said of a program; or why it can't be kept."""
         kept, (_, asked, description, _) = self._kept, program
@@ -371,10 +433,12 @@ class KeptJitted:
             results=tuple(Result.of(x, kind_of_key(x)) for x in traced.jaxpr.out_avals),
             tree=tree,
             libraries=libraries,
+            called_back=calls,
         )
 
 
 MAX_FORMS = 1024  # kinds of arrays that are remembered
+_SLOTS = "it calls back to Python"
 _STREAM = "it draws from a generator that another process can't find"
 
 

@@ -1,5 +1,6 @@
 """Where programs are: in this process, in the server, in the store."""
 
+import functools
 import threading
 import time
 import warnings
@@ -8,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from .._errors import LocalFallbackWarning
-from .._jax_internals import Device, deserialized
+from .._jax_internals import Device, Slots, deserialized
 from .._values import user_level
 from ._asked_for import AskedFor
 from ._records import Record, dumps, loads
@@ -26,10 +27,12 @@ class FoundProgram(NamedTuple):
     Attributes:
         record: What is known of it.
         run: Runs it; None if it can't be run from here.
+        fill: Loads one that calls back, given its callbacks.
     """
 
     record: Record
     run: Run | None
+    fill: Callable[[Slots], Run | None] | None = None
 
 
 class Server(Protocol):
@@ -70,6 +73,9 @@ class ProgramPlaces:
             return FoundProgram(record, None)
         if not is_as_noted(record.libraries or {}):
             return None
+        if record.called_back:
+            fill = functools.partial(self.load, key, entry, record, asked.device)
+            return FoundProgram(record, None, fill)
 
         def load() -> Run | None:
             return self.load(key, entry, record, asked.device)
@@ -86,9 +92,23 @@ class ProgramPlaces:
         return FoundProgram(record, run)
 
     def load(
-        self, key: str, entry: Entry, record: Record, device: Device
+        self,
+        key: str,
+        entry: Entry,
+        record: Record,
+        device: Device,
+        slots: Slots | None = None,
     ) -> Run | None:
-        """Load a program into this process; None if that can't be done."""
+        """Load a program into this process; None if that can't be done.
+
+        Args:
+            key: Its key.
+            entry: Its file.
+            record: What is known of it.
+            device: Where it runs.
+            slots: What it calls back. Such a program is that of one function: another
+                may have other callbacks.
+        """
         with _locks.setdefault(key, threading.Lock()):
             known = _loaded.get((key, device))
             if known is not None:
@@ -99,11 +119,13 @@ class ProgramPlaces:
                     return None
                 sizes = len(record.arguments), len(record.results)
                 try:
-                    program = deserialized(code, *sizes, device)
+                    program = deserialized(code, *sizes, device, slots)
                 except Exception as error:  # whatever XLA says
                     why = f"{type(error).__name__}: {error}".partition("\n")[0][:200]
                     self.store.drop(key, f"can't be loaded ({why})")
                     return None
+            if slots is not None:
+                return program
             loaded = _loaded[key, device] = Loaded(program)
             return loaded
 

@@ -44,6 +44,22 @@ class Result(NamedTuple):
         return (array.dtype.name, array.shape) == (self.dtype, self.shape)
 
 
+class CalledBack(NamedTuple):
+    """What is known of the callbacks of a program, which its code has by number.
+
+    Attributes:
+        digest: That of the lowered program: which callback has which number.
+        size: How many there are.
+        in_branches: Whether most runs call none: they are errors, as of equinox.
+        waits: Whether calls wait for the results, to raise an error of a callback.
+    """
+
+    digest: str
+    size: int
+    in_branches: bool
+    waits: bool
+
+
 class Record(NamedTuple):
     """What is known of a program.
 
@@ -60,6 +76,7 @@ class Record(NamedTuple):
         results: What it returns.
         tree: What the results are put into: see `_structures`.
         libraries: What the trace has read in libraries: see `fingerprint._libraries`.
+        called_back: What it calls back; None: nothing.
     """
 
     name: str
@@ -71,6 +88,7 @@ class Record(NamedTuple):
     results: tuple[Result, ...] = ()
     tree: Data = None
     libraries: LibraryState | None = None
+    called_back: CalledBack | None = None
 
 
 def dumps(record: Record) -> bytes:
@@ -85,10 +103,11 @@ def loads(data: bytes) -> Record:
         ValueError, TypeError: It is none.
     """
     fields: list[Any] = json.loads(data)
-    *plain, details, arguments, results, tree, libraries = fields
+    *plain, details, arguments, results, tree, libraries, called_back = fields
     listed = tuple(
         Result(dtype, tuple(shape), *rest) for dtype, shape, *rest in results
     )
     name, source, seconds, made = plain
     sequences = tuple(details), tuple(arguments), listed
-    return Record(name, source, seconds, made, *sequences, tree, libraries)
+    calls = called_back and CalledBack(*called_back)
+    return Record(name, source, seconds, made, *sequences, tree, libraries, calls)

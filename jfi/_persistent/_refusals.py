@@ -1,7 +1,8 @@
-"""What programs do that a found one would leave out: such are compiled at each start.
+"""What programs do that a found one would leave out: such are traced at each start.
 
 A found program is not traced. What happens once, while code is traced (a print, a count
-in a global variable), would happen at the first start of a script and never again.
+in a global variable), would happen at the first start of a script and never again. Only
+a program that calls back is found all the same: it is traced for its callbacks.
 """
 
 import builtins
@@ -12,7 +13,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from .._autojit._graphs import Opened
-from .._autojit.kinds._base import UnportableError
 from .._values import (
     full_name,
     has_effects,
@@ -24,17 +24,13 @@ from .._values import (
 from .fingerprint import differs_by_process
 
 
-def refuse_effects(opened: Opened) -> None:
-    """Raise an error if a program does more, when it is traced, than to compute.
+def effect_of(opened: Opened) -> str:
+    """What a program does, when it is traced, besides computing; "" if nothing.
 
     What functions under `jax.jit` do, which are compared by identity, is left to their
     fingerprint.
-
-    Raises:
-        UnportableError: It does, and what.
     """
-    for why in _effects(opened):
-        raise UnportableError(why)
+    return next(_effects(opened), "")
 
 
 # The base of all streams. `isinstance(x, io.IOBase)` asks each class that is registered

@@ -17,6 +17,7 @@ import jax
 
 from .._autojit._keeping import ProgramOrigin, RetakenError
 from .._errors import LocalFallbackWarning, RemoteError
+from .._jax_internals import calls_back
 from .._jit._compiled import TracedBody
 from .._optional._packages import without_collections
 from .._values import Warner
@@ -213,6 +214,8 @@ class RemoteJitted(KeptJitted):
             program = self._asked(leaves, lambda _: around)
         if isinstance(program, str):
             raise NotExportedError(program)
+        if program.description.effect:
+            raise NotExportedError(program.description.effect)
         return self._known(program) or self._send(program, args, platform)
 
     def _known(self, program: Program) -> Callable[..., Any] | None:
@@ -253,6 +256,8 @@ class RemoteJitted(KeptJitted):
         if isinstance(found, str):
             raise NotExportedError(found)
         traced, reads = found
+        if calls_back(traced.jaxpr.jaxpr):
+            raise NotExportedError("it calls back to Python")
         if why := reads.refusal(program.codes):
             raise NotExportedError(why)
         code = exported(traced, platform, self._kept.name)

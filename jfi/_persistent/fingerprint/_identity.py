@@ -381,6 +381,8 @@ class ProgramWalk(Walk):
             self.treedef(value)
         elif isinstance(value, Device):
             self.put("device", value.platform, str(value.id))
+        elif hasattr(type(value), "__jfi_portable__"):  # a class of jfi's
+            self.items("portable", type(value), value.__jfi_portable__())
         elif is_primitive(value):
             what = f"{self.place() or 'an argument'}, a primitive of JAX"
             raise self.refusal(f"reaches {what}", "Its rules can't be read.")

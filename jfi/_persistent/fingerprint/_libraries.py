@@ -51,7 +51,7 @@ _Parts: TypeAlias = dict[str, str]  # digests of attributes, or of one value und
 # they only look at what runs.
 _LEFT_OUT = frozenset(
     """IPython _pytest beartype coverage debugpy ipykernel jax jaxlib jaxtyping jfi
-    jfi_server ml_dtypes numpy opt_einsum pluggy pydevd pytest typeguard
+    jfi_server ml_dtypes numpy opt_einsum pluggy pydevd pytest tqdm typeguard
     typing_extensions""".split()
 )
 _MOST_VALUES = 20_000  # in what one name stands for

@@ -53,6 +53,10 @@ class Skeleton:
         # The same one in the same process: what is compiled for it is found again.
         return _skeleton, (self.uid, self.module)
 
+    def __jfi_portable__(self) -> object:
+        # The uid stands for one module in this process; kept programs outlive it.
+        return self.module
+
     def __deepcopy__(self, memo: object) -> "Skeleton":
         return self
 
