@@ -119,6 +119,11 @@ class Operation:
         return self.place.line
 
     @property
+    def run_flops(self) -> int:
+        """The flops of all its runs, those of `transcendentals` with them."""
+        return (self.cost.flops + self.cost.transcendentals) * self.times
+
+    @property
     def results(self) -> list[Any]:
         """The types of its results: they have a `shape` and a `dtype`."""
         return [variable.aval for variable in self.equation.outvars]
@@ -253,7 +258,7 @@ class _Walk:
 
 def _total(operations: Sequence[Operation]) -> tuple[int, int, int]:
     counted = [o for o in operations if o.counted]
-    flops = sum((o.cost.flops + o.cost.transcendentals) * o.times for o in counted)
+    flops = sum(o.run_flops for o in counted)
     return flops, sum(o.cost.bytes * o.times for o in counted), len(counted)
 
 

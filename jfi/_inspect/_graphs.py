@@ -2,14 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
-from ._amounts import of_number
-from ._costs import nbytes
+from ._costs import dtype_of, nbytes, shape_of
 from ._flow import Enclosing, Flow, Line, Operation, Value
-from ._rows import dtype_of, shape_of
 
 
 Fold: TypeAlias = Literal["auto", "none", "call", "line"]
@@ -90,211 +88,142 @@ def graph_of(
     if fold != "auto":
         return _Builder(flow, sources, fold, most).build()
     graph = Graph("", [], [])
-    for way in ("none", "call", "line"):
-        if way == "none" and len(flow.operations) > most:
+    for finer in ("none", "call", "line"):
+        if finer == "none" and len(flow.operations) > most:
             continue
-        graph = _Builder(flow, sources, way, most).build()
+        graph = _Builder(flow, sources, finer, most).build()
         if sum(1 for _ in graph.all_nodes()) <= most:
             return graph
     return graph
 
 
 class _Builder:
+    """Makes the graph in two passes: nodes for the operations, then what joins them.
+
+    A graph, of the function or of a body, has the number of its scope; 0 is the
+    function's.
+    """
+
     def __init__(
         self, flow: Flow, sources: Mapping[Value, str], fold: str, most: int
     ) -> None:
         self._flow, self._sources, self._fold = flow, dict(sources), fold
-        self._number = 0
-        self._with_bodies = {
-            scope.operation
-            for operation in flow.operations
-            for scope in operation.scopes
-            if scope.operation is not None
-        }
         lines = Counter(operation.line for operation in flow.operations)
         self._shown = {line for line, _ in lines.most_common(most)}
+        self._opened = {s.operation for o in flow.operations for s in o.scopes}
+        self._graphs = {0: Graph("", [], [])}
+        self._scopes: dict[int, Enclosing] = {}
+        self._by_key: dict[Hashable, Node] = {}
+        self._by_operation: dict[int, tuple[int, Node]] = {}
+        self._number = 0
 
     def build(self) -> Graph:
-        operations = [(o, o.scopes) for o in self._flow.operations]
-        return self._graph("", 0, operations, self._flow.results, ())
+        for operation in self._flow.operations:
+            self._add(operation)
+        edges: dict[int, dict[tuple[int, int], None]] = {n: {} for n in self._graphs}
+        for operation in self._flow.operations:
+            number, target = self._by_operation[operation.number]
+            for value in operation.inputs:
+                source = self._source(number, value)
+                if source is not None and source is not target:
+                    edges[number][source.number, target.number] = None
+        for number, graph in self._graphs.items():
+            results = self._flow.ends[number] if number else self._flow.results
+            sources = [self._source(number, value) for value in results]
+            if ends := {node.number for node in sources if node is not None}:
+                end = self._new(number, _ENDS.get(graph.title, "result"), "result")
+                edges[number].update(((n, end.number), None) for n in sorted(ends))
+            graph.edges = list(edges[number])
+        return self._graphs[0]
 
-    def _graph(
-        self,
-        title: str,
-        scope: int,
-        operations: "Sequence[tuple[Operation, tuple[Enclosing, ...]]]",
-        results: Sequence[Value],
-        roles: Sequence[str],
-    ) -> Graph:
-        """The graph of one body, or of the function.
-
-        Args:
-            title: That of the graph.
-            scope: The number of the body's scope.
-            operations: Its operations, each with the scopes around it inside the body.
-            results: Where its results come from.
-            roles: What each of its inputs is.
-        """
-        graph = Graph(title, [], [])
-        groups: dict[Hashable, list[Operation]] = {}
-        group_of: dict[int, Hashable] = {}
-        inner: dict[Enclosing, list[tuple[Operation, tuple[Enclosing, ...]]]] = {}
-        for operation, scopes in operations:
-            key, body, rest = self._place(operation, scopes)
-            if body is not None:
-                inner.setdefault(body, []).append((operation, rest))
-                continue
-            groups.setdefault(key, []).append(operation)
-            group_of[operation.number] = key
-        made = {
-            key: self._node(graph, key, group, inner) for key, group in groups.items()
-        }
-        seen: dict[Hashable, Node] = {}
-
-        def from_node(value: Value) -> Node | None:
-            where, number, _ = value
-            if where == "op":
-                return made[group_of[number]] if number in group_of else None
-            if where == "lit" or (where == "in" and number != scope):
-                return None
-            return self._source(graph, seen, value, roles)
-
-        edges: dict[tuple[int, int], None] = {}
-        for key, group in groups.items():
-            target = made[key]
-            for operation in group:
-                for value in operation.inputs:
-                    source = from_node(value)
-                    if source is not None and source is not target:
-                        edges[source.number, target.number] = None
-        self._end(graph, results, from_node, edges)
-        graph.edges = list(edges)
-        return graph
-
-    def _place(
-        self, operation: Operation, scopes: tuple[Enclosing, ...]
-    ) -> tuple[Hashable, Enclosing | None, tuple[Enclosing, ...]]:
-        """The group of an operation; or the body it is in, and its scopes there."""
-        for k, scope in enumerate(scopes):
+    def _add(self, operation: Operation) -> None:
+        """Count an operation in its node, and in the loops around that."""
+        number, around = 0, list[Node]()
+        called: Enclosing | None = None
+        for scope in operation.scopes:
             if scope.operation is not None:
-                return None, scope, scopes[k + 1 :]
-            if self._fold == "call":
-                return ("call", scope), None, ()
-        is_whole = operation.number in self._with_bodies
-        if self._fold == "line" and not is_whole:
-            line = operation.line
-            return ("line", line if line in self._shown else None), None, ()
-        return ("operation", operation.number), None, ()
+                number = scope.number
+                around.append(self._by_operation[scope.operation][1])
+                if number not in self._graphs:
+                    self._open(around[-1], scope)
+            elif self._fold == "call":
+                called = scope
+                break
+        node = self._node(number, operation, called)
+        self._by_operation[operation.number] = number, node
+        for counting in (node, *around):
+            counting.operations += 1
+            counting.flops += operation.run_flops if operation.counted else 0
+        node.bytes = max(node.bytes, *map(nbytes, operation.results), 0)
+        if node.operations > 1 and not node.inside:
+            place = f"line {node.line.number}: " if _is_line(node) and node.line else ""
+            node.detail = f"{place}{node.operations} operations"
 
     def _node(
-        self,
-        graph: Graph,
-        key: Hashable,
-        group: Sequence[Operation],
-        inner: "Mapping[Enclosing, Sequence[tuple[Operation, tuple[Enclosing, ...]]]]",
+        self, number: int, operation: Operation, called: Enclosing | None
     ) -> Node:
-        assert isinstance(key, tuple)
-        way, what = key
-        first, last = group[0], group[-1]
-        label, kind = first.name, _kind(first)
-        if way == "call":
-            label, kind = what.name, "call"
-        elif way == "line":
-            label, kind = _code(what) if what else "elsewhere", "line"
-        sizes = [nbytes(x) for operation in group for x in operation.results]
-        node = self._new(graph, label, _type(last), kind)
-        node.operations, node.line = len(group), first.line
-        node.bytes = max(sizes, default=0)
-        node.flops = sum(map(_flops, group))
-        if len(group) > 1:
-            node.detail = f"{len(group)} operations"
-        if way == "line" and what:
-            node.detail = f"line {what.number}: {node.detail}"
-        bodies = {s: ops for s, ops in inner.items() if s.operation == first.number}
-        if way == "operation" and bodies:
-            self._open(node, bodies)
-        return node
+        """The node of an operation in the graph of this number."""
+        line = operation.line if operation.line in self._shown else None
+        label, kind, detail = operation.name, _kind(operation), _type(operation)
+        key: Hashable = operation.number
+        if called is not None:
+            key, label, kind = called, called.name, "call"
+        elif self._fold == "line" and operation.number not in self._opened:
+            key, label, kind = ("line", line), "elsewhere", "line"
+            if line:
+                label, detail = _code(line), f"line {line.number}: {detail}"
+        if (number, key) not in self._by_key:
+            node = self._new(number, label, kind, detail)
+            node.line = operation.line
+            self._by_key[number, key] = node
+        return self._by_key[number, key]
 
-    def _open(
-        self,
-        node: Node,
-        bodies: "Mapping[Enclosing, Sequence[tuple[Operation, tuple[Enclosing, ...]]]]",
-    ) -> None:
-        """Give a loop or branching its bodies."""
-        times = next(iter(bodies)).times
+    def _open(self, node: Node, scope: Enclosing) -> None:
+        """Give a loop or branching one of its bodies."""
+        if scope.operation is None:
+            return
         if node.label in ("scan", "while"):
-            turns = "until its end" if times is None else f"{times} times"
+            turns = "until its end" if scope.times is None else f"{scope.times} times"
             node.label, node.kind = f"{node.label}, {turns}", "loop"
-        else:
+        elif node.kind != "loop":
             node.kind = "branch"
-        for scope, operations in bodies.items():
-            ends = self._flow.ends[scope.number]
-            self._name_inputs(scope)
-            inside = self._graph(
-                scope.name, scope.number, operations, ends, scope.roles
-            )
-            node.inside.append(inside)
-            node.operations += sum(n.operations for n in inside.nodes)
-            node.flops += sum(n.flops for n in inside.nodes)
-
-    def _name_inputs(self, scope: Enclosing) -> None:
-        """Call what a body takes from outside as it is called there."""
-        assert scope.operation is not None
+        node.inside.append(Graph(scope.name, [], []))
+        self._graphs[scope.number] = node.inside[-1]
+        self._scopes[scope.number] = scope
+        # What the body takes from outside is called there as it is here.
         outside = self._flow.operations[scope.operation].inputs[scope.offset :]
         for k, (value, role) in enumerate(zip(outside, scope.roles, strict=False)):
             if not role and value in self._sources:
                 self._sources["in", scope.number, k] = self._sources[value]
 
-    def _source(
-        self,
-        graph: Graph,
-        seen: dict[Hashable, Node],
-        value: Value,
-        roles: Sequence[str],
-    ) -> Node:
-        """The node of an input or constant; arrays of one variable may share it."""
-        where, _, k = value
-        kind: Kind = "constant" if where == "const" else "input"
-        role = str(roles[k]) if where == "in" and k < len(roles) else ""
-        unnamed = "constant" if where == "const" else "given"
+    def _source(self, graph_number: int, value: Value) -> Node | None:
+        """The node in this graph that a value comes from."""
+        origin, number, k = value
+        if origin == "op":
+            place = self._by_operation.get(number)
+            return place[1] if place and place[0] == graph_number else None
+        if origin == "lit" or (origin == "in" and number != graph_number):
+            return None
+        kind: Kind = "constant" if origin == "const" else "input"
+        scope = self._scopes.get(graph_number)
+        roles = scope.roles if scope and origin == "in" else ()
+        role = roles[k] if k < len(roles) else ""
         named = self._sources.get(value, "")
-        label = named or _ROLES.get(role) or unnamed
-        if self._fold != "none":
-            label = re.split(r"\[", label)[0]
-        is_shared = self._fold != "none" or not named
-        key: Hashable = (label,) if is_shared else value
-        node = seen.get(key)
-        if node is None:
-            node = seen[key] = self._new(graph, label, "", kind)
-        return node
+        unnamed = "constant" if origin == "const" else "given"
+        label, key = named or _ROLES.get(role) or unnamed, value
+        if self._fold != "none":  # the arrays of one variable share a node
+            label = label.split("[")[0]
+        if self._fold != "none" or not named:
+            key = "named", label, 0
+        if (graph_number, key) not in self._by_key:
+            self._by_key[graph_number, key] = self._new(graph_number, label, kind)
+        return self._by_key[graph_number, key]
 
-    def _end(
-        self,
-        graph: Graph,
-        results: Sequence[Value],
-        from_node: "Callable[[Value], Node | None]",
-        edges: dict[tuple[int, int], None],
-    ) -> None:
-        """One node for all results."""
-        sources = [from_node(value) for value in results]
-        found = {node.number for node in sources if node is not None}
-        if found:
-            label = _ENDS.get(graph.title, "result")
-            node = self._new(graph, label, "", "result")
-            for number in sorted(found):
-                edges[number, node.number] = None
-
-    def _new(self, graph: Graph, label: str, detail: str, kind: Kind) -> Node:
+    def _new(self, graph_number: int, label: str, kind: Kind, detail: str = "") -> Node:
         self._number += 1
         node = Node(self._number, label, detail, kind)
-        graph.nodes.append(node)
+        self._graphs[graph_number].nodes.append(node)
         return node
-
-
-def _code(line: Line) -> str:
-    """What is written in a line, cut to what fits in a node."""
-    text = line.text or str(line)
-    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 3]}..."
 
 
 _WIDTH = 34
@@ -302,10 +231,14 @@ _ROLES = {"carry": "carry", "x": "row of x"}
 _ENDS = {"body": "next", "condition": "go on?"}
 
 
-def _flops(operation: Operation) -> int:
-    if not operation.counted:
-        return 0
-    return (operation.cost.flops + operation.cost.transcendentals) * operation.times
+def _is_line(node: Node) -> bool:
+    return node.kind == "line" and node.label != "elsewhere"
+
+
+def _code(line: Line) -> str:
+    """What is written in a line, cut to what fits in a node."""
+    text = line.text or str(line)
+    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 3]}..."
 
 
 def _type(operation: Operation) -> str:
@@ -318,25 +251,20 @@ def _type(operation: Operation) -> str:
     return f"{dtype_of(results[0])}[{shape}]{more}"
 
 
-def cost_of(node: Node) -> str:
-    """What a node costs, in words; empty if nothing."""
-    return f"{of_number(node.flops)} flops" if node.flops else ""
-
-
-_MATRICES = re.compile(
-    "dot_general|conv_|cholesky|lu$|qr|svd|eig|triangular|solve|schur|fft|geq|household"
-)
+_KINDS: dict[Kind, re.Pattern[str]] = {
+    "callback": re.compile(".*callback|debug_print"),
+    "random": re.compile("random_|next_key|threefry"),
+    "matrix": re.compile(
+        "dot_general|conv_|cholesky|lu$|qr|svd|eig|triangular|solve|schur|fft|geq|"
+        "household"
+    ),
+    "reduction": re.compile("reduce|arg|cum|sort|top_k"),
+}
 
 
 def _kind(operation: Operation) -> Kind:
-    name = operation.name
-    if "callback" in name or name == "debug_print":
-        return "callback"
-    if name.startswith(("random_", "next_key", "threefry")):
-        return "random"
-    if _MATRICES.match(name):
-        return "matrix"
-    if name.startswith(("reduce", "arg", "cum", "sort", "top_k")):
-        return "reduction"
+    for kind, names in _KINDS.items():
+        if names.match(operation.name):
+            return kind
     is_moved = operation.cost.flops == operation.cost.transcendentals == 0
     return "movement" if is_moved else "elementwise"

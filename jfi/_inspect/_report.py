@@ -1,31 +1,37 @@
-"""What `inspect` reports of a function."""
+"""`inspect`: a look at what a function computes, and the report that users get."""
 
+import functools
+import importlib.util
+import os
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, ParamSpec
 
+from .._advice import hiding_frames
 from .._arrays._config import get_default_dtype
 from .._jax_internals import called_back, is_ref
-from .._values import function_name
-from ._compiled import Compilation, compilation
-from ._costs import nbytes
+from .._shown import shown_as
+from .._values import function_name, names_to_copy, refuse_no_function
+from . import _text
+from ._costs import dtype_of, nbytes, peak_bytes, shape_of
+from ._drawing import dot, mermaid, networkx_graph, plot
 from ._flow import (
     Branches,
+    Flow,
     Line,
     Operation,
     Value,
+    flow_of,
     repeated,
     useful,
 )
-from ._hints import hints
-from ._html import html
-from ._memory import peak_bytes
-from ._pictures import Pictures
+from ._graphs import Fold, Graph, graph_of
 from ._rows import (
     MANY_TIMES,
     WIDE,
     Array,
+    Compilation,
     Constant,
     Conversion,
     Event,
@@ -33,14 +39,59 @@ from ._rows import (
     LineRow,
     Loop,
     Repeat,
-    dtype_of,
-    shape_of,
+    compilation,
 )
-from ._text import plain, rich, show
-from ._tracing import Traced
+from ._tracing import Traced, trace
 
 
-class Inspection(Pictures):
+P = ParamSpec("P")
+
+
+def inspect(
+    fn: Callable[P, Any], /, *, compile: bool = False
+) -> "Callable[P, Inspection]":
+    """Look at what a function computes, without computing it.
+
+    >>> import jfi as jnp
+    >>> def loss(w, x):
+    ...     return ((jnp.tanh(x @ w) - 1) ** 2).mean()
+    >>> report = jnp.inspect(loss)(jnp.ones((3, 2)), jnp.ones((10, 3)))
+    >>> report.counts["dot_general"], report.flops, report.transcendentals
+    (1, 180, 20)
+    >>> report.largest.path, report.largest.nbytes
+    ('x', 120)
+
+    The function is traced, as the tool that it is under traces it: `jit`, `autojit`
+    (functions and methods), `persistent`, or none, and then as by `autojit`. Nothing is
+    computed or written back, and no random number is used up. As always when a function
+    is traced, what it prints is printed.
+
+    Args:
+        fn: A function, method or callable object, plain or under any tool.
+        compile: Whether to let XLA compile it, too, to report its time and memory.
+
+    Returns:
+        A function that takes what `fn` takes (a `jax.ShapeDtypeStruct` stands for an
+        array) and returns an `Inspection`: print it, or read its attributes.
+
+    Raises:
+        TypeError: `fn` is no function; at a call, what `fn` raises while it is traced.
+    """
+    refuse_no_function("inspect", fn)
+
+    @shown_as("inspect")
+    @functools.wraps(fn, names_to_copy(fn), updated=())
+    @hiding_frames
+    def look(*args: P.args, **kwargs: P.kwargs) -> Inspection:
+        report = Inspection(trace(fn, args, kwargs))
+        if compile:
+            report.compile()
+        return report
+
+    return look
+
+
+class Inspection:
     """What a function computes, found without running it; `print` shows it.
 
     All figures are those of the program as it is written: XLA then fuses operations and
@@ -52,23 +103,26 @@ class Inspection(Pictures):
     """
 
     def __init__(self, traced: Traced) -> None:
-        super().__init__(traced)
+        self.name: str = traced.name
+        self.jaxpr: Any = traced.jaxpr
+        self._traced = traced
         self._compiled: Compilation | None = None
 
     def __str__(self) -> str:
-        return plain(self)
+        return _text.plain(self)
 
     __repr__ = __str__
 
-    def __rich__(self) -> Any:
-        return rich(self)
-
     def _repr_html_(self) -> str:
-        return html(self)
+        return _text.html(self)
 
     def show(self) -> None:
         """Print it, in colors if rich is installed."""
-        show(self)
+        if importlib.util.find_spec("rich") is None:
+            print(self)  # noqa: T201 - what it is for
+        else:
+            console: Any = importlib.import_module("rich.console").Console()
+            console.print(self, soft_wrap=True)
 
     # -------------------------------------------------------- operations
 
@@ -90,10 +144,10 @@ class Inspection(Pictures):
     @cached_property
     def executed(self) -> Counter[str]:
         """How many run: those of a loop's body count at each turn."""
-        found: Counter[str] = Counter()
+        executed: Counter[str] = Counter()
         for operation in self._counted:
-            found[operation.name] += operation.times
-        return found
+            executed[operation.name] += operation.times
+        return executed
 
     @cached_property
     def lines(self) -> tuple[LineRow, ...]:
@@ -121,7 +175,7 @@ class Inspection(Pictures):
             Repeat(
                 group[0].name,
                 len(group),
-                sum(map(_flops, group[1:])),
+                sum(o.run_flops for o in group[1:]),
                 tuple(dict.fromkeys(o.line for o in group if o.line)),
             )
             for group in repeated(self._flow)
@@ -152,10 +206,10 @@ class Inspection(Pictures):
     @cached_property
     def flops_by_operation(self) -> Counter[str]:
         """`flops` and `transcendentals` of the operations of each name."""
-        found: Counter[str] = Counter()
+        flops: Counter[str] = Counter()
         for operation in self._counted:
-            found[operation.name] += _flops(operation)
-        return +found
+            flops[operation.name] += operation.run_flops
+        return +flops
 
     @property
     def unbounded(self) -> bool:
@@ -220,7 +274,7 @@ class Inspection(Pictures):
         function. `autojit` passes those of variables as data, `jax.jit` copies
         them into the program.
         """
-        found = [
+        captured_arrays = [
             self._constant(path, v.aval, ("in", 0, k))
             for k, (path, captured, v, _) in enumerate(self._variables)
             if captured
@@ -229,12 +283,12 @@ class Inspection(Pictures):
         values = zip(
             self._traced.constants, jaxpr.constvars, self.jaxpr.consts, strict=True
         )
-        found += [
+        captured_arrays += [
             self._constant(path, v.aval, ("const", id(x), 0))
             for path, v, x in values
             if not is_ref(x)  # such as the state of a random stream
         ]
-        return tuple(sorted(found, key=lambda constant: -constant.nbytes))
+        return tuple(sorted(captured_arrays, key=lambda constant: -constant.nbytes))
 
     # -------------------------------------------------------- effects and types
 
@@ -259,20 +313,18 @@ class Inspection(Pictures):
     @cached_property
     def dtypes(self) -> Counter[str]:
         """How many results of operations have each dtype."""
-        found = Counter(dtype_of(x) for o in self._flow.operations for x in o.results)
-        found.pop("", None)
-        return found
+        dtypes = (dtype_of(x) for o in self._flow.operations for x in o.results)
+        return Counter(filter(None, dtypes))
 
     @cached_property
     def widened(self) -> tuple[Conversion, ...]:
         """Where 64-bit floats come in: made of narrower numbers, or of none."""
-        found = (_widening(o) for o in self._flow.operations)
-        return tuple(filter(None, found))
+        return tuple(filter(None, map(_widening, self._flow.operations)))
 
     @cached_property
     def hints(self) -> tuple[str, ...]:
         """What is worth a look, in words."""
-        return tuple(hints(self, get_default_dtype()))
+        return tuple(_text.hints(self, get_default_dtype()))
 
     # -------------------------------------------------------- compiled
 
@@ -294,7 +346,71 @@ class Inspection(Pictures):
         """What `compile` returned; None before."""
         return self._compiled
 
+    # -------------------------------------------------------- pictures
+
+    def graph(self, fold: Fold = "auto", most: int = 40) -> Graph:
+        """Operations as nodes, and what flows between them.
+
+        Args:
+            fold: What is one node. "none": each operation; "call": a function that is
+                called; "line": all that a line of the code makes; "auto": the finest
+                of these with `most` nodes at most.
+            most: How many nodes a person looks at.
+
+        Returns:
+            A `Graph` with `nodes` and `edges`; a loop has one inside.
+
+        Raises:
+            ValueError: `fold` is none of these.
+        """
+        return graph_of(self._flow, self._sources(), fold, most)
+
+    def to_dot(self, fold: Fold = "auto", most: int = 40) -> str:
+        """The graph as text for Graphviz: `dot -Tsvg`."""
+        return dot(self.graph(fold, most), self.name)
+
+    def to_mermaid(self, fold: Fold = "auto", most: int = 40) -> str:
+        """The graph as text for Mermaid, which GitHub and notebooks draw."""
+        return mermaid(self.graph(fold, most))
+
+    def to_networkx(self, fold: Fold = "none", most: int = 40) -> Any:
+        """The graph as a `networkx.MultiDiGraph`; nodes have label, flops, bytes ...
+
+        Raises:
+            MissingDependencyError: networkx is not installed.
+        """
+        return networkx_graph(self.graph(fold, most))
+
+    def plot(
+        self,
+        file: str | os.PathLike[str] | None = None,
+        *,
+        fold: Fold = "auto",
+        most: int = 40,
+        ax: Any = None,
+    ) -> Any:
+        """Draw the graph from top to bottom; loops are boxes around their bodies.
+
+        Args:
+            file: Where to save the picture, by the ending of its name: `"step.png"`,
+                `"step.svg"`, `"step.pdf"`; None: nowhere.
+            fold: As for `graph`.
+            most: As for `graph`.
+            ax: The axes of matplotlib that show the picture; None: none do.
+
+        Returns:
+            `ax`, or what notebooks show as a picture and has it as `svg`.
+
+        Raises:
+            MissingDependencyError: pygraphviz is not installed.
+        """
+        return plot(self.graph(fold, most), self.name, file, ax)
+
     # -------------------------------------------------------- what it is made of
+
+    @cached_property
+    def _flow(self) -> Flow:
+        return flow_of(self.jaxpr)
 
     @cached_property
     def _counted(self) -> list[Operation]:
@@ -316,6 +432,15 @@ class Inspection(Pictures):
             )
         ]
 
+    def _sources(self) -> dict[Value, str]:
+        """What the user calls the values that no operation makes."""
+        sources: dict[Value, str] = {
+            ("in", 0, k): path for k, path in enumerate(self._traced.inputs)
+        }
+        for path, x in zip(self._traced.constants, self.jaxpr.consts, strict=True):
+            sources["const", id(x), 0] = "random state" if is_ref(x) else path
+        return sources
+
     def _constant(self, path: str, aval: Any, value: Value) -> Constant:
         using = (o.line for o in self._flow.operations if value in o.inputs)
         line = next(using, None)
@@ -328,16 +453,11 @@ class Inspection(Pictures):
             if any(scope.operation == operation.number for scope in o.scopes)
         ]
         length = operation.equation.params.get("length")
-        flops = sum(_flops(o) for o in inner if o.counted)
+        flops = sum(o.run_flops for o in inner if o.counted)
         return Loop(operation.name, length, len(inner), flops, operation.line)
 
 
 _LOOPS = ("scan", "while")
-
-
-def _flops(operation: Operation) -> int:
-    cost = operation.cost
-    return (cost.flops + cost.transcendentals) * operation.times
 
 
 def _line_row(line: Line | None, made: Sequence[Operation]) -> LineRow:
@@ -354,18 +474,18 @@ def _line_row(line: Line | None, made: Sequence[Operation]) -> LineRow:
         len(groups[0]),
         sum(o.place.is_own for group in often for o in group),
         sum(o.times for o in counted),
-        sum(map(_flops, counted)),
+        sum(o.run_flops for o in counted),
         sum(o.cost.bytes * o.times for o in counted),
     )
 
 
 def _called(operation: Operation) -> str:
     """The name of the Python function behind a callback."""
-    found = called_back(operation.equation)
-    own = getattr(found, "name", None)
-    if isinstance(own, str):
-        return own
-    return operation.name if found is None else function_name(found)
+    function = called_back(operation.equation)
+    name = getattr(function, "name", None)
+    if isinstance(name, str):
+        return name
+    return operation.name if function is None else function_name(function)
 
 
 def _widening(operation: Operation) -> Conversion | None:

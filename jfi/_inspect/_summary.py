@@ -14,7 +14,7 @@ from .._autojit._opening import open_values
 from .._autojit._reading import Mode
 from .._shown import aligned_lines, html_table
 from .._values import has_dtype, is_tracer
-from ._amounts import of_bytes
+from ._text import of_bytes
 
 
 class ArrayRow(NamedTuple):

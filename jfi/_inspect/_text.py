@@ -1,33 +1,42 @@
-"""A report as text: plain, and for rich."""
+"""How a report is shown: as text, as HTML for notebooks, and what is worth a look."""
 
-import importlib.util
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
 
-from .._optional._packages import require
-from .._shown import aligned_lines
-from .._values import array_label
-from ._amounts import of_bytes, of_lines, of_number
-from ._rows import Event
+import numpy as np
+
+from .._shown import aligned_lines, html_facts, html_table
+from .._values import array_label, listed
+from ._flow import Line
+from ._rows import WIDE, Compilation, Constant, Event, Input
 
 
 if TYPE_CHECKING:
     from ._report import Inspection
 
 
-class Table(NamedTuple):
-    """A part of a report.
+def plain(report: "Inspection") -> str:
+    """The report in words, for any terminal."""
+    lines = [headline(report)]
+    lines += [f"  {word:<12} {text}" for word, text in facts(report)]
+    if rows := _line_rows(report):
+        lines += ["", *(f"  {line}" for line in aligned_lines([_COLUMNS, *rows]))]
+    if report.hints:
+        lines += ["", *(f"  * {hint}" for hint in report.hints)]
+    return "\n".join(lines)
 
-    Attributes:
-        title: What it is about.
-        columns: The heads of its columns; the first one is words, others are numbers.
-        rows: Its rows.
-    """
 
-    title: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
+def html(report: "Inspection") -> str:
+    """The report as tables."""
+    parts = [html_facts(headline(report), facts(report))]
+    if rows := _line_rows(report):
+        parts.append(html_table(_COLUMNS, rows))
+    if report.hints:
+        items = "".join(f"<li>{escape(hint)}</li>" for hint in report.hints)
+        parts.append(f"<ul>{items}</ul>")
+    return f"<div>{''.join(parts)}</div>"
 
 
 def headline(report: "Inspection") -> str:
@@ -57,10 +66,8 @@ def facts(report: "Inspection") -> Iterator[tuple[str, str]]:
     yield from _uses(report)
     for loop in report.loops:
         turns = "unknown times" if loop.times is None else f"{loop.times} times"
-        yield (
-            "loop",
-            (f"{loop.name} at {loop.line} runs {loop.operations} operations {turns}"),
-        )
+        runs = f"runs {loop.operations} operations {turns}"
+        yield "loop", f"{loop.name} at {loop.line} {runs}"
     for branches in report.branches:
         each = ", ".join(
             f"{of_number(flops)}{' (counted)' if k == branches.counted else ''}"
@@ -116,24 +123,15 @@ def _uses(report: "Inspection") -> Iterator[tuple[str, str]]:
         yield "64-bit", f"floats come in at {lines}"
 
 
-def _compiled(compiled: Any) -> Iterator[tuple[str, str]]:
-    yield (
-        "compiled",
-        (
-            f"in {compiled.seconds:.2f} s, "
-            f"lowered in {compiled.seconds_lowering:.2f} s, "
-            f"{of_number(compiled.instructions)} instructions"
-        ),
+def _compiled(compiled: Compilation) -> Iterator[tuple[str, str]]:
+    times = f"in {compiled.seconds:.2f} s, lowered in {compiled.seconds_lowering:.2f} s"
+    yield "compiled", f"{times}, {of_number(compiled.instructions)} instructions"
+    parts = (
+        f"arguments {of_bytes(compiled.argument_bytes)}, "
+        f"results {of_bytes(compiled.output_bytes)}, "
+        f"temporaries {of_bytes(compiled.temp_bytes)}"
     )
-    yield (
-        "planned",
-        (
-            f"{of_bytes(compiled.peak_bytes)}: "
-            f"arguments {of_bytes(compiled.argument_bytes)}, "
-            f"results {of_bytes(compiled.output_bytes)}, "
-            f"temporaries {of_bytes(compiled.temp_bytes)}"
-        ),
-    )
+    yield "planned", f"{of_bytes(compiled.peak_bytes)}: {parts}"
 
 
 def _counted(counts: "Counter[str]", most: int = 8) -> str:
@@ -145,9 +143,11 @@ def _places(events: Sequence[Event]) -> str:
     return of_lines(event.line for event in events) or "lines that are not known"
 
 
-def tables(report: "Inspection") -> Iterator[Table]:
-    """Its parts with many rows."""
-    rows = [
+_COLUMNS = "line", "operations", "executed", "flops", "traffic", "code"
+
+
+def _line_rows(report: "Inspection") -> list[tuple[str, ...]]:
+    return [
         (
             str(row.line) if row.line else "elsewhere",
             of_number(row.operations),
@@ -158,56 +158,133 @@ def tables(report: "Inspection") -> Iterator[Table]:
         )
         for row in report.lines[:8]
     ]
-    if rows:
-        columns = "line", "operations", "executed", "flops", "traffic", "code"
-        yield Table("by line", columns, rows)
 
 
-def plain(report: "Inspection") -> str:
-    """The report in words, for any terminal."""
-    lines = [headline(report)]
-    lines += [f"  {word:<12} {text}" for word, text in facts(report)]
-    for table in tables(report):
-        lines += [
-            "",
-            *(f"  {line}" for line in aligned_lines([table.columns, *table.rows])),
-        ]
-    if report.hints:
-        lines += ["", *(f"  * {hint}" for hint in report.hints)]
-    return "\n".join(lines)
+# ------------------------------------------------------------ hints
+
+# A line whose loop is worth a word. Functions of libraries make many operations, too,
+# but not the same ones again and again.
+MANY_OPERATIONS, NEARLY_ALL = 50, 0.8
+WORTH_SPARING = 1000  # flops
+LARGE_CONSTANT = 2**20  # bytes
 
 
-def rich(report: "Inspection") -> Any:
-    """The report for a console of rich."""
-    group: Any = require("rich.console", extra="inspect", needed_by="show()").Group
-    text: Any = require("rich.text", extra="inspect", needed_by="show()").Text
-    table: Any = require("rich.table", extra="inspect", needed_by="show()").Table
-    grid = table.grid(padding=(0, 2))
-    for word, line in facts(report):
-        grid.add_row(text(word, style="cyan"), text(line))
-    parts: list[Any] = [text(headline(report), style="bold"), grid]
-    for part in tables(report):
-        shown = table(box=None, padding=(0, 2, 0, 0), header_style="cyan")
-        cells = zip(*part.rows, strict=True)
-        for k, (column, found) in enumerate(zip(part.columns, cells, strict=True)):
-            is_last = k == len(part.columns) - 1  # the code, which may be cut
-            shown.add_column(
-                column,
-                justify="left" if is_last or k == 0 else "right",
-                min_width=None if is_last else max(map(len, (column, *found))),
-                no_wrap=True,
+def hints(report: "Inspection", default_dtype: Any) -> Iterator[str]:
+    """Python loops, constants, unused inputs, 64-bit floats, callbacks in loops ...
+
+    Args:
+        report: The report.
+        default_dtype: The dtype of floats that are created.
+    """
+    yield from _python_loops(report)
+    yield from _wide_floats(report, default_dtype)
+    if report.unused:
+        verb = "is" if len(report.unused) == 1 else "are"
+        unused = listed(report.unused, most=4)
+        yield f"No result depends on {unused}, which {verb} passed."
+    for constant in report.constants:
+        if constant.nbytes >= LARGE_CONSTANT:
+            name = constant.path or "An array made by NumPy"
+            yield (
+                f"{name} ({of_bytes(constant.nbytes)}) is no argument: jax.jit copies "
+                "it into each program. Pass it as an argument."
             )
-        for row in part.rows:
-            shown.add_row(*map(text, row))
-        parts += [text(""), shown]
-    parts += [text(f"* {hint}", style="yellow") for hint in report.hints]
-    return group(*parts)
+    for event in report.callbacks:
+        if event.times > 1:
+            yield (
+                f"{event.name}() is called back {of_number(event.times)} times from "
+                f"{event.line}: each call leaves the device."
+            )
+    spared = sum(repeat.flops for repeat in report.repeated)
+    total = report.flops + report.transcendentals
+    if spared > max(0.1 * total, WORTH_SPARING):
+        dearest = report.repeated[0]
+        where = of_lines(dearest.lines) or "lines that are not known"
+        yield (
+            f"{dearest.name} computes the same {dearest.times} times ({where}). XLA "
+            "removes the copies that it finds; to be sure, keep the result in a "
+            "variable."
+        )
 
 
-def show(report: "Inspection") -> None:
-    """Print a report, in colors if rich is installed."""
-    if importlib.util.find_spec("rich") is None:
-        print(plain(report))  # noqa: T201 - what it is for
+def _python_loops(report: "Inspection") -> Iterator[str]:
+    loops = [
+        row
+        for row in report.lines
+        if row.line
+        and row.operations >= MANY_OPERATIONS
+        and row.recurring >= NEARLY_ALL * row.operations
+    ]
+    if not loops:
         return
-    console: Any = require("rich.console", extra="inspect", needed_by="show()")
-    console.Console().print(rich(report))
+    first, *others = loops
+    more = ""
+    if others:
+        total = sum(row.operations for row in others)
+        lines = of_lines(row.line for row in others)
+        more = f" and {total} from {lines}"
+    yield (
+        f"{first.operations} operations come from {first.line} ({first.most} "
+        f"{first.times} times){more}: a Python loop? scan or fori_loop traces and "
+        "compiles it once."
+    )
+
+
+def _wide_floats(report: "Inspection", default_dtype: Any) -> Iterator[str]:
+    if np.dtype(default_dtype).itemsize == 8:
+        return
+    arrays: list[Input | Constant] = [*report.inputs, *report.constants]
+    wide = [x.path or "a constant" for x in arrays if x.dtype in WIDE]
+    if wide:
+        names = listed(wide, most=4)
+        yield f"{names} has 64-bit floats, and floats here are 32-bit."
+    by_line = {conversion.line: conversion for conversion in report.widened}
+    for conversion in list(by_line.values())[:3]:
+        yield (
+            f"{conversion.after} comes in at {conversion.line} ({conversion.name}). "
+            "Write dtype=jnp.float32, or a Python number, which has no dtype."
+        )
+
+
+# ------------------------------------------------------------ amounts
+
+
+def of_bytes(n: float | None) -> str:
+    """An amount of memory.
+
+    >>> of_bytes(40), of_bytes(1_500_000)
+    ('40 B', '1.5 MB')
+    """
+    if n is None:
+        return "unknown"
+    return f"{of_number(n)}B" if n >= 1000 else f"{n:.0f} B"
+
+
+def of_number(n: float | None) -> str:
+    """A number with three digits.
+
+    >>> of_number(12), of_number(45_300), of_number(2.5e9)
+    ('12', '45.3 k', '2.5 G')
+    """
+    if n is None:
+        return "unknown"
+    for unit in ("", "k", "M", "G", "T"):
+        if abs(n) < 999.5:
+            return f"{n:.3g} {unit}".strip()
+        n /= 1000
+    return f"{n:.3g} P"
+
+
+def of_lines(lines: Iterable[Line | None], most: int = 4) -> str:
+    """Some lines, each once, with their files.
+
+    >>> of_lines([Line("a/b.py", 3), Line("a/b.py", 5), Line("c.py", 1), None])
+    'b.py, line 3, 5; c.py, line 1'
+    """
+    by_file: dict[str, list[str]] = {}
+    distinct = [line for line in dict.fromkeys(lines) if line is not None]
+    for line in distinct[:most]:
+        by_file.setdefault(str(line).rpartition(" ")[0], []).append(str(line.number))
+    named = "; ".join(f"{file} {', '.join(n)}" for file, n in by_file.items())
+    more = len(distinct) - most
+    return f"{named} and {more} more" if more > 0 else named
