@@ -206,8 +206,9 @@ class _Builder:
             return None
         kind: Kind = "constant" if origin == "const" else "input"
         scope = self._scopes.get(graph_number)
-        roles = scope.roles if scope and origin == "in" else ()
-        role = roles[k] if k < len(roles) else ""
+        role = ""
+        if scope and origin == "in" and k < len(scope.roles):
+            role = scope.roles[k]
         named = self._sources.get(value, "")
         unnamed = "constant" if origin == "const" else "given"
         label, key = named or _ROLES.get(role) or unnamed, value
