@@ -285,6 +285,20 @@ def test_optional_packages_are_not_imported():
     assert output_of(f"import jfi, sys; {tools}; {found}", fresh=True) == "[]"
 
 
+def test_core_tools_import_no_wing_when_they_run():
+    code = """
+import sys, jfi as jnp
+x = jnp.randn(3)
+f = lambda x: jnp.sin(x).sum()
+for tool in (jnp.jit, jnp.grad, jnp.autojit, jnp.auto_vmap, jnp.persistent):
+    tool(f)(x)
+jnp.scan(lambda c, x: (c + x, c), 0.0, x), jnp.linalg.norm(x), jnp.softmax(x, 0)
+jnp.inspect(f)(x)
+print([m for m in sys.modules if m.startswith(("jfi.scipy", "jfi.bridges"))])
+"""
+    assert output_of(code, fresh=True) == "[]"
+
+
 def test_an_imported_package_is_seen():
     code = f"import dask, sys; print([m for m in {UNWANTED} if m in sys.modules])"
     assert output_of(code, fresh=True) == "['dask']"
