@@ -331,6 +331,7 @@ class NetworkServer(ThreadedServer):
                 logger=_log_of_rpyc,
             )
             self.listener.settimeout(None)
+            self._listen()
         except OSError as error:
             raise ServerError(
                 f"can't listen on {listening.host}:{listening.port} ({error})"
@@ -338,7 +339,6 @@ class NetworkServer(ThreadedServer):
 
     def serve(self) -> NoReturn:
         """Take clients, for ever."""
-        self._listen()
         while True:
             try:
                 self.accept()

@@ -85,10 +85,6 @@ def run(
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, partial(_end_by_signal, folder))
     signals = _awaken_by_signals()
-    if listener is None:
-        listener = _listen(folder)
-    _log.info("process %d serves %s", os.getpid(), folder.path / "socket")
-
     calls = Calls()
     changed = partial(_memory.remember, folder)
     programs = Programs(hosted or _hosted, options.memory, changed)
@@ -109,6 +105,10 @@ def run(
     service = Service(*parts, stored, _devices if ours else list)
     if options.listening is not None:
         _serve_network(options.listening, remote())
+    # Last: who starts a server waits until it answers here, and then uses all of it.
+    if listener is None:
+        listener = _listen(folder)
+    _log.info("process %d serves %s", os.getpid(), folder.path / "socket")
     begin_anew = partial(_begin_anew, folder, held, listener)
     log = Path(folder.address, "log")
     watched = (calls, stored, log, options.idle_timeout, begin_anew)
