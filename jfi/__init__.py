@@ -193,6 +193,7 @@ if _typing.TYPE_CHECKING:
         on_server as on_server,
         persistent as persistent,
         persistent_call as persistent_call,
+        remote as remote,
         use_server as use_server,
     )
     from ._random._generator_objects import Generator as Generator
@@ -340,6 +341,7 @@ else:
             "testing": "testing",
             "register_autoray": "bridges._autoray",
             "remat": "_loops",
+            "remote": "_persistent",
             "safe_where": "_loops",
             "save_state": "_state",
             "scan": "_loops",

@@ -14,6 +14,7 @@ graph of a call, written down without identities, is the key (`_description`).
 | `_records`, `_structures` | what files say; what results are put into, as data |
 | `_served`, `_arrays`, `_hosted` | the server's programs, from both sides |
 | `_remote`, `_handles` | programs, and arrays, in a server on another machine |
+| `_python_code` | Python functions there, where the owner allows it |
 | `_exported`, `_remote_store` | what travels there; what it keeps |
 | `_report` | what was found and saved |
 """
@@ -28,6 +29,7 @@ from ._public import (
     persistent_call as persistent_call,
     use_server as use_server,
 )
+from ._python_code import remote as remote
 from ._remote_store import RemoteStore as RemoteStore
 from ._report import CacheReport as CacheReport
 
@@ -43,5 +45,6 @@ __all__ = [
     "persistent",
     "persistent_call",
     "placed",
+    "remote",
     "use_server",
 ]

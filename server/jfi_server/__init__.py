@@ -18,6 +18,7 @@ arrays, and no code; from others programs of `jax.export`. Table of contents:
     addresses    ssh://, tls://, rpyc://
     network      rpyc, locked down, with the same messages
     remote       the server on the network: who may connect, what is answered
+    code         Python functions of clients, where the owner allows them
     remote_client   what a script uses: `RemoteClient`
     ssh          the way through ssh, from both ends
     watch        calls nobody waits for, idleness, the log

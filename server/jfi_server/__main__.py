@@ -63,6 +63,10 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "default": [],
         "help": "for each client on the network, such as stored=16GB; may be repeated",
     },
+    "--allow-code": {
+        "action": "store_true",
+        "help": "let clients on the network run Python code, as this user",
+    },
     "--tls": {"metavar": "CERT", "type": Path, "help": "the server's certificate"},
     "--key": {"metavar": "KEY", "type": Path, "help": "the key of that"},
     "--clients": {
@@ -145,6 +149,7 @@ def _run(base: Path, chosen: argparse.Namespace) -> int:
         "idle_timeout": chosen.idle_timeout,
         "listening": _listening(chosen),
         "limits": limits.parsed(chosen.limit),
+        "allow_code": chosen.allow_code,
     }
     run(Options(base, **{k: v for k, v in given.items() if v is not None}))
 
@@ -174,6 +179,7 @@ def _start(base: Path, chosen: argparse.Namespace) -> int:
         options.append(f"--store={chosen.store.expanduser().absolute()}")
     limits.parsed(chosen.limit)  # errors here, and not in a log
     options += [f"--limit={text}" for text in chosen.limit]
+    options += ["--allow-code"] * chosen.allow_code
     if _listening(chosen) is not None:
         names = "listen", "tls", "key", "clients"
         given = ((name, getattr(chosen, name)) for name in names)

@@ -161,13 +161,17 @@ class Client:
         for link in list(self._links):
             link.close()
 
-    def exchange(self, talk: Callable[[AnyLink], T]) -> T:
+    def exchange(self, talk: Callable[[AnyLink], T], again: bool = True) -> T:
         """Talk over a connection; over a new one where that of an old server is shut.
+
+        Args:
+            talk: What is said.
+            again: Whether it may be said twice.
 
         Raises:
             ServerLost: The server, or the way to it, is gone.
         """
-        for last in (False, True):
+        for last in (False, True) if again else (True,):
             link = self.take()
             try:
                 found = talk(link)

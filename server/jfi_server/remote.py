@@ -10,6 +10,7 @@ import os
 import re
 import socket
 import ssl
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 from rpyc.utils.authenticators import AuthenticationError, SSLAuthenticator
 from rpyc.utils.server import ThreadedServer
@@ -29,6 +30,9 @@ from .network import LockedConnection, Nothing, RpycLink, WholeChannel, WholeStr
 from .service import Answer, Caller, Service, answered, refused
 from .transport import decoded, encoded
 
+
+if TYPE_CHECKING:
+    from .code import PythonCode
 
 _log = logging.getLogger("jfi-server")
 _log_of_rpyc = logging.getLogger("jfi-server.rpyc")
@@ -141,6 +145,7 @@ class RemoteService(Nothing):
         store: Makes the store, once JAX is imported.
         limits: What a client may have.
         ready: Set once JAX is imported.
+        allow_code: Whether clients may send Python functions.
     """
 
     def __init__(
@@ -149,9 +154,16 @@ class RemoteService(Nothing):
         store: Callable[[], RemoteStore],
         limits: Limits,
         ready: threading.Event,
+        allow_code: bool,
     ) -> None:
         self._service, self._make, self._ready = service, store, ready
         self._limits = limits
+        self._code: PythonCode | None = None
+        if allow_code:
+            # Here, so that no server unpickles anything that may not.
+            from . import code
+
+            self._code = code.PythonCode()
         self._clients: dict[Client, ClientFacts] = {}
         service.clients = self._rows
         self._lock = threading.Lock()
@@ -160,7 +172,7 @@ class RemoteService(Nothing):
         self._answers: dict[str, Any] = {
             "ping": known["ping"], "hello": self._hello, "describe": self._describe,
             "find": self._find, "keep": self._keep, "run": self._run,
-            "put": known["put"], "fetch": known["fetch"],
+            "put": known["put"], "fetch": known["fetch"], "call": self._call,
         }  # fmt: skip
 
     def serve(self, sock: socket.socket, client: Client) -> None:
@@ -263,6 +275,26 @@ class RemoteService(Nothing):
             return _told(_within(most, keep), b"")
         except Exception as error:  # whatever JAX says of code that it can't take
             return refused(f"program {key}", error)
+
+    def _call(self, caller: Caller, message: dict[str, Any], body: Any) -> Answer:
+        """Call a Python function, if that is allowed."""
+        name, length = _digest(message, "function"), message.get("code")
+        python = f"{sys.version_info.major}.{sys.version_info.minor}"
+        if self._code is None:
+            why = "the owner of the server does not allow Python code (--allow-code)"
+            return refused(f"code {name}", ValueError(why))
+        if message.get("python") != python:
+            why = f"it has Python {python}, and code does not go to another one"
+            return refused(f"code {name}", ValueError(why))
+        if not isinstance(length, int) or not 0 <= length <= len(body):
+            raise BadMessageError("code without its length")
+        if not length and not self._code.knows(caller.name, name):
+            return {"is": "unknown"}, []
+        self._ready.wait()
+        code, data = bytes(body[:length]), bytes(body[length:])
+        with self._service.calls.running(caller.link):
+            raised, result = self._code.call(caller.name, name, code, data)
+        return {"is": "called", "raised": raised}, [result]
 
     def _store(self) -> RemoteStore:
         self._ready.wait()

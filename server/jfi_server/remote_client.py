@@ -15,6 +15,7 @@ import queue
 import secrets
 import socket
 import ssl
+import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -153,6 +154,24 @@ class RemoteClient(Client):
         else:
             self.give(link)
 
+    def call(self, function: str, code: bytes, data: bytes, again: bool) -> Reply:
+        """Have the server call a Python function.
+
+        Args:
+            function: Its name: 64 hexadecimal digits.
+            code: The function, pickled; empty where it was sent before.
+            data: The arguments, pickled.
+            again: Whether it may be called a second time, after the call was cut off.
+
+        Raises:
+            ServerLost: There is no server, or the call was cut off.
+        """
+        if not again:  # a connection that was shut in the meantime is no cut
+            self._ask({"op": "ping"})
+        python = f"{sys.version_info.major}.{sys.version_info.minor}"
+        about = {"function": function, "code": len(code), "python": python}
+        return self._ask({"op": "call", **about}, code, data, again=again)
+
     # ---- arrays that stay there ----
 
     def number(self) -> int:
@@ -236,7 +255,11 @@ class RemoteClient(Client):
                 self._ask({"op": "ping", "free": self._take_unused()})
 
     def _ask(
-        self, message: dict[str, Any], *chunks: bytes, timeout: float | None = None
+        self,
+        message: dict[str, Any],
+        *chunks: bytes,
+        timeout: float | None = None,
+        again: bool = True,
     ) -> Reply:
         end = None if timeout is None else time.monotonic() + timeout
 
@@ -246,7 +269,7 @@ class RemoteClient(Client):
             reply, body = link.receive()
             return reply, bytes(body)
 
-        return self.exchange(talk)
+        return self.exchange(talk, again)
 
     def _secured(self, sock: socket.socket) -> ssl.SSLSocket:
         folder = self._certificates or Path("~/.config/jfi/tls").expanduser()

@@ -53,6 +53,7 @@ class Options:
         idle_timeout: Seconds without a call after which the server ends.
         listening: Where clients on the network find it; None: nowhere.
         limits: What one of them may have.
+        allow_code: Whether they may send Python functions.
     """
 
     folder: Path
@@ -61,6 +62,7 @@ class Options:
     idle_timeout: float = 4 * 3600.0
     listening: "Listening | None" = None
     limits: Limits = field(default_factory=Limits)
+    allow_code: bool = False
 
 
 def run(
@@ -90,14 +92,16 @@ def run(
     programs = Programs(hosted or _hosted, options.memory, changed)
     ready = threading.Event()
     make_store = remote_store or partial(_remote_store, options.store)
-    limits = options.limits
+    limits, allow_code = options.limits, options.allow_code
 
     @cache
     def remote() -> "RemoteService":
         # Here, so that a server of one machine does without rpyc.
         from .remote import RemoteService
 
-        return RemoteService(service, partial(make_store, limits), limits, ready)
+        return RemoteService(
+            service, partial(make_store, limits), limits, ready, allow_code
+        )
 
     ours = hosted is None
     stored = StoredArrays(options.limits, _placed if ours else list)

@@ -69,7 +69,7 @@ class Service:
             stored: Has the arrays that stay.
             devices: What there is to say of those that programs run on.
         """
-        self._programs, self._calls, self._store = programs, calls, store
+        self._programs, self.calls, self._store = programs, calls, store
         self._ready, self._bridge = ready, bridge
         self.stored, self._devices = stored, devices
         self.clients: Callable[[], list[dict[str, Any]]] = list  # on the network
@@ -131,7 +131,7 @@ class Service:
                 arrays = _filled(session, _numbers_or_none(message["stored"]), arrays)
             except GoneError as error:
                 return {"is": "gone", "number": error.args[0]}, []
-        self._calls.count()
+        self.calls.count()
         try:
             entry = self._programs.get(name)
         except KeyError:
@@ -142,7 +142,7 @@ class Service:
             raise EOFError
         self._programs.count(entry)
         try:
-            with self._calls.running(link):
+            with self.calls.running(link):
                 results = entry.program.run(arrays)
                 if any(number is not None for number in keep):
                     results = _stored(_session(caller), keep, results)
@@ -160,7 +160,7 @@ class Service:
 
         session, numbers = _session(caller), _numbers(message.get("numbers"))
         arrays = unpack(message, body, caller.link)
-        self._calls.touch()
+        self.calls.touch()
         try:
             session.put(numbers, [copied(x) for x in arrays])
         except Exception as error:  # no memory, on the GPU or here
@@ -175,7 +175,7 @@ class Service:
         from .arrays import pack
 
         (number,) = _numbers([message.get("number")])
-        self._calls.touch()
+        self.calls.touch()
         try:
             array = _session(caller).fetch(number)
         except GoneError:
@@ -185,7 +185,7 @@ class Service:
 
     def _load(self, caller: Caller, message: dict[str, Any], body: Any) -> Answer:
         name = _name(caller, message)
-        self._calls.touch()
+        self.calls.touch()
         threading.Thread(target=self._load_now, args=(name,), daemon=True).start()
         return {"is": "ok"}, []
 
@@ -210,9 +210,9 @@ class Service:
             "bytes": size,
             "loads": self._programs.loads,
             "hits": self._programs.hits,
-            "calls": self._calls.total,
-            "running": self._calls.now,
-            "idle": self._calls.idle(),
+            "calls": self.calls.total,
+            "running": self.calls.now,
+            "idle": self.calls.idle(),
             "devices": self._devices() if self._ready.is_set() else [],
             "clients": self.clients(),
         }, []

@@ -67,7 +67,9 @@ def test_a_function_is_served_or_refused_in_words(url, name):
         print(f"{name}: {error}")
         return
     jax.tree.map(
-        lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5), found, expected
+        lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5),
+        found,
+        expected,
     )
     print(f"{name}: there")
 
