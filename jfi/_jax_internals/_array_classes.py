@@ -37,13 +37,15 @@ def array_classes() -> Callable[[type, Callable[[Any], jax.Array]], None] | None
         canonical[cls] = lambda x, **_: x
         handlers[cls] = placed
 
-    class Three(jax.Array):
-        aval = ShapedArray((), np.dtype("float32"))
-        shape = ()
-        committed = _committed = False
-        sharding = property(lambda _: jax.numpy.float32(3).sharding)
-
-    register(Three, lambda _: jax.numpy.float32(3))
-    made: Any = Three
+    three: Any = outside_of_tracing(lambda: jax.numpy.float32(3))
+    variables = {
+        "aval": ShapedArray((), np.dtype("float32")),
+        "shape": (),
+        "committed": False,
+        "_committed": False,
+        "sharding": three.sharding,
+    }
+    made: Any = type("Three", (jax.Array,), variables)
+    register(made, lambda _: three)
     proved = outside_of_tracing(lambda: float(jax.jit(lambda x: x + 1)(made())))
     return register if proved == 4 else None

@@ -6,6 +6,7 @@ same server is sent its number, and whoever else asks for its values has them fe
 
 import contextlib
 import functools
+import math
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -31,7 +32,7 @@ class ServerArray(jax.Array):
     def __init__(self, client: Any, number: int, shape: Any, dtype: Any) -> None:
         self._client, self.number, self._owner = client, number, os.getpid()
         self._value: jax.Array | None = None
-        self._type = ShapedArray(tuple(shape), np.dtype(dtype))
+        self._type: Any = ShapedArray(tuple(shape), np.dtype(dtype))
 
     def __del__(self) -> None:
         # A forked process has copies of what its parent goes on using.
@@ -49,10 +50,11 @@ class ServerArray(jax.Array):
         Raises:
             RemoteError: The server has it no more, or can't be reached.
         """
-        if self._value is None:
+        value = self._value
+        if value is None:
             with jax.enable_x64(True):  # as it is there, whatever is the world here
-                self._value = jax.device_put(self._fetched())
-        return self._value
+                self._value = value = jax.device_put(self._fetched())
+        return value
 
     __jax_array__ = value
 
@@ -89,16 +91,57 @@ class ServerArray(jax.Array):
     __str__ = __repr__
     __hash__: None = None  # type: ignore[assignment]  # as of all arrays
 
-    # What is known without its values.
-    aval = property(lambda self: self._type)
-    shape = property(lambda self: self.aval.shape)
-    dtype = property(lambda self: self.aval.dtype)
-    ndim = property(lambda self: self.aval.ndim)
-    size = property(lambda self: self.aval.size)
-    nbytes = property(lambda self: self.aval.size * self.aval.dtype.itemsize)
-    weak_type = committed = _committed = property(lambda _: False)
-    format = None  # JAX asks for the layout in memory, whenever it traces
-    sharding = property(lambda _: jax.sharding.SingleDeviceSharding(device_in_force()))
+    # What is known without its values. JAX asks for all of it whenever it traces.
+    format = None  # the layout in memory
+
+    @property
+    def weak_type(self) -> bool:
+        """Whether its type is weak: those come back."""
+        return False
+
+    @property
+    def committed(self) -> bool:
+        """Whether it may not be moved."""
+        return False
+
+    _committed = committed
+
+    @property
+    def aval(self) -> Any:
+        """Its type, as JAX traces it."""
+        return self._type
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its shape."""
+        shape: tuple[int, ...] = self._type.shape
+        return shape
+
+    @property
+    def dtype(self) -> "np.dtype[Any]":
+        """Its dtype."""
+        dtype: np.dtype[Any] = self._type.dtype
+        return dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of its axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of its elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of its elements."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def sharding(self) -> Any:
+        """As of an array that is free to move."""
+        return jax.sharding.SingleDeviceSharding(device_in_force())
 
     def block_until_ready(self) -> "ServerArray":
         """Return it: a call has ended there before it has ended here."""

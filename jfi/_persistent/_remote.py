@@ -236,7 +236,7 @@ class RemoteJitted(KeptJitted):
             found = self._there(program, name, record)
         except RetakenError:  # what the trace has raised that was noted
             raise
-        except Exception:
+        except Exception:  # no record: it is traced and sent again
             return None
         LEDGER.found(record.seconds)
         return found

@@ -319,7 +319,7 @@ class _Reader:
         cls = self.read(cls)
         if not isinstance(cls, type) or issubclass(cls, type):
             raise UnwritableError(f"{cls!r} is no class of objects")
-        of_user = any(cls is x for x in self._shared)
+        of_user = id(cls) in map(id, self._shared)
         self._seen[number] = made = _new(cls, self.read(arguments), of_user)
         # Past properties and `__setattr__`: they would do it a second time.
         for name, value in self.read(attributes).items():

@@ -8,6 +8,7 @@ import dataclasses
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from .errors import ServerError
 
@@ -47,7 +48,7 @@ def parsed(texts: Iterable[str]) -> Limits:
         ServerError: One of them is none.
     """
     names = [field.name for field in dataclasses.fields(Limits)]
-    chosen: dict[str, float] = {}
+    chosen: dict[str, Any] = {}  # whole numbers, but for a time
     for text in texts:
         name, _, value = text.partition("=")
         if name not in names:
@@ -59,7 +60,7 @@ def parsed(texts: Iterable[str]) -> Limits:
         except ValueError as error:
             raise ServerError(f"--limit {text}: {error}") from None
         chosen[name] = number if name == "compile" else int(number)
-    return Limits(**chosen)  # type: ignore[arg-type]  # whole numbers but for a time
+    return Limits(**chosen)
 
 
 def _value(name: str, text: str) -> float:

@@ -95,9 +95,7 @@ def test_without_the_owners_word_nothing_is_unpickled(tmp_path):
             return os.mkdir, (str(tmp_path / "owned"),)
 
     with a_server(tmp_path) as url:
-        with pytest.raises(
-            RemoteError, match=r"no result: the owner of the server"
-        ):
+        with pytest.raises(RemoteError, match=r"no result: the owner of the server"):
             jnp.remote(url)(len)(Payload())
         pid = pid_of(tmp_path)
         with open(f"/proc/{pid}/maps") as maps:
@@ -127,9 +125,7 @@ def test_a_call_that_was_cut_off_is_repeated_if_it_says_so_alone(tmp_path):
         return os.stat(mark).st_size
 
     with a_server(tmp_path, None, "--allow-code") as url:
-        with pytest.raises(
-            RemoteError, match="no result: the server ended during"
-        ):
+        with pytest.raises(RemoteError, match="no result: the server ended during"):
             jnp.remote(url)(ends)(str(mark))
         assert mark.read_text() == "x"
         mark.unlink()
