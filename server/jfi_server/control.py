@@ -28,9 +28,7 @@ _REFUSED = 2  # exit code of a server that found another one there
 _COMMAND = ("-P", "-m", "jfi_server")
 
 
-def start_server(
-    folder: Path, *options: str, patience: float = 2 * _PATIENCE
-) -> None:
+def start_server(folder: Path, *options: str, patience: float = 2 * _PATIENCE) -> None:
     """Start the server of this environment in the background, if none runs.
 
     It is no child of this process: it stays when this one ends.

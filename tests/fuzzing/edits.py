@@ -7,7 +7,6 @@ those edits alone.
 
 import ast
 import collections
-import json
 import shutil
 import sys
 import tempfile
@@ -17,7 +16,15 @@ import edited_scripts
 from restarting import start
 
 
-NAMES_TEXTS = ("locals", "vars", "dir(", "__doc__", "__annotations__", "fields(", "(k: ")
+NAMES_TEXTS = (
+    "locals",
+    "vars",
+    "dir(",
+    "__doc__",
+    "__annotations__",
+    "fields(",
+    "(k: ",
+)
 Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
