@@ -71,9 +71,9 @@ def filled(
     """
     from jax.experimental import serialize_executable
 
-    base: Any = serialize_executable._JaxPjrtUnpickler
+    base: Any = serialize_executable._JaxPjrtUnpickler  # pyright: ignore[reportPrivateUsage]
 
-    class Unpickler(base):  # type: ignore[misc, unused-ignore] # pyright: ignore[reportUntypedBaseClass]
+    class Unpickler(base):  # type: ignore[misc, unused-ignore]
         def persistent_load(self, pid: Any) -> Any:
             if pid[0] != "exec":
                 return super().persistent_load(pid)

@@ -135,7 +135,7 @@ def training() -> Iterator[Row]:
             "dataclasses as arguments",
             lambda trainer=trainer, x=x: trainer.step(x),
             by_arguments(jax.jit, optimizer, dataclass, x),
-            1.5,
+            1.3,
             {EQUINOX: by_arguments(equinox.filter_jit, optimizer, module, x)},
             calls=5,
             value=lambda loss: jnp.round(loss, 2),

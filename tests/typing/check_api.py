@@ -96,5 +96,6 @@ assert_type(jnp.linalg.cholesky_solve(x, jnp.linalg.cho_factor(jnp.eye(3))), jnp
 print(norm(x), cho_factor(jnp.eye(2)))
 jnp.jit(scale)("x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 jnp.autojit(scale)("x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+jnp.vmap_automatically(scale)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
 Model().step(1)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 print(jnp.nope)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]

@@ -41,6 +41,25 @@ class BatchOptions(TypedDict, total=False):
 _NO_PROBLEM: Any = object()
 
 
+# Without data it is refused at run time: to type checkers, `problem` has no default.
+@overload
+def vmap_automatically(
+    fn: Callable[[ProblemT], ResultT],
+    problem: ProblemT,
+    batch_size: int | None = None,
+    *,
+    client: Any = None,
+    **options: Unpack[BatchOptions],
+) -> ResultT: ...
+@overload
+def vmap_automatically(
+    fn: Callable[[ProblemT], ResultT],
+    *,
+    problem: ProblemT,
+    batch_size: int | None = None,
+    client: Any = None,
+    **options: Unpack[BatchOptions],
+) -> ResultT: ...
 @hiding_frames
 def vmap_automatically(
     fn: Callable[[ProblemT], ResultT],
