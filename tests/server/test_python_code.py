@@ -103,7 +103,9 @@ def test_without_the_owners_word_nothing_is_unpickled(tmp_path):
     assert not (tmp_path / "owned").exists()
 
 
-def test_a_call_that_was_cut_off_is_repeated_if_it_says_so_alone(tmp_path):
+def test_a_call_that_was_cut_off_is_repeated_if_it_says_so_alone(tmp_path, monkeypatch):
+    # No second connection meanwhile, which would be cut as well.
+    monkeypatch.setattr("jfi_server.client._LISTEN", 30.0)
     mark = tmp_path / "mark"
 
     def ends(mark):
