@@ -1,5 +1,6 @@
 """Callbacks in what `autojit` compiles: they write where plain Python writes."""
 
+import functools
 import sys
 import types
 import warnings
@@ -61,6 +62,51 @@ def test_a_callback_writes_to_what_it_captured():
     told(lambda: [run(1.0), run(2.0)])
     jax.effects_barrier()
     assert mine == [2.0, 4.0]
+
+
+class Box:
+    def __init__(self):
+        self.value = 0.0
+
+    def put(self, v):
+        self.value = float(v)
+
+
+def put_into(box, v):
+    box.put(v)
+
+
+@pytest.mark.parametrize(
+    "callback",
+    [
+        lambda box: lambda v: box.put(v),
+        lambda box: box.put,
+        lambda box: functools.partial(put_into, box),
+        lambda box: lambda v, box=box: box.put(v),
+    ],
+)
+def test_a_callback_writes_to_what_the_body_has_made_and_reads(callback):
+    @autojit
+    def run(x):
+        box = Box()
+        jax.debug.callback(callback(box), 2 * x)
+        jax.effects_barrier()
+        return x + box.value
+
+    assert told(lambda: [float(run(1.0)), float(run(2.0))]) == [3.0, 6.0]
+
+
+@pytest.mark.parametrize("made", ["a function", "a text", "an array"])
+def test_a_callback_that_captured_what_can_not_change_is_compiled(made):
+    @autojit
+    def run(x):
+        text = f"{made}: "
+        kept = {"a function": lambda v: text, "an array": np.float32(1)}.get(made, text)
+        jax.debug.callback(lambda v: kept and None, x)
+        return x
+
+    assert [float(run(1.0)), float(run(2.0))] == [1.0, 2.0]
+    assert run.cache_info().traces == 1
 
 
 def test_a_callback_writes_to_self():

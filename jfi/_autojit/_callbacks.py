@@ -3,8 +3,9 @@
 The body of a function is traced on clones of what it captured and was given. A function
 for `jax.pure_callback` or `jax.debug.callback` that is one of these, or captured one,
 would run later, and read and write what no caller ever sees. So such a body runs
-uncompiled. Functions that capture nothing are themselves in the trace: they may be
-called back.
+uncompiled. So does one whose callback captured a list or an object that the body has
+made: what it writes there the body may read, which has long been traced then. Functions
+that capture nothing are themselves in the trace: they may be called back.
 """
 
 import contextlib
@@ -12,14 +13,15 @@ import dis
 import functools
 import types
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import jax
 from jax.core import Tracer
 
 from .._jax_internals import callbacks_of, replayed, rules_in
-from .._values import attributes_of, references
-from ._graphs import Graph, Opened
+from .._values import attributes_of, is_user_function, references
+from ._graphs import Opened
+from ._opening import may_change
 from ._watching import CallsBackError
 from .kinds._base import MISSING
 from .kinds._classify import BODY, CELL, CUSTOM_RULES, FUNCTION, SHOWN, VARIABLES
@@ -67,7 +69,7 @@ def rules_hold_data(traced: Any) -> bool:
 
 
 def refusing_clones(
-    trace: Callable[..., Any], leaves: Sequence[Any], function: str, graph: Graph
+    trace: Callable[..., Any], leaves: Sequence[Any], function: str, opened: Opened
 ) -> Any:
     """Trace a body that may call back.
 
@@ -75,10 +77,10 @@ def refusing_clones(
         trace: Traces it, given a list for the clones, and the leaves.
         leaves: The arrays.
         function: Its name, for messages.
-        graph: That of the clones.
+        opened: The call.
 
     Raises:
-        CallsBackError: It calls back to code that holds clones.
+        CallsBackError: It calls back to code that holds clones, or what it has made.
     """
     clones: list[Any] = []
     refused = CallsBackError(function)
@@ -88,19 +90,21 @@ def refusing_clones(
         from .._host import failed_function  # which few scripts need
 
         failed = failed_function(error)
-        if failed is not None and _reaches([failed], _copied(graph, clones)):
+        if failed is not None and _reaches([failed], _copied(opened, clones)):
             raise refused from None
         raise
-    if _reaches(callbacks_of(traced.jaxpr.jaxpr), _copied(graph, clones)):
+    known = {id(x) for x in (*clones, *opened.objects)}
+    roots = callbacks_of(traced.jaxpr.jaxpr)
+    if _reaches(roots, _copied(opened, clones), known):
         raise refused
     return replayed(traced, leaves)
 
 
-def _copied(graph: Graph, clones: Sequence[Any]) -> set[int]:
+def _copied(opened: Opened, clones: Sequence[Any]) -> set[int]:
     """The identities of the clones that are copies of what can change."""
     return {
         id(clone)
-        for (kind, part, _), clone in zip(graph, clones, strict=False)
+        for (kind, part, _), clone in zip(opened.graph, clones, strict=False)
         if kind.changeable and kind not in _LOOKED_INTO
         if clone is not MISSING and clone is not kind.itself(part)
     }
@@ -110,8 +114,17 @@ def _copied(graph: Graph, clones: Sequence[Any]) -> set[int]:
 _LOOKED_INTO = (BODY, CELL, FUNCTION, SHOWN, VARIABLES)
 
 
-def _reaches(roots: Iterable[Any], copied: Collection[int]) -> bool:
-    """Whether some objects hold data or a clone, or write what has a copy."""
+def _reaches(
+    roots: Iterable[Any], copied: Collection[int], known: Collection[int] | None = None
+) -> bool:
+    """Whether some objects hold data or a clone, or write what has a copy.
+
+    Args:
+        roots: The objects.
+        copied: The clones, by their ids.
+        known: What there was before the body ran, likewise: of anything else that can
+            change, no function may hold it. None: that does not matter.
+    """
     waiting = list(roots)
     met: set[int] = set()
     for x in waiting:  # it grows meanwhile
@@ -120,8 +133,32 @@ def _reaches(roots: Iterable[Any], copied: Collection[int]) -> bool:
         met.add(id(x))
         if id(x) in copied or isinstance(x, Tracer) or _writes_a_copy(x):
             return True
+        if known is not None and any(
+            id(held) not in known and may_change(held) for held in _held(x)
+        ):
+            return True
         waiting.extend(_inside(x))
     return False
+
+
+def _is_of_user(x: Any) -> TypeGuard[types.FunctionType]:
+    return isinstance(x, types.FunctionType) and is_user_function(x)
+
+
+def _held(x: Any) -> Iterator[Any]:
+    """What a function of the user's gets with it whenever it runs."""
+    if _is_of_user(x):
+        yield from x.__defaults__ or ()
+        yield from (x.__kwdefaults__ or {}).values()
+        for cell in x.__closure__ or ():
+            with contextlib.suppress(ValueError):  # the variable has no value yet
+                yield cell.cell_contents
+    elif isinstance(x, types.MethodType) and _is_of_user(x.__func__):
+        yield x.__self__
+    elif isinstance(x, functools.partial) and _is_of_user(x.func):
+        yield from (*x.args, *x.keywords.values())
+    elif isinstance(x, types.BuiltinMethodType):  # `items.append`
+        yield x.__self__
 
 
 def _writes_a_copy(x: Any) -> bool:

@@ -250,8 +250,8 @@ class Program:
             trace = functools.partial(self._trace_clones, [])
             return as_data(trace, leaves, self._varying)
         if self._may_call_back:
-            name, graph = self._function.names[0], self._opened.graph
-            return refusing_clones(self._trace_clones, leaves, name, graph)
+            name = self._function.names[0]
+            return refusing_clones(self._trace_clones, leaves, name, self._opened)
         return self._trace_clones([], *leaves)
 
     def _trace_clones(self, built: list[Any], *leaves: Any) -> Any:

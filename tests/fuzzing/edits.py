@@ -7,6 +7,7 @@ those edits alone.
 
 import ast
 import collections
+import itertools
 import shutil
 import sys
 import tempfile
@@ -141,7 +142,7 @@ def moved(source, kind):
     for node in ast.walk(tree):
         if isinstance(node, kind):
             body = node.body
-            for k, (one, two) in enumerate(zip(body, body[1:])):
+            for k, (one, two) in enumerate(itertools.pairwise(body)):
                 if all(type(x) is ast.FunctionDef and plain(x) for x in (one, two)):
                     body[k : k + 2] = two, one
     return ast.unparse(tree)
