@@ -11,6 +11,14 @@ import jfi
 """
 
 
+def headed(script):
+    """A script with its imports; those from the future stand first."""
+    future = "from __future__ import annotations\n"
+    if script.startswith(future):
+        return future + HEAD + script.removeprefix(future)
+    return HEAD + script
+
+
 def edits(script, *pairs):
     """A script with a hole, and what is written there before and after."""
     return tuple(script.replace("HOLE", text) for text in pairs)
@@ -414,6 +422,48 @@ EDITED = {
         "def h(x): return x\nh.__name__ = 'HOLE'\n"
         "def f(x): return h(x) * len(h.__name__)",
         "aa", "aaa",
+    ),
+    "a jitted helper's docstring": edits(
+        "@jax.jit\ndef h(x):\n  'HOLE'\n  return x\n"
+        "def f(x): return h(x) * len(h.__doc__)",
+        "aa", "aaa",
+    ),
+    "a helper's name under jit": edits(
+        "def h(x): return x\nh.__name__ = 'HOLE'\n"
+        "@jax.jit\ndef g(x): return h(x) * len(h.__name__)\ndef f(x): return g(x)",
+        "aa", "aaa",
+    ),
+    "a name by getattr under jit": edits(
+        "def HOLE(x): return x\nh, name = HOLE, '__name__'\n"
+        "@jax.jit\ndef g(x): return x * len(getattr(h, name))\ndef f(x): return g(x)",
+        "aa", "aaa",
+    ),
+    "a docstring of a jitted function": edits(
+        "@jax.jit\ndef h(x): return x\nh.__doc__ = 'HOLE'\n"
+        "def f(x): return h(x) * len(h.__doc__)",
+        "aa", "aaa",
+    ),
+    "which name under jit": edits(
+        "def HOLE(x): return x\nh = jax.custom_jvp(HOLE)\n"
+        "h.defjvp(lambda p, t: (p[0], t[0]))\n"
+        "@jax.jit\ndef g(x): return x * len(h.__name__)\ndef f(x): return g(x)",
+        "aa", "aaa",
+    ),
+    "a class's module under jit": edits(
+        "class C: pass\nC.__module__ = 'HOLE'\n"
+        "@jax.jit\ndef g(x): return x * len(C.__module__)\ndef f(x): return g(x)",
+        "aa", "aaa",
+    ),
+    "names of variables under jit": edits(
+        "def h(x):\n  HOLE = x\n  return x\n"
+        "@jax.jit\ndef g(x): return x * len(h.__code__.co_varnames[1])\n"
+        "def f(x): return g(x)",
+        "aa", "aaa",
+    ),
+    "a field's type as a text": edits(
+        DATACLASS
+        + "def f(x): return x if C.__dataclass_fields__['a'].type is int else -x",
+        "a: int = 1", "a: 'int' = 1",
     ),
     "a dataclass's default": edits(FIELDS + "def f(x): return C().b * x", "2", "3"),
     "a dataclass's default, as data": edits(
@@ -848,6 +898,24 @@ UNTOUCHED = {
         DATACLASS.replace("HOLE", "a: float = 13.0") + "def f(x): return C().a * x",
         "#\n#" + DATACLASS.replace("HOLE", "'doc'\n    a: float = 13.0")
         + "def f(x): return C().a * x",
+    ),
+    "a dataclass with annotations as texts": (
+        DATACLASS.replace("HOLE", "a: float = 14.5") + "def f(x): return C().a * x",
+        "from __future__ import annotations\n"
+        + DATACLASS.replace("HOLE", "a: float = 14.5") + "def f(x): return C().a * x",
+    ),
+    "a statement in a line by itself": (
+        "def f(x):\n  try: return x + k20\n  except NameError: return x + 20",
+        "def f(x):\n  try:\n    return x + k20\n  except NameError:\n    return x + 20",
+    ),
+    "docstrings and annotations of what is wrapped": (
+        "@jax.custom_jvp\ndef h(x): return x + 21\n"
+        "h.defjvp(lambda p, t: (p[0], 2 * t[0]))\n@jax.jit\ndef g(x): return h(x)\n"
+        "g = jax.vmap(jax.grad(g))\ndef f(x): return g(jnp.ones(3) * x)",
+        "@jax.custom_jvp\ndef h(x: float) -> float:\n  'doc'\n  return x + 21\n"
+        "h.defjvp(lambda p, t: (p[0], 2 * t[0]))\n@jax.jit\ndef g(x: float):\n"
+        "  'doc'\n  return h(x)\n"
+        "g = jax.vmap(jax.grad(g))\ndef f(x): return g(jnp.ones(3) * x)",
     ),
     "an equinox module that moved": (
         "import equinox as eqx\nclass M(eqx.Module):\n  w: jax.Array\n"

@@ -527,6 +527,15 @@ print(repr(jax.config.jax_compilation_cache_dir))
     assert folder in ("None", "''")
 
 
+def test_the_home_of_a_user_who_is_not_there_is_a_name_like_others(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JFI_CACHE_DIR", "~nobody_here/store")
+    assert float(jfi.persistent(lambda x: x + 41, mode="disk")(1.0)) == 42.0
+    assert (tmp_path / "~nobody_here" / "store" / "programs").is_dir()
+
+
 def test_the_report_prints_as_a_text(tmp_path):
     jfi.enable_cache(tmp_path)
     step = jfi.autojit(lambda x, n: x - n)

@@ -9,11 +9,12 @@ is no second set of rules of what counts: each kind of value says what of it is 
 import abc
 import contextlib
 import inspect
+import itertools
 import types
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from .._autojit._graphs import Graph, Opened
+from .._autojit._graphs import Opened
 from .._autojit._keeping import ProgramOrigin
 from .._autojit._reading import Mode
 from .._autojit.kinds._base import (
@@ -35,7 +36,14 @@ from .._values import (
     references,
 )
 from ._refusals import effect_of
-from .fingerprint import ProgramWalk, add_attribute, given, library_state
+from .fingerprint import (
+    ProgramWalk,
+    add_attribute,
+    attributes_of,
+    given,
+    is_copy,
+    library_state,
+)
 
 
 class ProgramDescription(NamedTuple):
@@ -83,13 +91,18 @@ class Describing:
         self._libraries = sorted(
             x for x in opened.read.imports if not is_user_module(x)
         )
-        self._copied = _only_below(opened.graph, _copied(opened.objects))
+        self._asked = _asked(opened)
+        self._sayings = _sayings(opened.objects, self._asked)
+        # The nodes that count, by their numbers in the graph.
+        self._numbers = _numbers(opened, with_texts=bool(self._sayings))
         self._unread = {k for k, m in enumerate(opened.modes) if m is Mode.UNREAD}
-        self._texts = _texts(opened.objects) if _reads_texts(opened) else None
         self._shared = [
             x
-            for (kind, _, _), x in zip(opened.graph, opened.objects, strict=True)
-            if isinstance(x, type) or kind is PLAIN or isinstance(kind, _BY_IDENTITY)
+            for k, ((kind, _, _), x) in enumerate(
+                zip(opened.graph, opened.objects, strict=True)
+            )
+            if k in self._numbers
+            and (isinstance(x, type) or kind is PLAIN or isinstance(kind, _BY_IDENTITY))
         ]
         self._given = [
             found
@@ -110,17 +123,19 @@ class Describing:
         walk = ProgramWalk("it")
         writer = _Writer(walk)
         try:
-            writer.write((self._around, self._texts))
+            writer.write((self._around, self._sayings))
             for name in self._libraries:
                 walk.library(name)
             for variables, (name, *attributes) in self._given:
                 walk.put("given", name)
                 add_attribute(walk, variables.get(name), attributes)
-            for k, (kind, part, children) in enumerate(self._graph):
-                walk.put("node", type(kind).__name__, repr(children))
+            for k in self._numbers:
+                kind, part, children = self._graph[k]
+                numbers = [self._numbers.get(child) for child in children]
+                walk.put("node", type(kind).__name__, repr(numbers))
                 if k in self._unread:
                     writer.write_unread(kind, part)
-                elif k not in self._copied:
+                else:
                     writer.write(kind.portable(part))
             opened = [x for x in self._shared if isinstance(x, type)]
             known = {
@@ -134,8 +149,8 @@ class Describing:
             shared = *walk.shared, *self._shared
             classes = [x for x in shared if isinstance(x, type)]
             walk.put("virtual bases", *map(str, _virtual_bases(classes)))
-            if not _TEXTS.isdisjoint(walk.asked):
-                writer.write(_texts(walk.shared))
+            asked = self._asked | walk.asked
+            writer.write(_sayings(shared, asked))
         except FingerprintError as error:
             raise UnportableError(str(error).rstrip(".")) from None
         return ProgramDescription(
@@ -161,65 +176,74 @@ def _virtual_bases(classes: Sequence[Any]) -> Iterator[tuple[int, int]]:
 _BY_IDENTITY = (IdentityKind, HashableKind)
 
 
-def _copied(objects: Sequence[Any]) -> list[int]:
-    """The nodes of what wrappers have copied from jitted functions: their place, ...
+def _numbers(opened: Opened, *, with_texts: bool) -> dict[int, int]:
+    """The nodes by number, without those that only copies lead to.
 
-    What it says is written where the function is, which the wrapper holds as well.
+    A wrapper has copies of what the wrapped function says of itself: its docstring,
+    its options under `jax.jit`. It is written down where that function is.
+
+    Args:
+        opened: What a call is made of.
+        with_texts: Whether docstrings and annotations count.
     """
-    copied = {
-        id(value)
-        for x in objects
-        if isinstance(x, types.FunctionType) and "__wrapped__" in x.__dict__
-        for name, value in x.__dict__.items()
-        if name != "__wrapped__" and isinstance(value, tuple)
-        if _attribute_of_wrapped(x, name) is value
-    }
-    return [k for k, x in enumerate(objects) if id(x) in copied]
+    reached: set[int] = set()
+    todo = [0]
+    while todo:
+        k = todo.pop()
+        if k not in reached:
+            reached.add(k)
+            kind, part, children = opened.graph[k]
+            copied = _copied(opened.objects[k], with_texts=with_texts)
+            steps = {step for name in copied for step in (f".{name}", f"[{name!r}]")}
+            todo += [
+                child
+                for n, child in enumerate(children)
+                if not (steps and kind.step(part, n, children) in steps)
+            ]
+    return {k: n for n, k in enumerate(sorted(reached))}
 
 
-def _attribute_of_wrapped(x: Any, name: str) -> Any:
-    while "__wrapped__" in getattr(x, "__dict__", ()):
-        x = getattr(x, "__wrapped__")  # noqa: B009 - unknown to type checkers
-        if not isinstance(x, types.FunctionType):
-            return getattr(x, name, None)
-    return None
+def _copied(x: Any, *, with_texts: bool) -> Iterator[str]:
+    """The attributes that an object, or its dict, has copied from what it wraps."""
+    attributes = x if type(x) is dict else attributes_of(x)
+    for name, value in attributes.items():
+        is_text = name in ("__doc__", "__annotations__") and not with_texts
+        if (is_text or isinstance(value, tuple)) and is_copy(attributes, name):
+            yield name
 
 
-def _only_below(graph: Graph, roots: Iterable[int]) -> frozenset[int]:
-    """Some nodes, and those that are reached through them alone."""
-    found = set(roots)
-    if not found:
-        return frozenset()
-    parents: dict[int, set[int]] = {}
-    for k, (_, _, children) in enumerate(graph):
-        for child in children:
-            parents.setdefault(child, set()).add(k)
-    for k in sorted(parents):  # children come after their parents
-        if parents[k] <= found:
-            found.add(k)
-    return frozenset(found)
+# What functions and classes say of themselves: it counts where code asks for it.
+_SAYINGS: dict[frozenset[str], Callable[[Any], object]] = {
+    frozenset(("__doc__", "getdoc")): lambda x: getattr(x, "__doc__", None),
+    frozenset(
+        ("__annotations__", "__dataclass_fields__", "fields", "get_annotations",
+         "get_type_hints", "signature")
+    ): lambda x: annotations_of(x),
+    frozenset(("__module__", "__name__", "__qualname__")): lambda x: [
+        x.__module__, x.__name__, x.__qualname__
+    ],
+    frozenset(("__code__",)): lambda x: _names_in_code(getattr(x, "__code__", None)),
+}  # fmt: skip
 
 
-_TEXTS = frozenset(
-    ("__annotations__", "__doc__", "get_annotations", "get_type_hints", "getdoc",
-     "getsource", "signature")
-)  # fmt: skip
+def _names_in_code(code: types.CodeType | None) -> object:
+    return code and [
+        code.co_name, code.co_varnames, code.co_freevars, code.co_cellvars,
+        code.co_filename, code.co_firstlineno,
+    ]  # fmt: skip
 
 
-def _reads_texts(opened: Opened) -> bool:
-    """Whether code reads docstrings or annotations, which do not count else."""
-    return not _TEXTS.isdisjoint(opened.read.asked) or any(
-        kind is VARIABLES and not _TEXTS.isdisjoint(part[1])
-        for kind, part, _ in opened.graph
-    )
+def _asked(opened: Opened) -> frozenset[str]:
+    """The names that code asks for."""
+    found = [part[1] for kind, part, _ in opened.graph if kind is VARIABLES]
+    return frozenset(itertools.chain(opened.read.asked, *found))
 
 
-def _texts(objects: Iterable[object]) -> list[tuple[Any, str]]:
-    return [
-        (getattr(x, "__doc__", None), annotations_of(x))
-        for x in objects
-        if isinstance(x, (type, types.FunctionType))
-    ]
+def _sayings(objects: Iterable[Any], asked: frozenset[str]) -> list[list[object]]:
+    """What objects say of themselves, as far as code asks for it."""
+    says = [say for names, say in _SAYINGS.items() if not asked.isdisjoint(names)]
+    named = [x for x in objects if isinstance(x, (type, types.FunctionType))]
+    return [[say(x) for say in says] for x in named] if says else []
 
 
 class _Writer:

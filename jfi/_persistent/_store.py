@@ -299,7 +299,8 @@ def default_folder() -> Path:
     """
     chosen = os.environ.get("JFI_CACHE_DIR")
     if chosen:
-        return Path(chosen).expanduser().absolute()
+        # That of a user who is not there stays as it is written, as in a shell.
+        return Path(os.path.expanduser(chosen)).absolute()
     try:
         cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     except RuntimeError:  # the user has no home

@@ -2,6 +2,7 @@
 
 import __future__
 
+import bisect
 import contextlib
 import dis
 import functools
@@ -34,7 +35,7 @@ _READS_ATTRIBUTE = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
 _NAMES_ATTRIBUTE = _READS_ATTRIBUTE | {"LOAD_SUPER_ATTR", "IMPORT_FROM", "DELETE_ATTR"}
 _WRITES_ITEM = frozenset({"STORE_SUBSCR", "DELETE_SUBSCR"})
 _FORMATS = frozenset({"FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC"})
-_NO_EFFECT = frozenset({"CACHE", "PUSH_NULL", "PRECALL", "EXTENDED_ARG"})
+_NO_EFFECT = frozenset({"CACHE", "PUSH_NULL", "PRECALL", "EXTENDED_ARG", "NOP"})
 _HAS_DOCSTRING = 0x4000000  # a flag of Python 3.13, of no effect on what code does
 
 
@@ -228,14 +229,25 @@ def _names_in(text: str) -> list[str]:
 @functools.lru_cache(maxsize=4096)
 def code_digest(code: CodeType) -> bytes:
     """A digest of what code does: no file, line, comment or docstring enters."""
-    steps: list[bytes] = []
-    for step in dis.get_instructions(code):
-        if step.opname in _NO_EFFECT:
-            continue
+    bytecode: Any = dis.Bytecode(code)  # checkers don't know its `exception_entries`
+    steps = [step for step in bytecode if step.opname not in _NO_EFFECT]
+    offsets = [step.offset for step in steps]
+
+    def place(offset: int) -> int:
+        # By the number of steps: `try:` in a line by itself is one more, a NOP.
+        return bisect.bisect_left(offsets, offset)
+
+    def operand(step: dis.Instruction) -> bytes:
         # Constants by value: their numbers change when a docstring comes or goes.
-        is_constant = step.opcode in dis.hasconst
-        operand = constant(step.argval) if is_constant else repr(step.arg).encode()
-        steps.append(token(step.opname.encode(), operand))
+        if step.opcode in dis.hasconst:
+            return constant(step.argval)
+        is_jump = step.opcode in dis.hasjrel or step.opcode in dis.hasjabs
+        return repr(place(step.argval) if is_jump else step.arg).encode()
+
+    handlers = [
+        (place(entry.start), place(entry.end), place(entry.target), *entry[3:])
+        for entry in bytecode.exception_entries
+    ]
     flags = code.co_flags & ~(_HAS_DOCSTRING | __future__.annotations.compiler_flag)
     starred = bool(flags & inspect.CO_VARARGS) + bool(flags & inspect.CO_VARKEYWORDS)
     parameters = code.co_argcount + code.co_kwonlyargcount + starred
@@ -250,7 +262,8 @@ def code_digest(code: CodeType) -> bytes:
             code.co_varnames[parameters:], code.co_freevars, code.co_cellvars
         )),
     )  # fmt: skip
-    whole = token(repr(shape).encode(), code.co_exceptiontable, *steps)
+    digests = (token(step.opname.encode(), operand(step)) for step in steps)
+    whole = token(repr((shape, handlers)).encode(), *digests)
     return hashlib.sha256(whole).digest()
 
 

@@ -7,7 +7,6 @@ those edits alone.
 
 import ast
 import collections
-import itertools
 import shutil
 import sys
 import tempfile
@@ -17,15 +16,11 @@ import edited_scripts
 from restarting import start
 
 
-NAMES_TEXTS = (
-    "locals",
-    "vars",
-    "dir(",
-    "__doc__",
-    "__annotations__",
-    "fields(",
-    "(k: ",
-)
+# Of scripts that see what the edits change.
+SEES = (
+    "__annotations__", "__code__", "__dataclass_fields__", "__doc__", "dir(", "fields(",
+    "locals", "register\n", "vars",
+)  # fmt: skip
 Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -142,9 +137,10 @@ def moved(source, kind):
     for node in ast.walk(tree):
         if isinstance(node, kind):
             body = node.body
-            for k, (one, two) in enumerate(itertools.pairwise(body)):
-                if all(type(x) is ast.FunctionDef and plain(x) for x in (one, two)):
-                    body[k : k + 2] = two, one
+            for k in range(0, len(body) - 1, 2):
+                pair = body[k : k + 2]
+                if all(type(x) is ast.FunctionDef and plain(x) for x in pair):
+                    body[k : k + 2] = reversed(pair)
     return ast.unparse(tree)
 
 
@@ -172,9 +168,9 @@ def scripts():
     tables = {**edited_scripts.EDITED, **edited_scripts.UNTOUCHED}
     found = {name: pair[0] for name, pair in tables.items()}
     return {
-        name: edited_scripts.HEAD + script
+        name: edited_scripts.headed(script)
         for name, script in found.items()
-        if not any(text in script for text in NAMES_TEXTS)
+        if not any(text in script for text in SEES)
     }
 
 

@@ -12,6 +12,7 @@ import types
 import jax
 import pytest
 from fuzzing import plain
+from fuzzing.edits import measured
 from fuzzing.making import case
 from fuzzing.running import report, shrunk, verdict, workable
 from fuzzing.states import stale
@@ -90,3 +91,15 @@ def test_what_scripts_set_in_libraries_is_never_found_old():
     assert not faults, "\n".join(faults[:SHOWN])
     assert kinds["changed"] > count / 3  # else a stale result would not be seen
     assert kinds["found"] > count / 10
+
+
+def test_what_was_compiled_before_an_edit_without_meaning_is_found():
+    all_of_them = "JFI_FUZZ" in os.environ
+    part = slice(None) if all_of_them else slice(3, None, 17)
+    names = ("comments", "docstrings", "future annotations", "renamed locals")
+    results = list(measured(part=part) if all_of_them else measured(names, part))
+    count = sum(found for _, found, _ in results)
+    missed = [text for _, _, more in results for text in more]
+    print({name: found for name, found, _ in results})
+    assert len(missed) <= count / 100, "\n".join(missed[:SHOWN])
+    assert count > 20

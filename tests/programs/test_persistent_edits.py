@@ -17,7 +17,7 @@ def all_scripts(number):
             scripts[f"{table} {name}"] = pair[number]
     for k, (name, use) in enumerate(edited_scripts.USES.items()):
         scripts[f"USES {name}"] = use.replace("NAME", f"jfi_edited_{k}")
-    return {name: edited_scripts.HEAD + script for name, script in scripts.items()}
+    return {name: edited_scripts.headed(script) for name, script in scripts.items()}
 
 
 @pytest.fixture(scope="module")

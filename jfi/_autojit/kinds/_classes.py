@@ -372,7 +372,7 @@ def declared(cls: type) -> tuple[Any, ...]:
     return (
         vars(cls).get("__match_args__"),
         repr(vars(cls).get("__slots__")),
-        annotations_of(cls),
+        annotations_of(cls, evaluated=True),
         [
             (f.name, f.init, f.repr, f.hash, f.compare, f.kw_only, dict(f.metadata))
             for f in fields.values()
@@ -380,13 +380,20 @@ def declared(cls: type) -> tuple[Any, ...]:
     )
 
 
-def annotations_of(x: Any) -> str:
-    """The annotations of a class or function, as a text without addresses."""
-    try:
-        found = inspect.get_annotations(x)
-    except Exception:  # some are evaluated when they are read
-        return ""
-    return _ADDRESS.sub("", repr(found))
+def annotations_of(x: Any, *, evaluated: bool = False) -> str:
+    """The annotations of a class or function, as a text without addresses.
+
+    Args:
+        x: The class or function.
+        evaluated: Whether those that are texts stand for what they name, as those of
+            `from __future__ import annotations`.
+    """
+    for evaluate in (evaluated, False):
+        # What is evaluated may raise anything: names that only type checkers import.
+        with contextlib.suppress(Exception):
+            found = inspect.get_annotations(x, eval_str=evaluate)
+            return _ADDRESS.sub("", repr(found))
+    return ""
 
 
 _ADDRESS = re.compile(r" at 0x\w+")

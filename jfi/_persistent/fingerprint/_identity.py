@@ -14,6 +14,7 @@ import sys
 import types
 from collections.abc import Callable, Collection, Iterator
 from enum import Enum
+from functools import WRAPPER_ASSIGNMENTS
 from typing import Any
 
 import jax
@@ -46,7 +47,7 @@ from ._names import (
     library_state,
 )
 from ._pytree_classes import registration
-from ._walk import Walk
+from ._walk import Walk, is_copy
 
 
 _BUILTINS = (
@@ -145,6 +146,11 @@ class ProgramWalk(Walk):
                 "Do without it in the function.",
             ) from error
 
+    def add(self, value: Any) -> None:
+        if type(value) is str and value.startswith("__"):
+            self.asked.add(value)  # as in `getattr(fn, name)`
+        super().add(value)
+
     def first_meeting(self, value: Any) -> None:
         if is_autojitted(value):
             self.autojitted(value)
@@ -197,11 +203,8 @@ class ProgramWalk(Walk):
         self.attributes_of(fn, mark.attributes)
 
     def attributes_of(self, fn: Any, left_out: Collection[str] = ()) -> None:
-        wrapped = fn.__dict__.get("__wrapped__")
         for name, value in sorted(fn.__dict__.items()):
-            # functools.wraps has copied the attributes of what it wraps.
-            own = name == "__wrapped__" or getattr(wrapped, name, fn) is not value
-            if own and name not in left_out:
+            if name not in left_out and not is_copy(fn.__dict__, name):
                 self.put("attribute", name)
                 with self.at(f".{name}"):
                     self.add(value)
@@ -360,6 +363,8 @@ class ProgramWalk(Walk):
         # By isinstance, since users subclass some of these; what comes first wins.
         if is_jitted(value) or isinstance(value, _jit_type()):
             self.items("jit", value.__wrapped__, *self.jit_options(value))
+            if isinstance(value, _jit_type()):
+                self.attributes_of(value, _made_by_jit())
         elif isinstance(value, functools.partial):
             self.items("partial", type(value), value.func, value.args, value.keywords)
         elif isinstance(value, property):
@@ -425,3 +430,9 @@ def _digests(code: types.CodeType) -> Iterator[bytes]:
 @functools.cache
 def _jit_type() -> Any:
     return type(jax.jit(lambda: None))
+
+
+@functools.cache
+def _made_by_jit() -> frozenset[str]:
+    """The attributes that `jax.jit` sets, but for those that it copies."""
+    return frozenset(vars(jax.jit(lambda: None))).difference(WRAPPER_ASSIGNMENTS)

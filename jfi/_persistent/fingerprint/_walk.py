@@ -6,10 +6,10 @@ import hashlib
 import sys
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
-from functools import cached_property
-from types import CellType, MappingProxyType
+from functools import WRAPPER_ASSIGNMENTS, cached_property
+from types import CellType, FunctionType, MappingProxyType
 from typing import Any
 
 import jax
@@ -144,7 +144,7 @@ class Walk(ABC):
     def _attributes(self, kind: type, state: dict[Any, Any]) -> None:
         for name, part in state.items():
             # What a cached_property has filled is no part of what the object is.
-            if not _is_cached(kind, name):
+            if not (_is_cached(kind, name) or is_copy(state, name)):
                 self.items("attribute", name)
                 with self.at(f".{name}"):
                     self.add(part)
@@ -221,6 +221,30 @@ class Walk(ABC):
 def _is_library_ufunc(value: np.ufunc) -> bool:
     modules = (sys.modules.get(name) for name in ("numpy", "scipy.special"))
     return any(getattr(m, value.__name__, None) is value for m in modules)
+
+
+def attributes_of(x: object) -> dict[str, Any]:
+    """What an object has in its `__dict__`, whatever its class says."""
+    try:
+        found = object.__getattribute__(x, "__dict__")
+    except AttributeError:
+        return {}
+    return found if type(found) is dict else {}
+
+
+def is_copy(attributes: Mapping[Any, Any], name: Any) -> bool:
+    """Whether functools.wraps has copied an attribute from what is wrapped."""
+    wrapped, seen = attributes.get("__wrapped__"), set[int]()
+    while name != "__wrapped__" and wrapped is not None and id(wrapped) not in seen:
+        seen.add(id(wrapped))  # a function may say that it wraps itself
+        its_own = attributes_of(wrapped)
+        if isinstance(wrapped, FunctionType):
+            said = [(word, getattr(wrapped, word)) for word in WRAPPER_ASSIGNMENTS]
+            its_own = {**its_own, **dict(said)}
+        if its_own.get(name, attributes) is attributes[name]:
+            return True
+        wrapped = its_own.get("__wrapped__")
+    return False
 
 
 def _is_cached(kind: type, name: object) -> bool:
