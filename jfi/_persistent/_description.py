@@ -269,6 +269,8 @@ class _Writer:
             walk.put("module of code", value)
             if not is_user_module(value):
                 walk.library(value)
+        elif type(value) is str:
+            walk.put("text", value)  # the names of what autojit has opened, too
         elif (stream := _stream_of(value)) is not None:
             # Where it stands is an argument of what draws from it.
             walk.put("stream", type(value).__qualname__, str(stream.impl))

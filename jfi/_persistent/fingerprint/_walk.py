@@ -145,7 +145,7 @@ class Walk(ABC):
         for name, part in state.items():
             # What a cached_property has filled is no part of what the object is.
             if not (_is_cached(kind, name) or is_copy(state, name)):
-                self.items("attribute", name)
+                self.put("attribute", str(name))
                 with self.at(f".{name}"):
                     self.add(part)
 
@@ -243,6 +243,8 @@ def is_copy(attributes: Mapping[Any, Any], name: Any) -> bool:
             its_own = {**its_own, **dict(said)}
         if its_own.get(name, attributes) is attributes[name]:
             return True
+        if name == "__doc__" and not (its_own.get(name) or attributes[name]):
+            return True  # JAX makes "" of None
         wrapped = its_own.get("__wrapped__")
     return False
 
