@@ -535,6 +535,42 @@ def test_new_floats_of_an_object_compile_nothing_and_come_back_as_floats(first):
     assert compiled.cache_info().traces <= traces + 1
 
 
+LOOPS_WITH_SETTINGS = {
+    "scan": lambda step, c: jnp.scan(lambda c, _: (step(c), None), c, length=3)[0],
+    "fori_loop": lambda step, c: jnp.fori_loop(0, 3, lambda _, c: step(c), c),
+    "while_loop": lambda step, c: jnp.while_loop(lambda c: c.p[0] < 9, step, c),
+    "cond": lambda step, c: jnp.cond(True, step, step, c),
+    "switch": lambda step, c: jnp.switch(0, [step], c),
+    "checkpoint": lambda step, c: jnp.checkpoint(step)(c),
+}
+
+
+@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize("loop", LOOPS_WITH_SETTINGS)
+def test_ints_of_an_object_are_settings_in_a_loop_and_come_back_as_ints(loop, inside):
+    @jnp.pytree
+    @dataclasses.dataclass
+    class State:
+        p: object
+        k: int
+        on: bool = True
+        sizes: tuple = (1, [2])
+
+    def step(state):
+        assert isinstance(state.k, int)
+        assert isinstance(state.sizes[1][0], int)
+        return dataclasses.replace(state, p=state.p + state.k)
+
+    run = functools.partial(LOOPS_WITH_SETTINGS[loop], step)
+    run = jnp.autojit(run) if inside else run
+    for k in (2, 3):
+        out = run(State(jnp.ones(2), k))
+        assert [type(x) for x in (out.k, out.on, *out.sizes)] == [int, bool, int, list]
+        assert (out.k, out.sizes) == (k, (1, [2]))
+        assert type(out.sizes[1][0]) is int
+        assert out.p[0] > 1
+
+
 def test_nothing_but_floats_is_nothing_to_differentiate():
     @jnp.pytree
     class Line:

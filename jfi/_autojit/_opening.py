@@ -450,6 +450,8 @@ def _kind_of_untraced_array(x: Any, mode: Mode) -> Kind:
 def modes_below(kind: Kind, part: Any, n: int, mode: Mode, read: Read) -> list[Mode]:
     """How the children of a value are taken."""
     passed = kind.looked_at(part, n)
+    if kind.keeps_ints and mode is Mode.DATA:
+        mode = Mode.TRACED
     below = [mode] * passed
     if passed < n:
         below += [Mode.UNREAD if mode is Mode.UNREAD else Mode.LOOKED_AT] * (n - passed)

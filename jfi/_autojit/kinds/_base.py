@@ -133,6 +133,7 @@ class Kind:
     ordered: bool = True  # its keys have an order, which Python code can see
     tells_class: bool = False  # its own class is among its children
     frozen_as: Mode = Mode.FROZEN  # how the children are taken that `frozen` names
+    keeps_ints: bool = False  # ints below it are settings, where all ints are data
 
     def split(self, x: Any) -> Split:
         """Take a value apart: what must be equal to share a program, and children."""

@@ -331,14 +331,23 @@ def _kind_of_class(x: Any, cls: type) -> kinds.Kind:
         kind = flax.TrainStateKind
     elif flax.is_module_state(cls):
         kind = flax.ModuleStateKind
-    return kind(cls, frozen=frozen, base=base, static=static, order=order, whole=whole)
+    return kind(
+        cls,
+        frozen=frozen,
+        base=base,
+        static=static,
+        order=order,
+        whole=whole,
+        keeps_ints=cls in declarations,
+    )
 
 
 def _static_names(x: Any) -> Collection[str]:
     """The attributes of a registered object that are settings, floats included.
 
     Of an object of a `pytree` class floats are passed as data, although its tree has
-    them as settings: a new value compiles nothing (see `_outcomes`).
+    them as settings: a new value compiles nothing (see `_outcomes`). Its ints are
+    settings whatever is around it (`keeps_ints`).
     """
     own = declarations.get(type(x))
     return objects.static_names(x) if own is None else own.settings

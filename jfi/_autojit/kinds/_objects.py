@@ -60,13 +60,14 @@ class ObjectKind(Kind):
         static: Collection[str] = (),
         whole: bool = False,
         order: Order | None = None,
+        keeps_ints: bool = False,
     ) -> None:
         self._frozen, self._base, self._static = frozen, base, static
         if static and not frozen:
             self.frozen_as = Mode.FIXED
         self._slots = slots(cls)
         self._whole = whole or bool(base) or hasattr(cls, "__getattr__")
-        self._order = order
+        self._order, self.keeps_ints = order, keeps_ints
 
     def split(self, x: Any) -> Split:
         return self.parts(x, None)
