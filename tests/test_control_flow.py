@@ -313,7 +313,7 @@ def test_what_python_computes_with_a_number_keeps_64_bits(call, x64, compiled):
 @pytest.mark.parametrize("call", NEEDED.values(), ids=NEEDED)
 def test_a_number_that_python_needs_stays_a_constant(call, compiled):
     with jax.enable_x64(True):  # where more numbers become data
-        compilations(call, NUMBERS[:1], compiled)  # the first of a process proves pieces
+        compilations(call, NUMBERS[:1], compiled)  # the first proves pieces
         assert not compilations(call, NUMBERS, compiled)[-1]
 
 
