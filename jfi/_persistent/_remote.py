@@ -112,7 +112,7 @@ def remote_keeper(
 def client_of(server: Server) -> Any:
     """The connections to a server: one client for all functions, and for arrays."""
     where = server_module("addresses").parsed(server.url)
-    return server_module("remote_client").RemoteClient(where, server.certificates)
+    return server_module("_remote_client").RemoteClient(where, server.certificates)
 
 
 class RemotePlaces(ProgramPlaces):

@@ -6,10 +6,10 @@ SciPy has and jfi does not; `_solving` is what the solvers share, `spatial/_kdtr
 k-d tree.
 """
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
 
-if _TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from . import (
         cluster as cluster,
         fft as fft,

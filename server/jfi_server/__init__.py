@@ -16,11 +16,11 @@ arrays, and no code; from others programs of `jax.export`. Table of contents:
     stored       arrays of clients that stay in it
     programs     what it has loaded
     addresses    ssh://, tls://, rpyc://
-    network      rpyc, locked down, with the same messages
-    remote       the server on the network: who may connect, what is answered
+    _network     rpyc, locked down, with the same messages
+    _remote      the server on the network: who may connect, what is answered
     code         Python functions of clients, where the owner allows them
-    remote_client   what a script uses: `RemoteClient`
-    ssh          the way through ssh, from both ends
+    _remote_client  what a script uses: `RemoteClient`
+    _ssh         the way through ssh, from both ends
     watch        calls nobody waits for, idleness, the log
     tables       what `status` and `list` print
     errors       what a call can end in

@@ -19,7 +19,7 @@ from .tables import ago, show, size, span
 
 
 if TYPE_CHECKING:
-    from .remote import Listening
+    from ._remote import Listening
 
 _HELP = """\
 start    start the server of this environment in the background
@@ -160,7 +160,7 @@ def _listening(chosen: argparse.Namespace) -> "Listening | None":
         raise ServerError("TLS needs --listen, --tls CERT, --key KEY and --clients CA")
     if chosen.listen is None:
         return None
-    from .remote import Listening
+    from ._remote import Listening
 
     absolute = [file.expanduser().absolute() for file in files if file]
     certificates = Certificates(*absolute) if absolute else None
@@ -319,7 +319,7 @@ def _logs(base: Path, chosen: argparse.Namespace) -> int:
 
 
 def _bridge(base: Path, chosen: argparse.Namespace) -> int:
-    from .ssh import bridge
+    from ._ssh import bridge
 
     return bridge(base)
 

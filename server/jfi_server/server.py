@@ -34,7 +34,7 @@ from .watch import Calls, watch
 
 
 if TYPE_CHECKING:
-    from .remote import Listening, RemoteService, RemoteStore
+    from ._remote import Listening, RemoteService, RemoteStore
 
 _log = logging.getLogger("jfi-server")
 
@@ -97,7 +97,7 @@ def run(
     @cache
     def remote() -> "RemoteService":
         # Here, so that a server of one machine does without rpyc.
-        from .remote import RemoteService
+        from ._remote import RemoteService
 
         return RemoteService(
             service, partial(make_store, limits), limits, ready, allow_code
@@ -163,7 +163,7 @@ def _devices() -> list[dict[str, Any]]:
 
 
 def _serve_network(listening: "Listening", service: "RemoteService") -> None:
-    from .remote import NetworkServer
+    from ._remote import NetworkServer
 
     server = NetworkServer(listening, service)
     _log.info("it listens on %s:%d", server.host, server.port)

@@ -69,9 +69,11 @@ class Service:
             stored: Has the arrays that stay.
             devices: What there is to say of those that programs run on.
         """
-        self._programs, self.calls, self._store = programs, calls, store
+        self._programs, self._store = programs, store
+        self.calls: Calls = calls
         self._ready, self._bridge = ready, bridge
-        self.stored, self._devices = stored, devices
+        self.stored: StoredArrays = stored
+        self._devices = devices
         self.clients: Callable[[], list[dict[str, Any]]] = list  # on the network
         self._started = time.time()
         self._environment = environment()

@@ -91,7 +91,8 @@ class StoredArrays:
     def __init__(
         self, limits: Limits, place: Callable[[Sequence[Any]], list[Any]] = list
     ) -> None:
-        self._limits, self.place = limits, place
+        self._limits = limits
+        self.place: Callable[[Sequence[Any]], list[Any]] = place
         self._lock = threading.Lock()
         self._sessions: dict[tuple[str, str], Session] = {}
 

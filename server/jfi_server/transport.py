@@ -3,7 +3,7 @@
 JSON makes no objects but numbers, texts, lists and dictionaries, so nothing that comes
 in can run. Between two processes of one user a message is a frame of
 `multiprocessing.connection`: the length of the JSON, the JSON, and the bytes. The same
-messages go to another machine over rpyc (`network`).
+messages go to another machine over rpyc (`_network`).
 """
 
 import contextlib

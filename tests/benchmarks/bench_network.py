@@ -24,13 +24,13 @@ import jax
 import numpy as np
 import rpyc
 from harness import Case, ratios, report
+from jfi_server._remote import Listening
+from jfi_server._remote_client import RemoteClient
 from jfi_server.addresses import parsed
 from jfi_server.control import ask, start_server, stop
 from jfi_server.environment import digest
 from jfi_server.folders import server_folder
 from jfi_server.programs import Program
-from jfi_server.remote import Listening
-from jfi_server.remote_client import RemoteClient
 from jfi_server.server import Options, run
 from rpyc.utils.server import ThreadedServer
 

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 from jfi_server import watch
+from jfi_server._remote import Listening
 from jfi_server.addresses import Certificates
 from jfi_server.limits import parsed
-from jfi_server.remote import Listening
 from jfi_server.server import Options, run
 
 

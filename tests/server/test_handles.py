@@ -11,8 +11,8 @@ import jax
 import numpy as np
 import pytest
 from jfi_server import control, watch
+from jfi_server._remote_client import RemoteClient
 from jfi_server.errors import ServerLost
-from jfi_server.remote_client import RemoteClient
 from subprocesses import output_of
 
 import jfi as jnp

@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rpyc
+from jfi_server._network import EXCHANGE, RpycLink
+from jfi_server._remote_client import RemoteClient
 from jfi_server.addresses import parsed
 from jfi_server.errors import NotKept, ServerError, ServerLost
-from jfi_server.network import EXCHANGE, RpycLink
-from jfi_server.remote_client import RemoteClient
 from rpyc.core import brine, consts
 
 from .certificates import authority, signed

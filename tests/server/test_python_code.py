@@ -66,7 +66,7 @@ def test_the_users_error_comes_back_with_its_type_and_its_place(shared):
 
 
 def test_a_function_is_sent_once_and_again_after_an_edit(shared, monkeypatch):
-    from jfi_server.remote_client import RemoteClient
+    from jfi_server._remote_client import RemoteClient
 
     sent, call = [], RemoteClient.call
 

@@ -11,11 +11,11 @@ import jax
 import numpy as np
 import pytest
 from jfi_server import control
+from jfi_server._remote_client import RemoteClient
 from jfi_server.addresses import parsed
 from jfi_server.environment import digest
 from jfi_server.errors import ServerLost
 from jfi_server.folders import server_folder
-from jfi_server.remote_client import RemoteClient
 from library_states import MYLIB
 from subprocesses import output_of
 

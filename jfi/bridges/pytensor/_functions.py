@@ -27,7 +27,9 @@ class PyTensorFunction:
     ) -> None:
         self._is_one = not isinstance(outputs, (list, tuple))
         variables = [outputs] if self._is_one else list(outputs)
-        self.inputs = list(free_inputs(variables) if inputs is None else inputs)
+        self.inputs: list[Any] = list(
+            free_inputs(variables) if inputs is None else inputs
+        )
         unknown = [variable for variable in static if variable not in self.inputs]
         if unknown:
             raise NotImplementedError(

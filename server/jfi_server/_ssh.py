@@ -16,11 +16,11 @@ import time
 from pathlib import Path
 
 from . import control
+from ._network import RpycLink
 from .addresses import Address
 from .environment import digest
 from .errors import ServerError
 from .folders import server_folder
-from .network import RpycLink
 from .transport import connect
 
 

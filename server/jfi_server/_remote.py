@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 from rpyc.utils.authenticators import AuthenticationError, SSLAuthenticator
 from rpyc.utils.server import ThreadedServer
 
+from ._network import LockedConnection, Nothing, RpycLink, WholeChannel, WholeStream
 from .addresses import Certificates, is_loopback
 from .errors import BadMessageError, ServerError
 from .limits import Limits
-from .network import LockedConnection, Nothing, RpycLink, WholeChannel, WholeStream
 from .service import Answer, Caller, Service, answered, refused
 from .transport import decoded, encoded
 

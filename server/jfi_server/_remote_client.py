@@ -22,12 +22,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from ._network import RpycLink
+from ._remote import owner_of_peer
 from .addresses import Address, Certificates
 from .arrays import Array, pack
 from .client import PATIENCE, Client
 from .errors import ArrayGone, BadMessageError, ServerError, ServerLost
-from .network import RpycLink
-from .remote import owner_of_peer
 from .transport import AnyLink
 
 
@@ -111,7 +111,7 @@ class RemoteClient(Client):
         """A new connection."""
         address = self.address
         if address.scheme == "ssh":
-            from .ssh import connected
+            from ._ssh import connected
 
             return connected(address)
         sock = socket.create_connection((address.host, address.port), patience)
