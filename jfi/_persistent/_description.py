@@ -33,13 +33,13 @@ from .._values import (
     is_marked_static,
     is_user_function,
     is_user_module,
+    own_attributes,
     references,
 )
 from ._refusals import effect_of
 from .fingerprint import (
     ProgramWalk,
     add_attribute,
-    attributes_of,
     given,
     is_copy,
     library_state,
@@ -205,7 +205,7 @@ def _numbers(opened: Opened, *, with_texts: bool) -> dict[int, int]:
 
 def _copied(x: Any, *, with_texts: bool) -> Iterator[str]:
     """The attributes that an object, or its dict, has copied from what it wraps."""
-    attributes = x if type(x) is dict else attributes_of(x)
+    attributes = x if type(x) is dict else own_attributes(x)
     for name, value in attributes.items():
         is_text = name in ("__doc__", "__annotations__") and not with_texts
         if (is_text or isinstance(value, tuple)) and is_copy(attributes, name):

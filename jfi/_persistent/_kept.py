@@ -274,6 +274,8 @@ class KeptJitted:
             args = jax.tree.unflatten(structure, arrays)
             slots = self._slots(program, calls, args)
             run = fill(slots) if slots else None
+            if run is None:
+                self._kept.places.not_kept(self._kept.name, _OTHER)
             local = lambda *arrays: jax.tree.leaves(
                 self._local(*jax.tree.unflatten(structure, arrays))
             )
@@ -439,6 +441,7 @@ class KeptJitted:
 
 MAX_FORMS = 1024  # kinds of arrays that are remembered
 _SLOTS = "it calls back to Python"
+_OTHER = "it calls back in another way than the program that was kept"
 _STREAM = "it draws from a generator that another process can't find"
 
 

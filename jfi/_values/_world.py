@@ -125,8 +125,9 @@ _IN_PYTHON: dict[CodeType, str] = {
     **_ENVIRONMENT,
     threading.current_thread.__code__: "threading.current_thread",
     threading.active_count.__code__: "threading.active_count",
-    # Of two numbers that it makes it keeps one for its next call, in an attribute.
-    random.Random.gauss.__code__: "random.gauss",
+    # `gauss` makes two numbers, and keeps one in an attribute for its next call, which
+    # calls no function of C: a generator is seen by its own functions.
+    **{f.__code__: f"random.{f.__name__}" for f in _functions_of(random.Random)},
 }
 _DIRECT_NAMES = frozenset().union(*_DIRECTLY.values())
 _DIRECT_MODULES = frozenset(m for m, names in _DIRECTLY.items() if names is _ALL)

@@ -21,4 +21,4 @@ from ._names import (
     library_state as library_state,
 )
 from ._pytree_classes import registration as registration
-from ._walk import attributes_of as attributes_of, is_copy as is_copy
+from ._walk import is_copy as is_copy

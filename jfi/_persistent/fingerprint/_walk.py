@@ -17,7 +17,14 @@ import numpy as np
 from jax.core import Tracer
 
 from ..._errors import FingerprintError
-from ..._values import constant, full_name, is_key, order_in_memory, token
+from ..._values import (
+    constant,
+    full_name,
+    is_key,
+    order_in_memory,
+    own_attributes,
+    token,
+)
 
 
 CONSTANTS = (type(None), bool, int, float, complex, str, bytes, type(...))
@@ -223,21 +230,12 @@ def _is_library_ufunc(value: np.ufunc) -> bool:
     return any(getattr(m, value.__name__, None) is value for m in modules)
 
 
-def attributes_of(x: object) -> dict[str, Any]:
-    """What an object has in its `__dict__`, whatever its class says."""
-    try:
-        found = object.__getattribute__(x, "__dict__")
-    except AttributeError:
-        return {}
-    return found if type(found) is dict else {}
-
-
 def is_copy(attributes: Mapping[Any, Any], name: Any) -> bool:
     """Whether functools.wraps has copied an attribute from what is wrapped."""
     wrapped, seen = attributes.get("__wrapped__"), set[int]()
     while name != "__wrapped__" and wrapped is not None and id(wrapped) not in seen:
         seen.add(id(wrapped))  # a function may say that it wraps itself
-        its_own = attributes_of(wrapped)
+        its_own = own_attributes(wrapped)
         if isinstance(wrapped, FunctionType):
             said = [(word, getattr(wrapped, word)) for word in WRAPPER_ASSIGNMENTS]
             its_own = {**its_own, **dict(said)}
