@@ -16,6 +16,7 @@ from jfi_server.addresses import parsed
 from jfi_server.environment import digest
 from jfi_server.errors import ServerLost
 from jfi_server.folders import server_folder
+from jfi_server.limits import Limits
 from library_states import MYLIB
 from subprocesses import output_of
 
@@ -474,3 +475,44 @@ def test_without_fallback_what_can_not_be_sent_is_an_error(shared):
 def test_without_fallback_and_without_a_server_the_line_to_write():
     with pytest.raises(RemoteError, match=r"no server to run on.*jfi\.use_server"):
         jnp.persistent(lambda x: x + 1, fallback=False)(jnp.ones(2))
+
+
+# ------------------------------------------------------------ what a client may have
+
+
+def test_a_client_keeps_no_more_programs_than_it_may(tmp_path):
+    store = RemoteStore(tmp_path, Limits(programs=2))
+    code = code_of(lambda x: x + 1, jnp.ones(2))
+    keys = [letter * 64 for letter in "abc"]
+    for key in keys:
+        store.keep("ann", key, b"", code)
+    assert store.count("ann") == 2
+    assert store.find("ann", keys[-1]) is not None
+    assert store.keep("bob", KEY, b"", code)  # each has programs of its own
+    assert store.count("bob") == 1
+
+
+def test_a_client_keeps_no_more_bytes_than_it_may(tmp_path):
+    codes = [code_of(lambda x, k=k: x + k, jnp.ones(2)) for k in range(3)]
+    most = 2 * max(map(len, codes)) + 1000
+    store = RemoteStore(tmp_path, Limits(kept=most))
+    for letter, code in zip("abc", codes, strict=True):
+        store.keep("ann", letter * 64, b"", code)
+    assert store.count("ann") == 2
+
+
+@pytest.mark.parametrize(
+    ("limit", "why"),
+    [
+        ("code=10B", "is too large"),
+        ("compile=0.001s", "longer than 0.001 s to compile"),
+    ],
+)
+def test_what_a_client_may_not_send_runs_here_and_says_why(tmp_path, limit, why):
+    with a_server(tmp_path, None, "--limit", limit) as url:
+        run = jnp.persistent(lambda x: jnp.sin(x) + 1, server=url)
+        with pytest.warns(LocalFallbackWarning, match=why):
+            assert run(jnp.zeros(2)).tolist() == [1, 1]
+        strict = jnp.persistent(lambda x: jnp.cos(x), server=url, fallback=False)
+        with pytest.raises(RemoteError, match=why):
+            strict(jnp.zeros(2))
